@@ -1,0 +1,62 @@
+"""Mistake-driven learning at hardware speed: every classic online learner from one small engine.
+
+Everything below is imported on first use, so that ``import onlearn`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "onlearn.linear": ["OnlineClassifier"],
+    "onlearn.regression": ["OnlineRegressor"],
+    "onlearn.learners": [
+        "Perceptron",
+        "AveragedPerceptron",
+        "VotedPerceptron",
+        "MarginPerceptron",
+        "AggressivePerceptron",
+        "PassiveAggressive",
+        "Winnow",
+        "BalancedWinnow",
+        "NormalizedWinnow",
+        "Adaline",
+        "LinearSVM",
+        "LogisticRegression",
+        "AdaGrad",
+        "AROW",
+        "FTRL",
+    ],
+    "onlearn.rules": ["rule"],
+    "onlearn.store": ["load"],
+}
+_MODULES = ["calibrate", "geometry", "rules", "stabilizers", "theory"]
+_NAMES = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_NAMES), *_MODULES]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from onlearn import calibrate, geometry, rules, stabilizers, theory  # noqa: F401
+    from onlearn.learners import *  # noqa: F403
+    from onlearn.linear import OnlineClassifier  # noqa: F401
+    from onlearn.regression import OnlineRegressor  # noqa: F401
+    from onlearn.rules import rule  # noqa: F401
+    from onlearn.store import load  # noqa: F401
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"onlearn.{name}")
+    else:
+        raise AttributeError(f"module 'onlearn' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,147 @@
+"""How the loops are compiled: the disk cache, verbs chosen by type, and prefetching.
+
+Three ideas, each small:
+
+* ``compiled`` is ``numba.njit`` with a disk cache that cannot go stale. Numba notices only that the
+  file of the *outer* function changed; our cache folder is named by a digest of every source in the
+  package, so editing any of them starts a new one.
+* ``verb`` makes a function whose body is chosen by the NamedTuple types of its arguments. A loop is
+  written once with verbs and Numba compiles it for each combination. With ``NUMBA_DISABLE_JIT=1``
+  the same table is consulted at run time, so the interpreted program is the compiled one.
+* ``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie
+  anywhere in memory; without it an epoch mostly waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+
+# Sums may be reordered (so that they vectorise) and fused, but NaN and infinity keep their meaning:
+# the guards against them rely on it.
+REORDER = {"reassoc", "contract", "nsz"}
+
+
+@cache
+def cache_folder() -> str | None:
+    """A writable folder for compiled code: NUMBA_CACHE_DIR, the package's, the user's, or none."""
+    package = Path(__file__).parent
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sorted(package.rglob("*.py")):
+        digest.update(source.read_bytes())
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    roots = [package / "__pycache__", user / "onlearn"]
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        roots.insert(0, Path(chosen))
+    for root in roots:
+        folder = root / f"loops-{digest.hexdigest()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return str(folder)
+        except OSError:
+            continue
+    return None
+
+
+@contextmanager
+def our_cache() -> Iterator[bool]:
+    """Let functions decorated inside use our cache folder; yields whether there is one.
+
+    Numba reads the folder from a process-wide setting when a function is decorated. It is set only
+    for that moment, so that a user's own compiled functions keep their place.
+    """
+    folder = None if INTERPRETED else cache_folder()
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder or before
+    try:
+        yield folder is not None
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile on first use, keep on disk, release the GIL while running."""
+    with our_cache() as cached:
+        return numba.njit(cache=cached, nogil=True, error_model="numpy")(function)
+
+
+def _kinds(arguments: tuple[Any, ...]) -> tuple[type, ...]:
+    return tuple(type(a) for a in arguments if hasattr(a, "_fields"))
+
+
+def verb(signature: Callable[..., Any]) -> Any:
+    """A function whose body is chosen by the types of its NamedTuple arguments, in their order.
+
+    ``@name.on(Kind, ...)`` registers a body; a kind of ``object`` stands for any type. The body with
+    the fewest ``object`` wins.
+    """
+    table: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def find(kinds: tuple[type, ...]) -> Callable[..., Any]:
+        fitting = [
+            key
+            for key in table
+            if len(key) == len(kinds) and all(k in (object, kind) for k, kind in zip(key, kinds, strict=True))
+        ]
+        if not fitting:
+            names = ", ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"{signature.__name__} is not defined for ({names})")
+        return table[min(fitting, key=lambda key: key.count(object))]
+
+    def plain(*arguments: Any) -> Any:
+        return find(_kinds(arguments))(*arguments)
+
+    def choose(*arguments: Any) -> Callable[..., Any]:
+        return find(tuple(a.instance_class for a in arguments if isinstance(a, types.BaseNamedTuple)))
+
+    def on(*kinds: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def register(body: Callable[..., Any]) -> Callable[..., Any]:
+            table[kinds] = body
+            return body
+
+        return register
+
+    plain.__name__ = plain.__qualname__ = signature.__name__
+    plain.__doc__ = signature.__doc__
+    plain.on = on  # type: ignore[attr-defined]
+    if not INTERPRETED:
+        overload(plain, jit_options={"fastmath": REORDER, "error_model": "numpy"}, strict=False)(choose)
+    return plain
+
+
+if INTERPRETED:
+
+    def prefetch(array: Any, index: Any) -> None:
+        """Interpreted code has no use for it."""
+
+else:
+
+    @intrinsic
+    def prefetch(context: Any, array: Any, index: Any) -> Any:
+        """Ask for the cache line of ``array[index]``; never faults, never waits."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = target.make_array(signature.args[0])(target, builder, arguments[0])
+            pointer = builder.gep(view.data, [arguments[1]])
+            byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
+            builder.call(call, [builder.bitcast(pointer, byte), read, keep, data])
+            return target.get_dummy_value()
+
+        return types.void(array, types.uint64), generate

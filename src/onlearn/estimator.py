@@ -1,0 +1,216 @@
+"""What the linear estimators share: parameters that are choices, input checks, fitted attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from onlearn import inputs
+from onlearn.calibrate import CALIBRATIONS
+from onlearn.geometry import GEOMETRIES
+from onlearn.predicting import linear_scores, voted_scores
+from onlearn.rules import RULES
+from onlearn.stabilizers import STABILIZERS
+from onlearn.training import Training
+
+FAMILIES = {"rule": RULES, "geometry": GEOMETRIES, "stabilizer": STABILIZERS, "calibration": CALIBRATIONS}
+
+
+def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that fails leaves the estimator as it was."""
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return guarded
+
+
+class LinearMixin:
+    """The part of a linear estimator that does not care what is predicted."""
+
+    # ------------------------------------------------------------------ parameters
+
+    def _choices(self) -> dict[str, Any]:
+        """The choices this estimator is made of, as objects."""
+        return {name: FAMILIES[name].get(getattr(self, name)) for name in FAMILIES if hasattr(self, name)}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
+        params = super().get_params(deep=False)
+        if deep:
+            for name in FAMILIES.keys() & params.keys():
+                try:
+                    owned = FAMILIES[name].get(params[name]).get_params()
+                except (TypeError, ValueError):  # a wrong spelling is reported by fit
+                    continue
+                params.update({f"{name}__{key}": value for key, value in owned.items()})
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        nested = {key: params.pop(key) for key in list(params) if key.partition("__")[0] in FAMILIES and "__" in key}
+        super().set_params(**params)
+        for key, value in nested.items():
+            name, _, own = key.partition("__")
+            if name not in super().get_params(deep=False):
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
+            setattr(self, name, FAMILIES[name].get(getattr(self, name)).set_params(**{own: value}))
+        return self
+
+    def _check_settings(self) -> None:
+        if self.epochs is not None and not (isinstance(self.epochs, Integral) and self.epochs >= 1):
+            raise ValueError(f"epochs must be a whole number of at least 1, or None, not {self.epochs!r}")
+        if not (isinstance(self.max_epochs, Integral) and self.max_epochs >= 1):
+            raise ValueError(f"max_epochs must be a whole number of at least 1, not {self.max_epochs!r}")
+        if self.init not in ("zeros", "random"):
+            raise ValueError(f"init must be 'zeros' or 'random', not {self.init!r}")
+        if self.tol is not None and not isinstance(self.tol, Real):
+            raise ValueError(f"tol must be a number or None, not {self.tol!r}")
+        size = self.intercept_scaling
+        if size != "radius" and not (isinstance(size, Real) and 0 < size < np.inf):
+            raise ValueError(f"intercept_scaling must be a number above 0 or 'radius', not {size!r}")
+
+    # ------------------------------------------------------------------ input
+
+    def _check_rows(self, X: Any, reset: bool) -> Any:
+        """X as a float array or CSR matrix, without copying one that is."""
+        names = inputs.column_names(X)
+        given = X
+        X = inputs.plain_table(X)
+        X = validate_data(self, X if reset else self._fit_width(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
+                          ensure_all_finite=False)  # fmt: skip
+        if sp.issparse(X) and not X.has_canonical_format:  # duplicates would count as features of their own
+            X = X.copy() if X is given else X
+            X.sum_duplicates()
+        if names and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        inputs.check_finite(X, getattr(self, "feature_names_in_", None))
+        if getattr(self._choices()["geometry"], "positive_only", False):
+            inputs.check_positive(X, type(self).__name__)
+        return X
+
+    def _fit_width(self, X: Any) -> Any:
+        """With grow, rows of another width are made to fit: wider ones as far as the features are known."""
+        if not self.grow or not hasattr(self, "n_features_in_") or not hasattr(X, "shape") or len(X.shape) != 2:
+            return X
+        width, known = X.shape[1], self.n_features_in_
+        if width == known:
+            return X
+        if sp.issparse(X):
+            X = X.tocsr(copy=True)
+            if width < known:
+                X.resize(X.shape[0], known)
+                return X
+            return X[:, :known]
+        X = np.asarray(X)
+        return X[:, :known] if width > known else np.pad(X, ((0, 0), (0, known - width)))
+
+    def _is_wider(self, X: Any) -> bool:
+        """Whether X brings new features to a learner that takes them in."""
+        shape = getattr(X, "shape", ())
+        return self.grow and len(shape) == 2 and shape[1] > self.n_features_in_
+
+    def _check_lengths(self, X: Any, y: np.ndarray) -> None:
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} entries: inconsistent numbers of samples")
+
+    def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray:
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if (weight < 0).any():
+            raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
+        return weight
+
+    def _start(self, X: Any, output: str | None, outputs: int, sees_all: bool) -> Training:
+        """A new training for data like X."""
+        choices = self._choices()
+        geometry = choices["geometry"]
+        bias = float(self.fit_intercept)
+        if self.fit_intercept and self.intercept_scaling == "radius":
+            if not sees_all:
+                raise ValueError("intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number")
+            bias = inputs.radius(X) or 1.0
+        elif self.fit_intercept:
+            bias = float(self.intercept_scaling)
+        random = check_random_state(self.random_state)
+        self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else int(random.randint(2**31 - 1))
+        training = Training(choices["rule"], geometry, choices["stabilizer"], output, X.shape[1], outputs, bias)
+        if self.init == "random":
+            training.randomize(np.random.default_rng([self._seed, 1]))
+        return training
+
+    # ------------------------------------------------------------------ what was learned
+
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """The hypothesis as (features x outputs) weights and (outputs) intercepts."""
+        check_is_fitted(self)
+        training = self._training
+        if getattr(training.stabilizer, "every_hypothesis", False):
+            raise AttributeError("a voted learner is many hypotheses, which no single coef_ describes")
+        handed = training.weights()
+        return handed[1:], handed[0] * training.bias - training.theta
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        training = self._training
+        if not getattr(training.stabilizer, "every_hypothesis", False):
+            w, b = self._weights()
+            return linear_scores(X, w.astype(self._dtype, copy=False), b)
+        rows = inputs.as_rows(X if sp.issparse(X) else np.ascontiguousarray(X), training.bias)
+        return voted_scores(rows, X.shape[0], training.theta, training.st, training.outputs)
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, over all passes."""
+        return self._fitted_training("n_mistakes_").n_mistakes
+
+    @property
+    def n_updates_(self) -> int:
+        """Examples that changed the hypothesis, over all passes."""
+        return self._fitted_training("n_updates_").n_updates
+
+    @property
+    def n_seen_(self) -> int:
+        """Examples learned from, over all passes."""
+        return self._fitted_training("n_seen_").n_seen
+
+    @property
+    def history_(self) -> dict[str, list[dict[str, float]]]:
+        """``"passes"``: mistakes and mean loss of each pass. ``"doubling"``: the same, from the start, when the
+        count of examples reached a power of two. Each example is counted before it is learned from."""
+        return self._fitted_training("history_").history
+
+    def _fitted_training(self, name: str) -> Training:
+        try:
+            return self.__dict__["_training"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no {name} before fit") from None
+
+    def save(self, path: Any) -> None:
+        """Write the learner to a ``.onl`` file, with all that it needs to go on learning."""
+        from onlearn import store
+
+        check_is_fitted(self)
+        store.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        try:
+            tags.input_tags.positive_only = getattr(self._choices()["geometry"], "positive_only", False)
+        except (TypeError, ValueError):
+            pass
+        return tags

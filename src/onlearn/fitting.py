@@ -1,0 +1,102 @@
+"""Passes over a data set: order, stopping, cycles, progress. What ``fit`` of every estimator does."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from onlearn.training import Training
+
+
+def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any, seed: int) -> bool | None:
+    """Pass over the data as the estimator's settings say; returns what was learned about separability.
+
+    True: a pass made no mistake. False: the weights came back to what they were at an earlier pass, so that
+    they will for ever, which by the convergence theorem they cannot do on separable data. None: not known.
+    """
+    passes = settings.max_epochs if settings.epochs is None else settings.epochs
+    cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
+    separable: bool | None = None
+    last, first_size = np.inf, None
+    with _progress(settings.verbose, passes, len(y)) as advance:
+        for done in range(passes):
+            before = training.tally.copy()
+            order = np.arange(len(y))
+            if settings.shuffle:  # keyed by the pass, so that training goes on where it was left off
+                order = np.random.default_rng([seed, training.passes]).permutation(len(y))
+            training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
+            training.passes += 1
+            entry = training.record(before)
+            training.history["passes"].append(entry)
+            if training.passes == 1 and passes > 1:
+                first_size = float(np.linalg.norm(training.weights()))
+            if entry.get("mistakes") == 0:
+                separable = True
+                if settings.epochs is None:
+                    break
+            elif cycle is not None and cycle.closed(training):
+                separable = False
+                _warn(
+                    f"the data are not linearly separable: after pass {done + 1} the weights are again what they were "
+                    "after an earlier one, so training stops; averaging or a margin gives a good compromise"
+                )
+                break
+            if settings.tol is not None and last - entry["loss"] < settings.tol:
+                break
+            last = entry["loss"]
+        else:
+            if settings.epochs is None and separable is None:
+                _warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
+    if first_size:
+        training.rescale_audit(float(np.linalg.norm(training.weights())) / first_size)
+    if np.abs(training.g.w).max(initial=0.0) > 1e50:
+        _warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
+    return separable
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ConvergenceWarning, stacklevel=4)
+
+
+def _proves_by_cycling(training: Training) -> bool:
+    """Whether this learner would converge on separable data, and is a function of its weights alone."""
+    geometry = training.geometry
+    return training.rule.name == "perceptron" and geometry.name == "additive" and (
+        geometry.schedule == "constant" and not geometry.drifts
+    )  # fmt: skip
+
+
+class _Cycle:
+    """Remembers the weights at the pass boundaries, by digest."""
+
+    def __init__(self, training: Training) -> None:
+        self.met = {self._digest(training)}
+
+    def closed(self, training: Training) -> bool:
+        digest = self._digest(training)
+        known = digest in self.met
+        self.met.add(digest)
+        return known
+
+    @staticmethod
+    def _digest(training: Training) -> bytes:
+        return hashlib.blake2b((training.g.w + 0.0).tobytes(), digest_size=16).digest()  # + 0.0: -0 is 0
+
+
+@contextmanager
+def _progress(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], None] | None]:
+    if not verbose:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TextColumn("examples"), TimeRemainingColumn()
+    with Progress(*columns) as bar:
+        task = bar.add_task("", total=passes * rows)
+        yield lambda examples: bar.advance(task, examples)

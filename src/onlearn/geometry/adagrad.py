@@ -1,0 +1,134 @@
+"""AdaGrad (Duchi, Hazan & Singer 2011): per-feature rate r / sqrt(G), G the sum of squared gradients so far.
+
+With l1 or l2 each example is followed by the proximal step of the composite update, feature by feature
+with the feature's own rate (the intercept is free of it):
+
+    w <- soft(w, r l1 / sqrt(G)) / (1 + r l2 / sqrt(G))
+
+A feature's rate changes only when an example holds the feature. Between two such examples the step is one
+affine map repeated, so m of them, and the sum of the weights they pass through, have a closed form.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.geometry.family import GEOMETRIES
+from onlearn.spelling import choice, param
+from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, clock, helper, move, note, settle, weigh
+
+
+@choice(GEOMETRIES, "adagrad")
+class AdaGrad:
+    """w += r t x / sqrt(G): rare features keep a large rate."""
+
+    rate: float = param(1.0, "learning rate", above=0)
+    l1: float = param(0.0, "weight of |w|_1 in the objective", at_least=0)
+    l2: float = param(0.0, "weight of |w|_2^2 / 2 in the objective", at_least=0)
+
+    signed = True
+
+    @property
+    def drifts(self):
+        return bool(self.l1 or self.l2)
+
+    def start(self, features, outputs):
+        w = np.zeros(features * outputs)
+        if not self.drifts:
+            return Adapted(w, w.copy(), np.array([self.rate]))
+        knobs = np.array([self.rate, self.l1, self.l2])
+        return Penalised(w, w.copy(), np.zeros(w.size), np.zeros(1), np.zeros(outputs), knobs)
+
+
+class Adapted(NamedTuple):
+    w: Weights
+    squares: Weights
+    knobs: Numbers  # rate
+
+
+class Penalised(NamedTuple):
+    w: Weights
+    squares: Weights
+    last: Weights  # the number of examples up to which a weight is up to date
+    steps: Numbers  # examples so far
+    free: Outputs  # its length counts the weights without penalty
+    knobs: Numbers  # rate, l1, l2
+
+
+@move.on(Penalised)
+@move.on(Adapted)
+def _(g, j, x, t, sqnorm):
+    gradient = min(max(t * x, -LARGEST), LARGEST)
+    if gradient == 0.0:
+        return 0.0
+    g.squares[j] += gradient * gradient
+    change = g.knobs[0] * gradient / np.sqrt(g.squares[j])
+    g.w[j] += change
+    return change
+
+
+@settle.on(Penalised, object)
+def _(g, st):
+    g.steps[0] += 1.0
+
+
+@weigh.on(Penalised, object)
+def _(g, st, j):
+    if j >= len(g.free) and g.last[j] != g.steps[0]:
+        catch_up(g, st, j, g.steps[0] - g.last[j], clock(st, 0))
+        g.last[j] = g.steps[0]
+    return g.w[j]
+
+
+@helper
+def catch_up(g: Any, st: Any, j: int, m: float, at: float) -> None:
+    """Make the m proximal steps that are due; ``at`` is the clock now, and it went by one a step."""
+    w = abs(g.w[j])
+    if w == 0.0:
+        return
+    rate = g.knobs[0] / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
+    take, factor = rate * g.knobs[1], 1.0 / (1.0 + rate * g.knobs[2])
+    zero = steps_to_zero(w, take, factor)  # the first step after which the weight is zero
+    end = repeated(w, take, factor, m) if m < zero else 0.0
+    passed = sum_of_repeated(w, take, factor, min(m, zero) - 1.0)
+    # the change at step i, times the clock then, summed by parts
+    account = (at - m) * (end - w) + (m - 1.0) * end - passed
+    note(st, j, np.sign(g.w[j]) * account, 1.0)
+    g.w[j] = np.sign(g.w[j]) * end
+
+
+@helper
+def repeated(w: float, take: float, factor: float, m: float) -> float:
+    """w <- (w - take) * factor, m times."""
+    if factor == 1.0:
+        return w - m * take
+    power = np.exp(m * np.log(factor))
+    return power * w - take * factor * (1.0 - power) / (1.0 - factor)
+
+
+@helper
+def sum_of_repeated(w: float, take: float, factor: float, m: float) -> float:
+    """The sum of what w is after 1, 2, ... m such steps."""
+    if factor == 1.0:
+        return m * w - take * m * (m + 1.0) / 2.0
+    fixed = take * factor / (1.0 - factor)
+    power = np.exp(m * np.log(factor))
+    return (w + fixed) * factor * (1.0 - power) / (1.0 - factor) - m * fixed
+
+
+@helper
+def steps_to_zero(w: float, take: float, factor: float) -> float:
+    """The number of such steps that first brings w to zero or below."""
+    if take == 0.0:
+        return np.inf
+    if factor == 1.0:
+        guess = np.ceil(w / take)
+    else:
+        fixed = take * factor / (1.0 - factor)
+        guess = np.ceil(np.log(fixed / (w + fixed)) / np.log(factor))
+    # the logarithms may be off by rounding
+    if guess > 1.0 and repeated(w, take, factor, guess - 1.0) <= 0.0:
+        return guess - 1.0
+    return guess + 1.0 if repeated(w, take, factor, guess) > 0.0 else guess

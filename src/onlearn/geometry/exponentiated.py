@@ -1,0 +1,111 @@
+"""Normalised Winnow, exponentiated gradient (Kivinen & Warmuth 1997): w = 1/p, w_j *= e^(eta t x_j) / Z.
+
+The weights of an output stay on the simplex. Z is one number an output: stored are v_j = e^(l_j - shift)
+and their sum, and w_j = v_j / sum. The logarithms l are kept beside them, so that v can be formed anew
+before anything overflows.
+
+With the margin g of the best separator on the simplex, eta = 1/2 ln((1+g)/(1-g)) makes the mistake bound
+smallest (for |x|_inf <= 1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.geometry.family import GEOMETRIES
+from onlearn.spelling import choice, param
+from onlearn.verbs import Numbers, Outputs, Weights, fold, helper, move, rescale, scale, settle, stride
+
+LONGEST = 30.0  # of one change of a logarithm: e^30 leaves the average its digits
+SPREAD = 1e6  # the sum may grow or fall so much before v is formed anew
+OFTEN = 1 << 16  # steps before it is formed anew in any case, so that rounding does not add up
+
+
+@choice(GEOMETRIES, "exponentiated")
+class Exponentiated:
+    """w_j *= e^(eta t x_j) / Z: normalised Winnow."""
+
+    eta: float | str = param(0.1, "learning rate, or from the margin", above=0, words=("auto",))
+    margin: float | None = param(None, "for eta=auto; None: estimated from the data", above=0, below=1, words=(None,))
+
+    def check(self):
+        if self.margin is not None and self.eta != "auto":
+            raise ValueError('exponentiated: margin is used only with eta="auto"')
+
+    def start(self, features, outputs):
+        if self.eta == "auto" and self.margin is None:
+            raise ValueError('exponentiated: eta="auto" without a margin needs fit, which sees all the data')
+        eta = self.eta if self.margin is None else best_eta(self.margin)
+        v = np.ones(features * outputs)
+        total = np.full(outputs, float(features))
+        return Normalised(v, np.zeros(v.size), total, total.copy(), np.zeros(outputs), np.zeros(outputs), np.array([eta]))
+
+    def mend(self, state):
+        """After growth: the new weights count in the sums."""
+        state.total[:] = state.w.reshape(-1, state.total.size).sum(axis=0)
+        state.origin[:] = state.total
+
+
+def best_eta(margin: float) -> float:
+    """The rate that makes normalised Winnow's bound smallest."""
+    return float(0.5 * np.log((1 + margin) / (1 - margin)))
+
+
+class Normalised(NamedTuple):
+    w: Weights  # v
+    logarithm: Weights
+    total: Outputs
+    origin: Outputs  # the total when v was last formed
+    shift: Outputs
+    steps: Outputs  # since then
+    knobs: Numbers  # eta
+
+
+@scale.on(Normalised)
+def _(g, c):
+    return 1.0 / g.total[c]
+
+
+@stride.on(Normalised)
+def _(g, t, c):
+    g.steps[c] += 1.0
+    return t * g.knobs[0]
+
+
+@move.on(Normalised)
+def _(g, j, x, t, sqnorm):
+    change = min(max(t * x, -LONGEST), LONGEST)
+    before = g.w[j]
+    g.logarithm[j] += change
+    g.w[j] = before * np.exp(change)
+    g.total[j % np.uint64(len(g.total))] += g.w[j] - before
+    return g.w[j] - before
+
+
+@settle.on(Normalised, object)
+def _(g, st):
+    for c in range(len(g.total)):
+        change = g.total[c] / g.origin[c]
+        if not (1.0 / SPREAD < change < SPREAD) or g.steps[c] >= OFTEN:
+            fold(st, g)
+            rescale(st, c, form(g, c))
+
+
+@helper
+def form(g: Any, c: int) -> float:
+    """v of output c from its logarithms, the largest being 1; returns what multiplied them."""
+    outputs = len(g.total)
+    top = g.logarithm[c]
+    for j in range(c, len(g.w), outputs):
+        top = max(top, g.logarithm[j])
+    total = 0.0
+    for j in range(c, len(g.w), outputs):
+        g.w[j] = np.exp(g.logarithm[j] - top)
+        total += g.w[j]
+    g.total[c] = g.origin[c] = total
+    factor = np.exp(g.shift[c] - top)
+    g.shift[c] = top
+    g.steps[c] = 0.0
+    return factor

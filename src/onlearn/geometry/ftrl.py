@@ -1,0 +1,58 @@
+"""FTRL-Proximal (McMahan et al. 2013): follow the regularised leader, with exact zeros under l1.
+
+With the gradient q = -t x of a coordinate:
+
+    sigma = (sqrt(n + q^2) - sqrt(n)) / rate;   z += q - sigma w;   n += q^2
+    w = 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt(n)) / rate + l2)
+
+The intercept's weight is free of l1 and l2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlearn.geometry.family import GEOMETRIES
+from onlearn.spelling import choice, param
+from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, move
+
+
+@choice(GEOMETRIES, "ftrl")
+class FTRL:
+    """Per-feature rates like AdaGrad's, and weights that l1 makes exactly zero."""
+
+    rate: float = param(0.1, "alpha of the paper", above=0)
+    beta: float = param(1.0, "smooths the first steps", at_least=0)
+    l1: float = param(0.0, "below this accumulated gradient a weight is zero", at_least=0)
+    l2: float = param(0.0, "shrinks the weights", at_least=0)
+
+    def start(self, features, outputs):
+        w = np.zeros(features * outputs)
+        knobs = np.array([self.rate, self.beta, self.l1, self.l2])
+        return Leader(w, w.copy(), w.copy(), np.zeros(outputs), knobs)
+
+
+class Leader(NamedTuple):
+    w: Weights
+    z: Weights
+    n: Weights
+    free: Outputs  # its length counts the weights without penalty
+    knobs: Numbers  # rate, beta, l1, l2
+
+
+@move.on(Leader)
+def _(g, j, x, t, sqnorm):
+    q = -min(max(t * x, -LARGEST), LARGEST)
+    if q == 0.0:
+        return 0.0
+    rate, before = g.knobs[0], g.w[j]
+    l1, l2 = (0.0, 0.0) if j < len(g.free) else (g.knobs[2], g.knobs[3])
+    root = np.sqrt(g.n[j])
+    g.n[j] += q * q
+    sigma = (np.sqrt(g.n[j]) - root) / rate
+    g.z[j] += q - sigma * before
+    z = g.z[j]
+    g.w[j] = 0.0 if abs(z) <= l1 else -(z - np.sign(z) * l1) / ((g.knobs[1] + np.sqrt(g.n[j])) / rate + l2)
+    return g.w[j] - before

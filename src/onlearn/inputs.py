@@ -1,0 +1,125 @@
+"""What users pass in, made into rows: NumPy, SciPy sparse, pandas, polars, PyArrow; checked, never copied in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.rows import Dense, Sparse
+
+BUFFER = 1 << 22  # bytes of rows gathered at a time where they do not lie one after another
+
+
+def plain_table(X: Any) -> Any:
+    """A PyArrow table as a NumPy array; anything else as it is (scikit-learn takes pandas and polars)."""
+    module = type(X).__module__.partition(".")[0]
+    if module != "pyarrow":
+        return X
+    if not hasattr(X, "column_names"):
+        raise TypeError(f"X must be a table or an array, not a pyarrow {type(X).__name__}")
+    import pyarrow.types as kinds
+
+    columns = []
+    for name, field in zip(X.column_names, X.schema, strict=True):
+        kind = field.type
+        if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
+            raise ValueError(f"column {name!r} holds {kind}, not numbers: encode it first")
+        columns.append(X.column(name).to_numpy(zero_copy_only=False) if hasattr(X, "num_row_groups") else
+                       np.asarray(X.column(name)))
+    dtype = np.result_type(*columns) if columns else np.float64
+    single = dtype in (np.float16, np.float32)
+    return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a PyArrow table's columns, which scikit-learn does not look for."""
+    return list(X.column_names) if type(X).__module__.startswith("pyarrow") else None
+
+
+def check_finite(X: Any, names: Any = None) -> None:
+    """Refuse NaN and infinity, saying where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=values.dtype)):
+            return
+    if sp.issparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if not bad.size:
+            return
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        col, value = int(X.indices[bad[0]]), X.data[bad[0]]
+    else:
+        for start in range(0, len(X), 1 << 14):
+            bad_rows, bad_cols = np.nonzero(~np.isfinite(X[start : start + (1 << 14)]))
+            if bad_rows.size:
+                row, col = start + int(bad_rows[0]), int(bad_cols[0])
+                value = X[row, col]
+                break
+        else:
+            return
+    what = "NaN" if np.isnan(value) else "infinity"
+    where = f"column {col}" if names is None else f"column {col} ({names[col]!r})"
+    raise ValueError(f"X contains {what} in row {row}, {where}: remove the row, or fill the value in")
+
+
+def check_positive(X: Any, who: str) -> None:
+    """Refuse negative features, saying where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    if not values.size or values.min() >= 0:
+        return
+    coo = X.tocoo() if sp.issparse(X) else None
+    if coo is not None:
+        n = int(np.flatnonzero(coo.data < 0)[0])
+        row, col = int(coo.row[n]), int(coo.col[n])
+    else:
+        row, col = (int(v) for v in np.argwhere(X < 0)[0])
+    raise ValueError(
+        f"Negative values in data passed to {who}: it needs features of at least 0, "
+        f"but row {row}, column {col} holds {X[row, col]:g}"
+    )
+
+
+def as_rows(X: Any, bias: float) -> Dense | Sparse | None:
+    """Rows over the memory of X itself; None when a dense X does not lie row after row."""
+
+    def fixed(array: np.ndarray) -> np.ndarray:
+        """Read-only always, so that compiled code meets one type whether the user's array is or not."""
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    if sp.issparse(X):
+        return Sparse(fixed(X.data), fixed(X.indices), fixed(X.indptr), float(bias))
+    if X.flags.c_contiguous:
+        return Dense(fixed(X.reshape(-1)), X.shape[1], float(bias))
+    return None
+
+
+def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[tuple[Any, np.ndarray, slice]]:
+    """Rows, the order in which to take them, and which part of the whole order that is.
+
+    At most ``size`` examples a batch. Rows that do not lie one after another (a data frame's columns do) are
+    gathered a few megabytes at a time.
+    """
+    rows = as_rows(X, bias)
+    if rows is None:
+        size = max(1, min(size, BUFFER // max(1, X.shape[1] * X.itemsize)))
+    for start in range(0, len(order), size):
+        part = slice(start, min(start + size, len(order)))
+        if rows is not None:
+            yield rows, order[part], part
+        else:
+            gathered = np.ascontiguousarray(X[order[part]])
+            yield as_rows(gathered, bias), np.arange(len(gathered)), part
+
+
+def radius(X: Any) -> float:
+    """max |x|_2 over the rows."""
+    if sp.issparse(X):
+        squares = np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0.0), np.minimum(X.indptr[:-1], X.nnz))
+        squares[np.diff(X.indptr) == 0] = 0.0
+        return float(np.sqrt(squares.max(initial=0.0)))
+    return float(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64).max(initial=0.0)))

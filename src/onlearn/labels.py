@@ -1,0 +1,68 @@
+"""Class labels: finding them, encoding them, and balancing them as they come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def unique_labels(y: np.ndarray) -> np.ndarray:
+    """The sorted distinct labels; without sorting where they are small whole numbers."""
+    if y.dtype.kind in "iub" and y.size:
+        low, high = int(y.min()), int(y.max())
+        if high - low < 1 << 16:
+            return (np.flatnonzero(np.bincount(y.astype(np.int64) - low)) + low).astype(y.dtype)
+    return np.unique(y)
+
+
+def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The index of each label among the classes; a label that is not among them is named."""
+    if y.dtype.kind in "iub" and classes.dtype.kind in "iub" and y.size:
+        low, high = int(min(y.min(), classes.min())), int(max(y.max(), classes.max()))
+        if high - low < 1 << 16:
+            table = np.full(high - low + 1, -1, dtype=np.int64)
+            table[classes.astype(np.int64) - low] = np.arange(len(classes))
+            codes = table[y.astype(np.int64) - low]
+            if codes.min() < 0:
+                _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes)
+            return codes
+    sorter = np.argsort(classes, kind="stable")
+    places = np.minimum(np.searchsorted(classes, y, sorter=sorter), len(classes) - 1)
+    codes = sorter[places]
+    wrong = np.flatnonzero(classes[codes] != y)
+    if wrong.size:
+        _refuse(y[wrong[0]], int(wrong[0]), classes)
+    return codes.astype(np.int64)
+
+
+def _refuse(label: Any, row: int, classes: np.ndarray) -> None:
+    known = ", ".join(repr(c.item() if hasattr(c, "item") else c) for c in classes[:10])
+    label = label.item() if hasattr(label, "item") else label
+    raise ValueError(
+        f"y holds the label {label!r} (row {row}), which is not among the classes {known}"
+        f"{', ...' if len(classes) > 10 else ''}; with grow=True partial_fit takes in new classes"
+    )
+
+
+def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The "balanced" weight of each example, from the counts of its class and of all so far.
+
+    ``counts`` holds the count of all examples, then of each class, and is brought up to date. Sums are taken
+    in the order of the examples, so what one gets does not depend on how the stream is cut up.
+    """
+
+    def onward(start: float, amounts: np.ndarray) -> np.ndarray:
+        return np.cumsum(np.concatenate([[start], amounts]))[1:]
+
+    balanced = np.zeros(len(codes))
+    total = onward(counts[0], weight)
+    for c in np.unique(codes):
+        mine = codes == c
+        so_far = onward(counts[c + 1], weight[mine])
+        known = so_far > 0
+        balanced[np.flatnonzero(mine)[known]] = total[mine][known] / ((len(counts) - 1) * so_far[known])
+        counts[c + 1] = so_far[-1]
+    if len(total):
+        counts[0] = total[-1]
+    return balanced

@@ -1,0 +1,284 @@
+"""The linear classifier: every rule, geometry, stabilizer and kind of multiclass, with scikit-learn's manners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from onlearn import calibrate
+from onlearn.estimator import LinearMixin, all_or_nothing
+from onlearn.fitting import run_passes
+from onlearn.labels import encode, running_balance, unique_labels
+from onlearn.outputs import OUTPUTS
+
+
+class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
+    """Learns a linear classifier from examples one at a time.
+
+    Parameters
+    ----------
+    rule, geometry, stabilizer : choices or their spelling
+        How large a step an example deserves, how it changes the weights, which hypothesis is handed out.
+    multiclass : "auto", "one-vs-all", "true" or "softmax"
+        How three or more classes are learned; "auto" is what suits the rule.
+    fit_intercept : bool
+        Whether there is a constant feature of size ``intercept_scaling``.
+    epochs : int or None
+        Passes over the data; None: until a pass makes no mistake, at most ``max_epochs``.
+    shuffle : bool
+        Whether ``fit`` visits the rows in a new random order each pass.
+    tol : float or None
+        Stop when the mean loss of a pass is not at least so much below that of the pass before.
+    class_weight : dict, "balanced" or None
+        Multiplies the steps of the examples of a class.
+    init : "zeros" or "random"
+    grow : bool
+        Whether ``partial_fit`` takes in classes and features it has not seen before.
+    intercept_scaling : float or "radius"
+        Size of the constant feature; "radius" is max |x|, so that a mistake moves b by r y R^2.
+    calibration : choice or its spelling
+        Where probabilities come from: "auto", "online", "holdout(0.1)" or "own".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from onlearn import OnlineClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(0)) / X.std(0)
+    >>> model = OnlineClassifier(rule="pa1(0.1)", random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.97
+    True
+    """
+
+    def __init__(
+        self,
+        rule: Any = "perceptron",
+        geometry: Any = "additive",
+        stabilizer: Any = "averaged",
+        multiclass: str = "auto",
+        fit_intercept: bool = True,
+        epochs: int | None = 5,
+        max_epochs: int = 1000,
+        shuffle: bool = True,
+        tol: float | None = None,
+        class_weight: Any = None,
+        init: str = "zeros",
+        grow: bool = False,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        intercept_scaling: float | str = 1.0,
+        calibration: Any = "auto",
+    ) -> None:
+        self.rule = rule
+        self.geometry = geometry
+        self.stabilizer = stabilizer
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.tol = tol
+        self.class_weight = class_weight
+        self.init = init
+        self.grow = grow
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.intercept_scaling = intercept_scaling
+        self.calibration = calibration
+
+    # ------------------------------------------------------------------ learning
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineClassifier:
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
+        self._check_settings()
+        going_on = self.warm_start and hasattr(self, "_training")
+        X = self._check_rows(X, reset=not going_on)
+        y = self._check_labels(X, y)
+        weight = self._check_weights(sample_weight, X)
+        if not going_on:
+            classes = unique_labels(y[weight > 0] if (weight == 0).any() else y)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"a classifier needs examples of two classes or more; y holds only one class, {classes[0]!r}"
+                    if len(classes) else "a classifier needs examples, but all have a sample_weight of 0"
+                )  # fmt: skip
+            training = self._new_training(X, classes, sees_all=True)
+            self.classes_, self._training, self._dtype = classes, training, X.dtype
+            self._counts = np.zeros(len(classes) + 1)
+            self._held_out = None
+        codes = self._codes(y, weight)
+        weight = weight * self._class_weights(codes, weight)
+        learned = np.ones(len(y), dtype=bool)
+        calibration = self._choices()["calibration"]
+        if calibration.name == "holdout":
+            rng = np.random.default_rng([self._seed, 2])
+            learned[rng.permutation(len(y))[: max(1, round(calibration.fraction * len(y)))]] = False
+        self.separable_ = run_passes(
+            self._training, X, self._targets(codes), np.where(learned, weight, 0.0), self, self._seed
+        )
+        if calibration.name == "holdout":
+            self._held_out = self._own_scores(X[~learned]), codes[~learned]
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineClassifier:
+        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        self._check_settings()
+        first = not hasattr(self, "_training")
+        if self._choices()["calibration"].name == "holdout":
+            raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
+        if classes is None and first and not self.grow:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if not first and classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
+            raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_}")
+        X = self._check_rows(X, reset=first or self._is_wider(X))
+        y = self._check_labels(X, y)
+        weight = self._check_weights(sample_weight, X)
+        if first:
+            known = unique_labels(np.asarray(classes) if classes is not None else y)
+            if len(known) < 2 and not self.grow:
+                raise ValueError(f"a classifier needs two classes or more; classes holds only one class, {known[0]!r}")
+            encode(y, known)
+            training = self._new_training(X, known, sees_all=False)
+            self.classes_, self._training, self._dtype = known, training, X.dtype
+            self._counts = np.zeros(len(known) + 1)
+            self._held_out = None
+        if self.grow:
+            new = np.setdiff1d(unique_labels(y), self.classes_)
+            if new.size:
+                self.classes_ = np.concatenate([self.classes_, new])
+                self._counts = np.concatenate([self._counts, np.zeros(new.size)])
+            self._training.grow(X.shape[1], max(2, len(self.classes_)))
+        codes = self._codes(y, weight)
+        if isinstance(self.class_weight, str):
+            weight = weight * running_balance(codes, weight, self._counts)
+        else:
+            weight = weight * self._class_weights(codes, weight)
+        self.separable_ = None
+        self._training.learn(X, self._targets(codes), weight, np.arange(X.shape[0]))
+        return self
+
+    def _check_labels(self, X: Any, y: Any) -> np.ndarray:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self._check_lengths(X, y)
+        return y
+
+    def _new_training(self, X: Any, classes: np.ndarray, sees_all: bool) -> Any:
+        rule = self._choices()["rule"]
+        if not getattr(rule, "classification", True):
+            raise ValueError(f"the rule {rule!r} is for regression; use it with OnlineRegressor")
+        output = getattr(rule, "multiclass", "true") if self.multiclass == "auto" else self.multiclass
+        if output not in OUTPUTS:
+            raise ValueError(f"multiclass must be 'auto', {', '.join(map(repr, OUTPUTS))}, not {self.multiclass!r}")
+        if output == "softmax" and rule.name != "logistic":
+            raise ValueError(f"multiclass='softmax' is the logistic rule's; {rule!r} goes with 'true' or 'one-vs-all'")
+        one = len(classes) == 2 and not self.grow
+        return self._start(X, None if one else output, 1 if one else max(2, len(classes)), sees_all)
+
+    def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Class indices; the label of an example of weight 0 is nobody's business."""
+        return encode(np.where(weight > 0, y, self.classes_[0]) if (weight == 0).any() else y, self.classes_)
+
+    def _targets(self, codes: np.ndarray) -> np.ndarray:
+        return codes if self._training.output is not None else np.where(codes == 1, 1.0, -1.0)
+
+    def _class_weights(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(1)
+        if self.class_weight == "balanced":
+            counts = np.bincount(codes, weights=weight, minlength=len(self.classes_))
+            per_class = np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)
+        else:
+            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if (per_class < 0).any():
+            raise ValueError(f"class_weight must not be negative: {self.class_weight}")
+        return per_class[codes]
+
+    # ------------------------------------------------------------------ what was learned
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the hypothesis: (1, features) for two classes, (classes, features) for more."""
+        w, _ = self._weights()
+        return self._per_class(w).T.astype(self._dtype)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """What is added to the weighted sum: (1,) for two classes, (classes,) for more."""
+        _, b = self._weights()
+        return self._per_class(b[None])[0].astype(self._dtype)
+
+    def _per_class(self, values: np.ndarray) -> np.ndarray:
+        """A learner that may grow keeps two columns for two classes; users expect their difference."""
+        two = values.shape[1] == 2 and len(self.classes_) == 2
+        return values[:, 1:] - values[:, :1] if two else values[:, : max(1, len(self.classes_))]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: one a row for two classes (positive: the second), one a class for more."""
+        return self._shape(self._scores(X))
+
+    def _own_scores(self, X: Any) -> np.ndarray:
+        return self._per_class(self._scores(X))
+
+    def _shape(self, scores: np.ndarray) -> np.ndarray:
+        scores = self._per_class(scores)
+        return scores[:, 0] if scores.shape[1] == 1 and len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row; on a tie the first of them."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class; the largest is where ``predict`` is."""
+        scores = self.decision_function(X).astype(np.float64, copy=False)
+        a, b, link = self._calibration()
+        if scores.ndim == 1:
+            return calibrate.binary(scores, a, b)
+        return calibrate.several(scores, a, b, link)
+
+    def _calibration(self) -> tuple[float, float, str]:
+        """A, B and the link for several classes."""
+        choice, training = self._choices()["calibration"], self._training
+        link = getattr(choice, "link", "auto")
+        if link == "auto":
+            link = "normalized" if training.output == "one-vs-all" else "softmax"
+        own = getattr(training.rule, "own_probabilities", False)
+        if choice.name == "own" or (choice.name == "auto" and own):
+            return 1.0, 0.0, link
+        scores, gold = self._held_out if self._held_out is not None else self._audited()
+        if not len(gold):
+            return 1.0, 0.0, link
+        if scores.shape[1] == 1:
+            return (*calibrate.fit_sigmoid(scores[:, 0], gold == 1), link)
+        if link == "softmax":
+            return calibrate.fit_temperature(scores, gold.astype(int)), 0.0, link
+        right = np.arange(scores.shape[1]) == gold[:, None]
+        return (*calibrate.fit_sigmoid(scores.ravel(), right.ravel()), link)
+
+    def _audited(self) -> tuple[np.ndarray, np.ndarray]:
+        scores, gold = self._training.audited()
+        return self._per_class(scores), (gold > 0 if self._training.output is None else gold).astype(int)
+
+    def certificate(self, X: Any, y: Any) -> Any:
+        """What theory promises for these examples, and whether its assumptions hold; two classes only."""
+        from onlearn.theory.certificate import certify
+
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        y = self._check_labels(X, y)
+        if len(self.classes_) != 2:
+            raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
+        codes = encode(y, self.classes_)
+        return certify(X, np.where(codes == 1, 1.0, -1.0), self)

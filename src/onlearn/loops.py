@@ -1,0 +1,131 @@
+"""The compiled passes over data. Everything onlearn learns, it learns in one of these two loops.
+
+Both take the examples in the given order and return the number of examples done, which is less than all
+only when the rule returned something that is not a number.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.compile import compiled
+from onlearn.outputs import decide
+from onlearn.rows import look_ahead, opinion, score, scores, sqnorm, step
+from onlearn.verbs import handed, helper, live, scale, settle, stride, tick
+
+MISTAKES, UPDATES, LOSS, SEEN = range(4)  # places in a tally
+
+LONGEST_STEP = 1e100  # no rule needs more; keeps diverging learners finite
+HIGHEST_SCORE = 1e300
+
+
+class Audit(NamedTuple):
+    """Scores by the hypothesis that would be handed out, of examples not yet learned from, for calibration.
+
+    A ring of the latest ones; each time it has filled up, examples are taken half as often. So the cost
+    stays small and what is kept spans at least the latter half of the stream.
+    """
+
+    scores: np.ndarray
+    gold: np.ndarray
+    due: np.ndarray  # examples until the next one (below 1: never), examples between two, taken so far
+
+
+@helper
+def audit_due(audit: Any, y: float) -> int:
+    """The place in the ring for the present example, or -1."""
+    audit.due[0] -= 1
+    if audit.due[0] != 0:
+        return -1
+    place = audit.due[2] % len(audit.gold)
+    audit.gold[place] = y
+    audit.due[2] += 1
+    if audit.due[2] % len(audit.gold) == 0:
+        audit.due[1] *= 2
+    audit.due[0] = audit.due[1]
+    return place
+
+
+@helper
+def tame(s: float) -> float:
+    """A finite score, even where large values made the sum overflow."""
+    if abs(s) <= HIGHEST_SCORE:
+        return s
+    return 0.0 if s != s else np.sign(s) * HIGHEST_SCORE
+
+
+@compiled
+def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally):
+    """One output: binary classification (y is -1 or +1) and regression."""
+    for n in range(len(order)):
+        look_ahead(rows, order, n)
+        if weight[n] == 0.0:  # as if the example were not there
+            continue
+        i = order[n]
+        raw = score(rows, i, g, st)
+        s = tame(raw * scale(g, 0) - theta)
+        place = audit_due(audit, y[n])
+        if place >= 0:
+            audit.scores[place] = opinion(st, g, rows, i, raw, 1, 0) - theta
+        q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
+        t = rule(s, y[n], q, params)
+        if t != t:
+            return n
+        mistake = s * y[n] <= 0.0
+        tally[MISTAKES] += mistake
+        tally[LOSS] += loss(s, y[n], q, params)
+        tally[SEEN] += 1.0
+        live(st, g, mistake, t != 0.0)
+        if t != 0.0:
+            tally[UPDATES] += 1.0
+            t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * weight[n]
+            step(rows, i, g, st, stride(g, t, 0), q, 1, 0)
+        settle(g, st)
+        tick(st, g)
+    return len(order)
+
+
+@compiled
+def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, theta, g, st, audit, tally):
+    """Several outputs: multiclass classification, ``gold`` being the index of the right class."""
+    outputs = len(out.s)
+    for n in range(len(order)):
+        look_ahead(rows, order, n)
+        if weight[n] == 0.0:
+            continue
+        i, right = order[n], gold[n]
+        scores(rows, i, g, st, out.s)
+        place = audit_due(audit, right)
+        if place >= 0:
+            for c in range(outputs):
+                audit.scores[place * outputs + c] = opinion(st, g, rows, i, out.s[c], outputs, c) - theta
+        for c in range(outputs):
+            out.s[c] = tame(out.s[c] * scale(g, c) - theta)
+        margin, q, cost = decide(out, right, rule, loss, params, measured, g, rows, i)
+        change = False
+        for c in range(outputs):
+            change = change or out.t[c] != 0.0
+            if out.t[c] != out.t[c]:
+                return n
+        tally[MISTAKES] += margin <= 0.0
+        tally[LOSS] += cost
+        tally[SEEN] += 1.0
+        live(st, g, margin <= 0.0, change)
+        if change:
+            tally[UPDATES] += 1.0
+            for c in range(outputs):
+                if out.t[c] != 0.0:
+                    t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * weight[n]
+                    step(rows, i, g, st, stride(g, t, c), q, outputs, c)
+        settle(g, st)
+        tick(st, g)
+    return len(order)
+
+
+@compiled
+def hand_out(g, st, outputs, weights):
+    """All weights of the hypothesis that would be handed out now. Brings lazy weights up to date."""
+    for j in range(len(weights)):
+        weights[j] = handed(st, g, np.uint64(j), j % outputs)

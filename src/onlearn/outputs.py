@@ -1,0 +1,94 @@
+"""Several classes from one scalar rule: one-vs-all, true multiclass, softmax.
+
+``decide`` looks at the scores of one example and fills in the step ``t[c]`` of every class c. It returns
+the margin of the right class over its best rival (the example is a mistake when that is not above zero),
+the squared length it used, and the loss.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlearn.compile import verb
+from onlearn.rows import sqnorm
+from onlearn.verbs import helper
+
+
+class OneVsAll(NamedTuple):
+    """One binary problem a class."""
+
+    s: np.ndarray
+    t: np.ndarray
+
+
+class TrueMulticlass(NamedTuple):
+    """The rule sees the margin between the right class and its best rival; promote one, demote the other."""
+
+    s: np.ndarray
+    t: np.ndarray
+
+
+class Softmax(NamedTuple):
+    """Multinomial logistic regression: the step is the feature of the right class minus its expectation."""
+
+    s: np.ndarray
+    t: np.ndarray
+
+
+OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
+
+
+@verb
+def decide(out, gold, rule, loss, params, measured, g, rows, i):
+    """Fill in out.t from out.s."""
+
+
+@helper
+def best_rival(s: np.ndarray, gold: int) -> int:
+    rival = 1 if gold == 0 else 0
+    for c in range(len(s)):
+        if c != gold and s[c] > s[rival]:
+            rival = c
+    return rival
+
+
+@decide.on(TrueMulticlass, object, object)
+def _(out, gold, rule, loss, params, measured, g, rows, i):
+    rival = best_rival(out.s, gold)
+    margin, q, n = out.s[gold] - out.s[rival], 1.0, len(out.s)
+    if measured:
+        q = sqnorm(g, rows, i, n, gold) + sqnorm(g, rows, i, n, rival)
+    t = rule(margin, 1.0, q, params)
+    out.t[:] = 0.0
+    out.t[gold] = t
+    out.t[rival] = -t
+    return margin, q, loss(margin, 1.0, q, params)
+
+
+@decide.on(OneVsAll, object, object)
+def _(out, gold, rule, loss, params, measured, g, rows, i):
+    n, q = len(out.s), 1.0
+    for c in range(n):
+        if measured:
+            q = sqnorm(g, rows, i, n, c)
+        out.t[c] = rule(out.s[c], 1.0 if c == gold else -1.0, q, params)
+    margin = out.s[gold] - out.s[best_rival(out.s, gold)]
+    return margin, q, loss(out.s[gold], 1.0, q, params)
+
+
+@decide.on(Softmax, object, object)
+def _(out, gold, rule, loss, params, measured, g, rows, i):
+    n = len(out.s)
+    top, total = out.s[0], 0.0
+    for c in range(n):
+        top = max(top, out.s[c])
+    for c in range(n):
+        out.t[c] = np.exp(out.s[c] - top)
+        total += out.t[c]
+    cost = np.log(total) - (out.s[gold] - top)
+    for c in range(n):
+        out.t[c] = (1.0 if c == gold else 0.0) - out.t[c] / total
+    q = sqnorm(g, rows, i, n, gold) if measured else 1.0
+    return out.s[gold] - out.s[best_rival(out.s, gold)], q, cost

@@ -1,0 +1,128 @@
+"""Scores of many rows by a hypothesis, on all cores: threads over ranges of rows, since the loops release the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.compile import compiled
+from onlearn.rows import ONE, column, span
+
+WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
+    """Call ``work(start, stop)`` so that all rows are covered, in threads if that is worthwhile."""
+    workers = min(cores(), rows, max(1, cost // WORTHWHILE))
+    if workers <= 1:
+        work(0, rows)
+        return
+    edges = np.linspace(0, rows, workers + 1).astype(int)
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, edges[:-1], edges[1:]))
+
+
+@compiled
+def sparse_score(data, indices, indptr, w, b, out, start, stop):
+    """out[i] = x_i . w + b"""
+    for i in range(start, stop):
+        s = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            s += data[p] * w[np.uint64(indices[p])]
+        out[i] = s + b
+
+
+@compiled
+def sparse_scores(data, indices, indptr, w, b, out, start, stop):
+    """out[i, c] = x_i . w[:, c] + b[c]; w has the outputs of a feature side by side"""
+    outputs = w.shape[1]
+    s = np.empty(outputs, w.dtype)
+    for i in range(start, stop):
+        s[:] = b
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            x, k = data[p], np.uint64(indices[p])
+            for c in range(outputs):
+                s[c] += x * w[k, c]
+        out[i] = s
+
+
+def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """X w + b with w of shape (features, outputs), in the precision of X."""
+    if not sp.issparse(X):
+        scores = X @ w.astype(X.dtype, copy=False)
+        scores += b.astype(X.dtype, copy=False)
+        return scores
+    out = np.empty((X.shape[0], w.shape[1]), X.dtype)
+    if w.shape[1] == 1:
+        flat, line = np.ascontiguousarray(w[:, 0]), out.reshape(-1)
+
+        def work(start: int, stop: int) -> None:
+            sparse_score(X.data, X.indices, X.indptr, flat, b[0], line, start, stop)
+    else:
+        square = np.ascontiguousarray(w)
+
+        def work(start: int, stop: int) -> None:
+            sparse_scores(X.data, X.indices, X.indptr, square, b, out, start, stop)
+
+    over_rows(work, X.shape[0], X.nnz * w.shape[1])
+    return out
+
+
+@compiled
+def vote(rows, theta, base, at, change, begin, votes, scales, used, out, start, stop):
+    """Each hypothesis casts its votes for the class it predicts; out[i, c] is the part of them c got.
+
+    With one output: the votes for it less those against it.
+    """
+    outputs = out.shape[1]
+    x = np.zeros(len(base) // outputs)
+    x[0] = rows.bias
+    s = np.empty(outputs)
+    total = votes[: used[1] + 1].sum()
+    for i in range(start, stop):
+        first, past = span(rows, i)
+        for p in range(first, past):
+            x[column(rows, p, first) + ONE] += rows.data[p]
+        s[:] = 0.0
+        for c in range(outputs):
+            s[c] = rows.bias * base[c]
+            for p in range(first, past):
+                s[c] += rows.data[p] * base[(column(rows, p, first) + ONE) * outputs + c]
+        out[i] = 0.0
+        for h in range(used[1] + 1):
+            if h > 0:
+                last = begin[h + 1] if h < used[1] else used[0]
+                for n in range(begin[h], last):
+                    s[at[n] % outputs] += change[n] * x[at[n] // outputs]
+            if outputs == 1:
+                out[i, 0] += votes[h] if s[0] * scales[h] - theta > 0.0 else -votes[h]
+            else:
+                best, top = 0, s[0] * scales[h * outputs]
+                for c in range(1, outputs):
+                    if s[c] * scales[h * outputs + c] > top:
+                        best, top = c, s[c] * scales[h * outputs + c]
+                out[i, best] += votes[h]
+        for c in range(outputs):
+            out[i, c] /= max(total, 1.0)
+        for p in range(first, past):
+            x[column(rows, p, first) + ONE] = 0.0
+
+
+def voted_scores(rows: Any, count: int, theta: float, st: Any, outputs: int) -> np.ndarray:
+    """The share of votes of each output (for one output: for less against) by all hypotheses of an electorate."""
+    out = np.empty((count, outputs))
+
+    def work(start: int, stop: int) -> None:
+        vote(rows, theta, st.base, st.at, st.change, st.start, st.votes, st.scales, st.used, out, start, stop)
+
+    over_rows(work, count, int(st.used[0]) * count)
+    return out

@@ -1,0 +1,121 @@
+"""The linear regressor: least squares (with l2 ridge, with l1 lasso) and epsilon-insensitive, one example at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import _check_y
+
+from onlearn.estimator import LinearMixin, all_or_nothing
+from onlearn.fitting import run_passes
+
+
+class OnlineRegressor(LinearMixin, RegressorMixin, BaseEstimator):
+    """Learns a linear regression from examples one at a time: least squares, ridge, lasso, epsilon-insensitive.
+
+    Parameters are those of ``OnlineClassifier`` that have a meaning here.
+
+    >>> import numpy as np
+    >>> from onlearn import OnlineRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = OnlineRegressor(random_state=0).fit(X, X @ [1.0, 2.0, 0.0] + 3)
+    >>> model.score(X, X @ [1.0, 2.0, 0.0] + 3) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        rule: Any = "lms",
+        geometry: Any = "adagrad",
+        stabilizer: Any = "averaged",
+        fit_intercept: bool = True,
+        epochs: int | None = 5,
+        max_epochs: int = 1000,
+        shuffle: bool = True,
+        tol: float | None = None,
+        init: str = "zeros",
+        grow: bool = False,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        intercept_scaling: float | str = 1.0,
+    ) -> None:
+        self.rule = rule
+        self.geometry = geometry
+        self.stabilizer = stabilizer
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.tol = tol
+        self.init = init
+        self.grow = grow
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.intercept_scaling = intercept_scaling
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
+        self._check_settings()
+        going_on = self.warm_start and hasattr(self, "_training")
+        X = self._check_rows(X, reset=not going_on)
+        y = self._check_targets(X, y)
+        weight = self._check_weights(sample_weight, X)
+        if not going_on:
+            self._training, self._dtype = self._new_training(X, sees_all=True), X.dtype
+        run_passes(self._training, X, y, weight, self, self._seed)
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
+        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        self._check_settings()
+        first = not hasattr(self, "_training")
+        X = self._check_rows(X, reset=first or self._is_wider(X))
+        y = self._check_targets(X, y)
+        weight = self._check_weights(sample_weight, X)
+        if first:
+            self._training, self._dtype = self._new_training(X, sees_all=False), X.dtype
+        if self.grow:
+            self._training.grow(X.shape[1], 1)
+        self._training.learn(X, y, weight, np.arange(X.shape[0]))
+        return self
+
+    def _check_targets(self, X: Any, y: Any) -> np.ndarray:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        self._check_lengths(X, y)
+        return y
+
+    def _new_training(self, X: Any, sees_all: bool) -> Any:
+        choices = self._choices()
+        if not getattr(choices["rule"], "regression", False):
+            raise ValueError(f"the rule {choices['rule']!r} is for classification; regression has 'lms' and 'epsilon'")
+        if choices["stabilizer"].name not in ("last", "averaged"):
+            raise ValueError(
+                f"stabilizer {choices['stabilizer'].name!r} counts mistakes, which regression has not: "
+                "use 'last' or 'averaged'"
+            )
+        if self.epochs is None and self.tol is None:
+            raise ValueError("epochs=None needs tol in regression, where no pass is free of error")
+        training = self._start(X, None, 1, sees_all)
+        training.classifies = False
+        return training
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the hypothesis, (features,)."""
+        return self._weights()[0][:, 0].astype(self._dtype)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """What is added to the weighted sum, (1,)."""
+        return self._weights()[1].astype(self._dtype)
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self._scores(X)[:, 0]

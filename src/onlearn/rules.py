@@ -1,0 +1,263 @@
+"""The update rules: how large a step one example deserves.
+
+A rule is one scalar function ``step(score, y, sqnorm, params)``. It sees the score ``s`` before
+learning, the label ``y`` (-1 or +1, or a number in regression), the squared length ``|x|^2`` of the
+example and the rule's own parameters, and returns the step ``t`` along ``x``; 0 leaves the hypothesis
+as it is. ``s*y <= 0`` is a mistake, ties included. Beside each step stands the loss it descends.
+
+The same function drives binary, multiclass (the score is then the margin over the best rival and
+y = +1) and later the kernel and sequence learners: it never learns where its numbers come from.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import float64
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from onlearn.compile import INTERPRETED, our_cache
+from onlearn.spelling import Family, choice, param
+
+RULES = Family("rule")
+
+SIGNATURE = float64(float64, float64, float64, float64[::1])
+
+
+@choice(RULES, "perceptron")
+class Perceptron:
+    """Step y on a mistake (Rosenblatt 1958)."""
+
+    def step(s, y, sqnorm, p):
+        return y if s * y <= 0.0 else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, -s * y)
+
+
+@choice(RULES, "margin")
+class Margin:
+    """Thick separator: step y on a mistake or when the score lies within the margin of its side."""
+
+    m_plus: float = param(1.0, "thickness on the positive side", at_least=0)
+    m_minus: float | None = param(None, "thickness on the negative side; None: as m_plus", at_least=0, words=(None,))
+
+    def values(self):
+        return [self.m_plus, self.m_plus if self.m_minus is None else self.m_minus]
+
+    def step(s, y, sqnorm, p):
+        thickness = p[0] if y > 0.0 else p[1]
+        return y if s * y < thickness or s * y <= 0.0 else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, (p[0] if y > 0.0 else p[1]) - s * y)
+
+
+@choice(RULES, "aggressive")
+class Aggressive:
+    """On a mistake, the step that brings the score exactly to y*m: t = (y m - s) / |x|^2."""
+
+    m: float = param(1.0, "the score asked for after the step", above=0)
+
+    def step(s, y, sqnorm, p):
+        return (y * p[0] - s) / sqnorm if s * y <= 0.0 and sqnorm > 0.0 else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, p[0] - s * y) if s * y <= 0.0 else 0.0
+
+
+@choice(RULES, "pa1")
+class PA1:
+    """Passive-aggressive I (Crammer et al. 2006): t = y min(C, max(0, 1 - y s) / |x|^2)."""
+
+    aggressiveness: float = param(1.0, "C, the largest step", above=0)
+
+    def step(s, y, sqnorm, p):
+        return y * min(p[0], max(0.0, 1.0 - s * y) / sqnorm) if sqnorm > 0.0 else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, 1.0 - s * y)
+
+
+@choice(RULES, "pa2")
+class PA2:
+    """Passive-aggressive II (Crammer et al. 2006): t = y max(0, 1 - y s) / (|x|^2 + 1/(2C))."""
+
+    aggressiveness: float = param(1.0, "C, the smaller the gentler", above=0)
+
+    def step(s, y, sqnorm, p):
+        return y * max(0.0, 1.0 - s * y) / (sqnorm + 0.5 / p[0])
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, 1.0 - s * y)
+
+
+@choice(RULES, "lms")
+class LMS:
+    """Least mean squares, Adaline, Widrow-Hoff: t = y - s. In regression with l2 ridge, with l1 lasso."""
+
+    regression = True
+    multiclass = "one-vs-all"
+
+    def step(s, y, sqnorm, p):
+        return y - s
+
+    def loss(s, y, sqnorm, p):
+        return 0.5 * (y - s) ** 2
+
+
+@choice(RULES, "hinge")
+class Hinge:
+    """Subgradient of the hinge loss max(0, 1 - y s): the soft-margin SVM."""
+
+    def step(s, y, sqnorm, p):
+        return y if s * y < 1.0 else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, 1.0 - s * y)
+
+
+@choice(RULES, "squared_hinge")
+class SquaredHinge:
+    """Gradient of max(0, 1 - y s)^2: t = 2 y max(0, 1 - y s)."""
+
+    def step(s, y, sqnorm, p):
+        return 2.0 * y * max(0.0, 1.0 - s * y)
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, 1.0 - s * y) ** 2
+
+
+@choice(RULES, "logistic")
+class Logistic:
+    """Gradient of log(1 + e^(-y s)): t = y / (1 + e^(y s)). Its scores are log-odds as they stand."""
+
+    multiclass = "softmax"
+    own_probabilities = True
+
+    def step(s, y, sqnorm, p):
+        return y / (1.0 + np.exp(s * y))
+
+    def loss(s, y, sqnorm, p):
+        m = s * y
+        return np.log1p(np.exp(-m)) if m > 0.0 else np.log1p(np.exp(m)) - m
+
+
+@choice(RULES, "epsilon")
+class Epsilon:
+    """Epsilon-insensitive regression: step sign(y - s) when the error is larger than epsilon."""
+
+    regression = True
+    classification = False
+    epsilon: float = param(0.1, "errors up to this size cost nothing", at_least=0)
+
+    def step(s, y, sqnorm, p):
+        return np.sign(y - s) if abs(y - s) > p[0] else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, abs(y - s) - p[0])
+
+
+def values(rule: Any) -> np.ndarray:
+    """The parameters a rule's compiled function is called with."""
+    listed = rule.values() if hasattr(rule, "values") else rule.get_params().values()
+    return np.array([*map(float, listed)], dtype=np.float64)
+
+
+def uses_sqnorm(rule: Any) -> bool:
+    """Whether the step looks at |x|^2; when it does not, nobody computes it."""
+    function = getattr(type(rule), "written", type(rule).step)
+    if function.__code__.co_argcount < 3:
+        return False
+    name = function.__code__.co_varnames[2]
+    read = (i.argval for i in dis.get_instructions(function) if i.opname.startswith("LOAD_FAST"))
+    return any(name == arg or (isinstance(arg, tuple) and name in arg) for arg in read)
+
+
+@cache
+def _pointer(function: Callable[..., float], ours: bool) -> Any:
+    if INTERPRETED:
+        return function
+    with our_cache() as cached:
+        return numba.cfunc(SIGNATURE, cache=cached and ours, error_model="numpy")(function)
+
+
+def compile_step(rule: Any) -> Any:
+    """The step as a first-class function: one type for all rules, so a loop compiles once for all."""
+    return _pointer(type(rule).step, not is_custom(rule))
+
+
+def compile_loss(rule: Any) -> Any:
+    return _pointer(type(rule).loss, not is_custom(rule))
+
+
+def is_custom(rule: Any) -> bool:
+    """Whether the rule was written by the user; such a rule may return anything."""
+    return hasattr(type(rule), "written")
+
+
+def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., float] | None = None) -> Any:
+    """Turn a scalar function into a rule, usable wherever a rule or its name is.
+
+    The function takes the score and y, and |x|^2 if it wants it; arguments with defaults become the
+    rule's parameters. ``loss(score, y)``, if given, is what ``history_`` reports.
+
+    >>> import onlearn
+    >>> @onlearn.rule
+    ... def cautious(score, y, sqnorm, C=0.5):
+    ...     return y * min(C, 1 / sqnorm) if score * y <= 0 else 0.0
+    >>> cautious(C=0.1)
+    cautious(C=0.1)
+    >>> onlearn.OnlineClassifier(rule="cautious(0.1)").fit([[0.0], [1.0]], [0, 1]).predict([[1.0]])
+    array([1])
+    """
+    if function is None:
+        return lambda f: rule(f, loss=loss)
+    arguments = inspect.signature(function).parameters.values()
+    plain = [a.name for a in arguments if a.default is a.empty]
+    own = [a for a in arguments if a.default is not a.empty]
+    if len(plain) not in (2, 3):
+        raise TypeError(
+            f"the rule {function.__name__} must take (score, y) or (score, y, sqnorm), "
+            f"then parameters with defaults; it takes ({', '.join(plain)})"
+        )
+    count, short = len(own), len(plain) == 2
+    inner = function if INTERPRETED else numba.njit(function)
+    loss_inner = (loss if INTERPRETED else numba.njit(loss)) if loss else None
+
+    if INTERPRETED:
+
+        def step(s, y, sqnorm, p):
+            return inner(*((s, y) if short else (s, y, sqnorm)), *p)
+    elif short:
+
+        def step(s, y, sqnorm, p):
+            return inner(s, y, *to_fixed_tuple(p, count))
+    else:
+
+        def step(s, y, sqnorm, p):
+            return inner(s, y, sqnorm, *to_fixed_tuple(p, count))
+
+    def given_loss(s, y, sqnorm, p):
+        return loss_inner(s, y)
+
+    def mistake(s, y, sqnorm, p):
+        return 1.0 if s * y <= 0.0 else 0.0
+
+    body = {
+        "__doc__": function.__doc__,
+        "__module__": function.__module__,
+        "__qualname__": function.__qualname__,
+        "__annotations__": {a.name: float for a in own},
+        **{a.name: param(a.default, "") for a in own},
+        "step": step,
+        "loss": given_loss if loss else mistake,
+        "written": function,
+    }
+    return choice(RULES, function.__name__)(type(function.__name__, (), body))

@@ -1,0 +1,292 @@
+"""Mistake bounds: how often an online learner can be wrong, whatever the order of the examples.
+
+| function | learner | bound |
+|---|---|---|
+| `perceptron` | Perceptron, separable data | (R / g)^2 |
+| `perceptron_noisy` | Perceptron, any data | ((R + D2) / g)^2 |
+| `winnow` | Winnow, monotone k-disjunctions | 3k(log2 n + 1) + 2 |
+| `normalized_winnow` | normalised Winnow, rate eta | ln p / (eta g + ln(2 / (e^eta + e^-eta))) |
+| `additive` | any Perceptron, in terms of a target u | |u|_2^2 max|x|_2^2 / g^2 |
+| `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
+| `halving` | Halving, a finite class | log2 size |
+
+An argument outside a theorem's range (a margin that is not positive, k > n, a target that does not separate) raises
+`ValueError`. A theorem that promises nothing for arguments within its range (a rate too large) gives `inf`.
+A mistake is y s <= 0: a tie counts, as it does in the learners.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlearn.theory._rows import Floats, as_rows, radii, scores
+
+
+def perceptron(R: float, margin: float) -> float:
+    """(R / margin)^2: mistakes of the Perceptron on rows with |x|_2 <= R that a unit vector u separates, y u.x >= margin.
+
+    From a zero start, with any constant rate, over any number of passes. The intercept's constant feature is part of x
+    and of u. A. Novikoff, On convergence proofs for perceptrons, 1962.
+
+    >>> perceptron(R=2.0, margin=0.5)
+    16.0
+    """
+    _not_negative("R", R)
+    _positive("margin", margin)
+    return (R / margin) ** 2
+
+
+def perceptron_noisy(R: float, D2: float, margin: float) -> float:
+    """((R + D2) / margin)^2: mistakes of the Perceptron on a sequence that no vector need separate.
+
+    D2 = sqrt(sum d_i^2) where d_i = max(0, margin - y_i u.x_i) is how far example i is from the side and distance asked
+    for, for a unit vector u. The sum is over the sequence as presented: k passes over the same examples make D2
+    sqrt(k) times as large. Y. Freund and R. Schapire, Large margin classification using the perceptron algorithm,
+    Machine Learning 37, 1999, theorem 2.
+
+    >>> perceptron_noisy(R=2.0, D2=0.5, margin=0.5)
+    25.0
+    """
+    _not_negative("R", R)
+    _not_negative("D2", D2)
+    _positive("margin", margin)
+    return ((R + D2) / margin) ** 2
+
+
+class NoisyBound(NamedTuple):
+    """The smallest `perceptron_noisy`, and where it is reached."""
+
+    value: float
+    margin: float
+    D2: float
+
+
+def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: int = 1) -> NoisyBound:
+    """The smallest `perceptron_noisy` over all margins, for the signed scores y_i u.x_i of a unit vector u.
+
+    Exact. In v = 1/margin the bound's root, R v + |max(0, 1 - v s)|_2, is convex and smooth between the points 1/s_i:
+    bisection over the sorted scores finds the piece with the minimum, a closed form the place in it, O(m log m) in all.
+    At v = 0 (margin and D2 infinite) the bound is the number of examples seen, so it's never worse than that.
+
+    >>> perceptron_noisy_best(2.0, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    NoisyBound(value=4.0, margin=1.0, D2=0.0)
+    >>> perceptron_noisy_best(2.0, [1.0, 1.0, -1.0]).value
+    3.0
+    """
+    _positive("R", R)
+    if passes < 1:
+        raise ValueError(f"passes must be at least 1, but it is {passes}.")
+    # In units of R every score is within [-1, 1] and nothing overflows.
+    s = np.sort(np.asarray(signed_scores, dtype=np.float64).ravel()) / R
+    if not len(s) or not np.isfinite(s).all():
+        raise ValueError("signed_scores must be finite and at least one.")
+    repeat = math.sqrt(passes)
+
+    def slope(v: float, active: Floats) -> float:
+        short = 1.0 - v * active
+        norm = math.sqrt(short @ short)
+        return 1.0 - repeat * float(short @ active) / norm if norm > 0.0 else 1.0
+
+    if slope(0.0, s) >= 0.0:
+        return NoisyBound(float(passes * len(s)), math.inf, math.inf)
+
+    # At the breakpoint 1/s_i the scores below s_i are active (short of the margin). As s_i rises v and the slope fall.
+    breakpoints = np.unique(s[s > 0.0])
+    low, high = 0, len(breakpoints)
+    while low < high:  # bisect for the first breakpoint with a negative slope
+        middle = (low + high) // 2
+        if slope(1.0 / breakpoints[middle], s[: np.searchsorted(s, breakpoints[middle])]) < 0.0:
+            high = middle
+        else:
+            low = middle + 1
+    # The minimum is between that one (or v = 0) and the one before. There is one before: below the smallest positive
+    # score no active score is positive, so the slope isn't negative there.
+    v_high = 1.0 / breakpoints[low - 1]
+    v_low, active = (1.0 / breakpoints[low], s[s < breakpoints[low]]) if low < len(breakpoints) else (0.0, s)
+    v = _stationary(active, repeat)
+    v = float(min(max(v, v_low), v_high))
+    short = np.maximum(0.0, 1.0 - v * s)
+    D = repeat * math.sqrt(short @ short)
+    return NoisyBound((v + D) ** 2, R / v, R * D / v)
+
+
+def _stationary(s: Floats, repeat: float) -> float:
+    """Where v + repeat |1 - v s|_2 is smallest over all v; infinite where it never stops falling."""
+    squares = float(s @ s)
+    q = repeat**2 * squares - 1.0
+    if q <= 0.0:
+        return math.inf
+    mean = float(s.mean())
+    spread = float(((s - mean) ** 2).sum()) * len(s)  # |s|^2 m - (sum s)^2 without its cancellation
+    return (mean * len(s) - math.sqrt(spread / q)) / squares
+
+
+def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -> float:
+    """3k(log2 n + 1) + 2: mistakes of Winnow on a monotone disjunction of k among n Boolean features.
+
+    For weights from 1, promoted by alpha = 2 and demoted by 1/2, and a threshold of n. For others the same proof gives
+    (1 + alpha) k (log_alpha threshold + 1) + n alpha / ((alpha - 1) threshold): a promotion multiplies a relevant weight
+    that is at most the threshold and never demoted, so there are at most k (log_alpha threshold + 1); it adds at most
+    (alpha - 1) threshold to the total weight, a demotion takes at least (1 - 1/alpha) threshold, and the total stays
+    positive. N. Littlestone, Learning quickly when irrelevant attributes abound, Machine Learning 2, 1988.
+
+    >>> winnow(n=1024, k=3)
+    101.0
+    >>> winnow(n=1024, k=3, threshold=512)
+    94.0
+    """
+    if n < 1 or not 0 <= k <= n:
+        raise ValueError(f"k literals among n features need 0 <= k <= n and n >= 1, but k = {k} and n = {n}.")
+    if not 1.0 < alpha < math.inf:
+        raise ValueError(f"alpha must be above 1 and finite, but it is {alpha}.")
+    threshold = float(n) if threshold is None else float(threshold)
+    if not 1.0 <= threshold < math.inf:
+        raise ValueError(f"threshold must be at least 1 and finite, but it is {threshold}.")
+    log = math.log2(threshold) / math.log2(alpha)  # exact for the powers of two of the textbook
+    return (1.0 + alpha) * k * (log + 1.0) + n * alpha / ((alpha - 1.0) * threshold)
+
+
+def normalized_winnow(p: int, margin: float, eta: float | None = None) -> float:
+    """ln p / (eta margin + ln(2 / (e^eta + e^-eta))): mistakes of normalised Winnow with rate eta.
+
+    For |x|_inf <= 1, p weights that start at 1/p, and a target u >= 0 with |u|_1 = 1 and y u.x >= margin. Without eta, at
+    `best_eta`. Infinite where eta is too large for the margin. N. Littlestone, Mistake bounds and logarithmic
+    linear-threshold learning algorithms, 1989; J. Kivinen, M. Warmuth and P. Auer, The Perceptron algorithm versus
+    Winnow, Artificial Intelligence 97, 1997.
+
+    >>> round(normalized_winnow(p=1000, margin=0.1), 1)
+    1379.2
+    >>> round(normalized_winnow(p=1000, margin=0.1, eta=0.05), 1)
+    1841.3
+    >>> normalized_winnow(p=1000, margin=0.1, eta=1.0)
+    inf
+    """
+    _simplex_arguments(p, margin)
+    if eta is None:
+        gain = _best_gain(margin)
+    else:
+        _positive("eta", eta)
+        gain = eta * margin - _log_cosh(eta)
+    if gain <= 0.0:
+        return math.inf
+    return math.log(p) / gain
+
+
+def normalized_winnow_simple(p: int, margin: float) -> float:
+    """2 ln p / margin^2: the simple form, never below `normalized_winnow` at the best rate.
+
+    It also holds at the simpler rate eta = margin.
+
+    >>> round(normalized_winnow_simple(p=1000, margin=0.1), 1)
+    1381.6
+    """
+    _simplex_arguments(p, margin)
+    return 2.0 * math.log(p) / margin**2
+
+
+def best_eta(margin: float) -> float:
+    """1/2 ln((1 + margin) / (1 - margin)), the rate that makes `normalized_winnow` smallest; infinite at margin 1.
+
+    >>> best_eta(0.6)
+    0.6931471805599453
+    """
+    _simplex_arguments(1, margin)
+    return math.atanh(margin) if margin < 1.0 else math.inf
+
+
+def additive(u: ArrayLike, X: Any, y: ArrayLike | None = None) -> float:
+    """|u|_2^2 max|x|_2^2 / g^2 with g = min y u.x: mistakes of the Perceptron, in terms of a target u.
+
+    y in {-1, +1}. Without y the labels are those that u itself gives, y = sgn(u.x), so g = min |u.x|; rows already
+    multiplied by their labels give the same. A dense target is cheap here, many active features are dear.
+
+    >>> additive([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]])
+    4.0
+    """
+    weights, X, g = _target(u, X, y)
+    radius, _ = radii(X)
+    return float((np.linalg.norm(weights) * radius / g) ** 2)
+
+
+def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int | None = None) -> float:
+    """2 ln n |u|_1^2 max|x|_inf^2 / g^2 with g = min y u.x: mistakes of normalised Winnow at the best rate.
+
+    y as for `additive`; n is the number of weights, by default of features. The theorem is for u >= 0: a signed target
+    needs the balanced learner, which has a weight for x and one for -x, n = 2 len(u). A target of few features is cheap
+    here, and the number of active features does not matter. Kivinen, Warmuth and Auer, 1997.
+
+    >>> round(multiplicative([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]]), 3)
+    5.545
+    """
+    weights, X, g = _target(u, X, y)
+    _, peak = radii(X)
+    n = len(weights) if n is None else n
+    if n < 1:
+        raise ValueError(f"n must be at least 1, but it is {n}.")
+    return 2.0 * math.log(n) * float(np.abs(weights).sum() * peak / g) ** 2
+
+
+def halving(size: int) -> float:
+    """log2 size: mistakes of Halving on a class of that many concepts, each of which halves the concepts left.
+
+    D. Angluin, Queries and concept learning, 1988; Littlestone, 1988.
+
+    >>> halving(1024)
+    10.0
+    """
+    if size < 1:
+        raise ValueError(f"size must be at least 1, but it is {size}.")
+    return math.log2(size)
+
+
+def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, float]:
+    X = as_rows(X)
+    weights = np.asarray(u, dtype=np.float64)
+    if weights.shape != (X.shape[1],):
+        raise ValueError(f"u must hold one weight for each of the {X.shape[1]} columns, but its shape is {weights.shape}.")
+    s = scores(X, weights)
+    if y is None:
+        g = float(np.abs(s).min())
+    else:
+        labels = np.asarray(y)
+        if labels.shape != s.shape or not np.isin(labels, (-1, 1)).all():
+            raise ValueError(f"y must hold -1 or +1 for each of the {len(s)} rows.")
+        g = float((labels * s).min())
+    if not g > 0.0:
+        raise ValueError(f"u does not separate the rows: its smallest y u.x is {g:g}.")
+    return weights, X, g
+
+
+def _log_cosh(eta: float) -> float:
+    """ln((e^eta + e^-eta) / 2), exact for small eta and finite for large."""
+    return math.log1p(2.0 * math.sinh(eta / 2.0) ** 2) if eta < 1.0 else eta + math.log1p(math.exp(-2.0 * eta)) - math.log(2.0)
+
+
+def _best_gain(margin: float) -> float:
+    """eta margin - ln cosh(eta) at the best eta: ((1 + g) ln(1 + g) + (1 - g) ln(1 - g)) / 2."""
+    if margin < 1e-3:  # there the two terms cancel; the series is exact
+        square = margin**2
+        return square * (1.0 / 2.0 + square * (1.0 / 12.0 + square / 30.0))
+    rest = (1.0 - margin) * math.log1p(-margin) if margin < 1.0 else 0.0
+    return ((1.0 + margin) * math.log1p(margin) + rest) / 2.0
+
+
+def _simplex_arguments(p: int, margin: float) -> None:
+    if p < 1:
+        raise ValueError(f"p must be at least 1, but it is {p}.")
+    if not 0.0 < margin <= 1.0:
+        raise ValueError(f"margin must be above 0 and at most 1 (|u|_1 = 1 and |x|_inf <= 1), but it is {margin}.")
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be positive and finite, but it is {value}.")
+
+
+def _not_negative(name: str, value: float) -> None:
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"{name} must be finite and not negative, but it is {value}.")

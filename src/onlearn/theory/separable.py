@@ -1,0 +1,230 @@
+"""Is there a hyperplane with each class on its own side? Decided by linear programming, with a proof either way.
+
+Gordan's theorem: either some (w, b) has y_i (w.x_i + b) > 0 for all i, or some lambda >= 0, not all zero, has
+sum lambda_i y_i (x_i, 1) = 0, which says that the convex hulls of the two classes meet. One linear program tells which:
+
+    max sum lambda_i   over   lambda >= 0,  sum lambda_i y_i (x_i, 1) = 0,  sum lambda_i <= K.
+
+Its optimum is K when the hulls meet, and lambda the proof; else 0, and the dual variables are a separator (w, b) with
+y_i (w.x_i + b) >= 1. Nothing in between, so no tolerance decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from onlearn.theory._rows import Floats, as_rows, blocks, scores, signs
+
+_TOLERANCE = 1e-7  # how near the hulls' common point must be from both sides, in units of each feature's range
+_FIRST_ROWS = 1000  # rows of the first linear program, if the features are few
+
+
+@dataclass(frozen=True, eq=False)
+class Separability:
+    """The answer and its proof; true where the classes are separable.
+
+    `weights` and `intercept`: the separator, positive on `classes[1]` (None and 0 if there is none).
+    `multipliers`: one for each row, summing to 1 over each class, that make the same point of both classes' rows (without
+    an intercept: summing to 1 over all, that make sum y_i multipliers_i x_i zero); None if separable.
+    """
+
+    separable: bool
+    classes: NDArray[Any]
+    weights: Floats | None = None
+    intercept: float = 0.0
+    multipliers: Floats | None = None
+
+    def __bool__(self) -> bool:
+        return self.separable
+
+
+def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
+    """Whether a hyperplane (through the origin without `fit_intercept`) has each of two classes strictly on its side.
+
+    X is dense or sparse, y holds any two labels. A separator is checked on the data, rounding included, before it is
+    returned; so is the point where the hulls meet, up to 1e-7 of each feature's range: classes nearer than that may
+    count as touching. Dense data far from the origin are no problem, sparse data aren't centred.
+
+    >>> bool(separable([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]))
+    True
+    >>> answer = separable([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    >>> bool(answer), answer.multipliers.round(6).tolist()
+    (False, [0.5, 0.5, 0.5, 0.5])
+    """
+    X = as_rows(X)
+    labels, classes = signs(y, X.shape[0])
+    scaled = _Scaled(X, labels, fit_intercept)
+
+    v = _squared_hinge(scaled.Z)
+    rows = np.empty(0, dtype=np.intp)
+    size = max(_FIRST_ROWS, 2 * scaled.Z.shape[1])
+    while True:
+        found = scaled.separator(v)
+        if found is not None:
+            return Separability(True, classes, *found)
+        if len(rows) == X.shape[0]:
+            raise ArithmeticError("The classes are too near to each other to tell, within rounding, if they are separable.")
+        # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be separated is one
+        # for all, so it seldom needs them all.
+        order = np.argsort(scaled.Z @ v, kind="stable")
+        fresh = order[~np.isin(order, rows)][:size]
+        rows, size = np.concatenate([rows, fresh]), 2 * size
+        v, multipliers = _gordan(scaled.Z[rows])
+        proof = None if multipliers is None else scaled.proof(rows, multipliers)
+        if proof is not None:
+            return Separability(False, classes, multipliers=proof)
+
+
+def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
+    """(g, u): the largest g with y_i u.x_i >= g for all i, over u >= 0 with sum(u) = 1, and the u that reaches it.
+
+    g is what the bound and the best rate of normalised Winnow are stated in; not positive where no such u separates.
+    It's the value of the zero-sum game with the matrix y_i x_ij. y is -1 or +1, or any two labels.
+
+    >>> g, u = simplex_margin([[1, 0, 1], [0, 1, -1]], [1, 1])
+    >>> round(g, 6), u.round(6).tolist()
+    (0.5, [0.5, 0.5, 0.0])
+    """
+    from scipy.optimize import linprog
+
+    X = as_rows(X)
+    m, n = X.shape
+    y = np.asarray(y)
+    plain = y.shape == (m,) and y.dtype.kind in "iuf" and bool(np.isin(y, (-1, 1)).all())
+    labels = y.astype(np.float64) if plain else signs(y, m)[0]
+    peak = float(abs(X).max()) or 1.0
+    Z = sp.csr_array(X).astype(np.float64).multiply((labels / peak)[:, None]).tocsr()
+    # The row player's program has m rows; the column player's, its dual, n. Simplex prefers few.
+    if m <= n:
+        A = sp.hstack([-Z, np.ones((m, 1))], format="csr")
+        total = np.concatenate([np.ones(n), [0.0]])[None, :]
+        bounds = [(0, None)] * n + [(None, None)]
+        answer = linprog(np.eye(1, n + 1, n)[0] * -1.0, A_ub=A, b_ub=np.zeros(m), A_eq=total, b_eq=[1.0], bounds=bounds)
+        u = None if answer.x is None else answer.x[:n]
+    else:
+        A = sp.hstack([Z.T, -np.ones((n, 1))], format="csr")
+        total = np.concatenate([np.ones(m), [0.0]])[None, :]
+        bounds = [(0, None)] * m + [(None, None)]
+        answer = linprog(np.eye(1, m + 1, m)[0], A_ub=A, b_ub=np.zeros(n), A_eq=total, b_eq=[1.0], bounds=bounds)
+        u = None if answer.x is None else -answer.ineqlin.marginals
+    if u is None:
+        raise ArithmeticError(f"The linear program for the margin failed: {answer.message}")
+    u = np.maximum(u, 0.0)
+    u /= u.sum()
+    return float((labels * scores(X, u)).min()), u
+
+
+class _Scaled:
+    """The rows z_i = r_i y_i (x_i - centre, 1) * columns: signed, and of sizes near 1, which linear programs need.
+
+    r > 0 and the columns' scales change no answer; they are powers of two, so they don't round either.
+    """
+
+    def __init__(self, X: Any, labels: Floats, fit_intercept: bool) -> None:
+        self.X, self.labels, self.fit_intercept = X, labels, fit_intercept
+        n_rows, n_columns = X.shape
+        self.centre = np.zeros(n_columns)
+        if sp.issparse(X):
+            Z = sp.csr_array(X).astype(np.float64)
+            Z = sp.hstack([Z, np.ones((n_rows, 1))], format="csr") if fit_intercept else Z
+        else:
+            Z = np.ones((n_rows, n_columns + fit_intercept))
+            Z[:, :n_columns] = X
+            if fit_intercept:
+                self.centre = Z[:, :n_columns].min(axis=0) / 2.0 + Z[:, :n_columns].max(axis=0) / 2.0
+                Z[:, :n_columns] -= self.centre
+        size = abs(Z)
+        self.row_scale, self.column_scale = np.ones(n_rows), np.ones(Z.shape[1])
+        for _ in range(4):  # Ruiz's equilibration
+            for axis, scale in ((1, self.row_scale), (0, self.column_scale)):
+                step = _power_of_two(_largest(size, axis))
+                scale *= step
+                size = _times(size, step, axis)
+        Z = _times(_times(Z, self.column_scale, 0), self.row_scale * labels, 1)
+        self.Z = Z
+
+    def separator(self, v: Floats) -> tuple[Floats, float] | None:
+        """The separator of the data as they came that v is of the scaled rows, if rounding can't have made it up."""
+        n_columns = self.X.shape[1]
+        w = (v * self.column_scale)[:n_columns]
+        if not np.isfinite(w).all():
+            return None
+        s = scores(self.X, w)
+        b = 0.0
+        if self.fit_intercept:  # half-way between the classes is at least as good as what v says
+            b = -float(s[self.labels > 0].min() / 2.0 + s[self.labels < 0].max() / 2.0)
+        rounding = (n_columns + 2) * np.finfo(np.float64).eps
+        for start, block in blocks(self.X):
+            end = start + block.shape[0]
+            error = rounding * (abs(block) @ np.abs(w) + abs(b))
+            # Not "any(... <= error)": a NaN must fail too.
+            if not (self.labels[start:end] * (s[start:end] + b) > error).all():
+                return None
+        return w, b
+
+    def proof(self, rows: NDArray[np.intp], multipliers: Floats) -> Floats | None:
+        """The multipliers for the data as they came, if they do make one point of both hulls."""
+        lam = np.maximum(multipliers, 0.0)
+        if not (np.abs(lam @ self.Z[rows]) <= _TOLERANCE * lam.sum()).all():
+            return None
+        full = np.zeros(self.X.shape[0])
+        full[rows] = lam * self.row_scale[rows]
+        if not self.fit_intercept:
+            return np.asarray(full / full.sum())
+        for side in (self.labels > 0, self.labels < 0):
+            full[side] /= full[side].sum()
+        return full if np.isfinite(full).all() else None
+
+
+def _squared_hinge(Z: Any) -> Floats:
+    """A quick guess at a separator, or at which rows are hard: argmin |max(0, 1 - Z v)|^2 by L-BFGS."""
+    from scipy.optimize import minimize
+
+    def loss(v: Floats) -> tuple[float, Floats]:
+        short = np.maximum(0.0, 1.0 - Z @ v)
+        return float(short @ short), -2.0 * (short @ Z)
+
+    return np.asarray(minimize(loss, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+
+
+def _gordan(Z: Any) -> tuple[Floats, Floats | None]:
+    """(v, None) with Z v >= 1, or (v, lambda) with lambda >= 0, lambda Z = 0, lambda not 0; by HiGHS."""
+    from scipy.optimize import linprog
+
+    m, n = Z.shape
+    total = float(min(m, n + 1))  # at most so many multipliers are positive: about 1 each
+    answer = linprog(
+        -np.ones(m),
+        A_ub=sp.csr_array(np.ones((1, m))) if sp.issparse(Z) else np.ones((1, m)),
+        b_ub=[total],
+        A_eq=Z.T,
+        b_eq=np.zeros(n),
+        bounds=(0, None),
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if answer.x is None:
+        raise ArithmeticError(f"The linear program for separability failed: {answer.message}")
+    return -answer.eqlin.marginals, answer.x if -answer.fun > total / 2.0 else None
+
+
+def _largest(size: Any, axis: int) -> Floats:
+    largest = size.max(axis=axis)
+    return np.asarray(largest.todense() if sp.issparse(largest) else largest, dtype=np.float64).ravel()
+
+
+def _power_of_two(size: Floats) -> Floats:
+    """Near 1 / sqrt(size); 1 for an all-zero row or column."""
+    with np.errstate(divide="ignore"):
+        exponent = np.where(size > 0.0, -np.round(np.log2(size) / 2.0), 0.0)
+    return np.ldexp(1.0, exponent.astype(np.intc))
+
+
+def _times(Z: Any, scale: Floats, axis: int) -> Any:
+    """Z with its rows (axis 1) or columns (axis 0) multiplied."""
+    factors = scale[:, None] if axis == 1 else scale[None, :]
+    return Z.multiply(factors).tocsr() if sp.issparse(Z) else Z * factors

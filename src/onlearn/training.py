@@ -1,0 +1,195 @@
+"""The training driver: the state of one learner, and taking it through examples.
+
+A ``Training`` knows nothing of scikit-learn. It holds everything that further learning depends on, as
+arrays and plain numbers, so that it can be saved whole; and it visits examples in the order given, so that
+examples in one call or in many leave the same state, bit for bit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlearn import rules
+from onlearn.inputs import row_batches
+from onlearn.loops import LOSS, MISTAKES, SEEN, UPDATES, Audit, hand_out, learn_many, learn_one
+from onlearn.outputs import OUTPUTS
+from onlearn.verbs import layout
+
+SEGMENT = 1 << 16  # examples between two looks at the clock, the keyboard and the progress bar
+AUDITED = 1024  # scores kept for calibration
+
+
+class Training:
+    """One learner's state. ``output`` is None for one output, or a kind of multiclass."""
+
+    def __init__(self, rule: Any, geometry: Any, stabilizer: Any, output: str | None, features: int, outputs: int,
+                 bias: float) -> None:  # fmt: skip
+        if getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False):
+            raise ValueError(
+                f"stabilizer 'voted' cannot be used with {geometry!r}: under l1 or l2 every example makes a new "
+                "hypothesis; use 'averaged', or set l1 and l2 to 0"
+            )
+        self.rule, self.geometry, self.stabilizer, self.output = rule, geometry, stabilizer, output
+        self.features, self.outputs, self.bias = features, outputs, bias
+        self.capacity = features
+        self.g = geometry.start(features + 1, outputs)
+        self.st = stabilizer.start(self.g.w, outputs)
+        size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
+        self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.array([1, 1, 0]))
+        self.tally = np.zeros(4)
+        self.consumed = 0  # examples met, those of weight zero included
+        self.passes = 0
+        self.history: dict[str, list[dict[str, float]]] = {"passes": [], "doubling": []}
+        self.classifies = True
+        self._handed: np.ndarray | None = None
+
+    # ------------------------------------------------------------------ learning
+
+    def randomize(self, rng: np.random.Generator) -> None:
+        """Start from small random weights instead of zero."""
+        if not getattr(self.geometry, "signed", False):
+            raise ValueError(f"init='random' needs an additive geometry, not {self.geometry!r}: its weights must start alike")
+        self.g.w[:] = rng.normal(scale=1 / np.sqrt(self.features + 1), size=self.g.w.size)
+        self.st = self.stabilizer.start(self.g.w, self.outputs)
+
+    @property
+    def theta(self) -> float:
+        return self.geometry.theta(self.g) if hasattr(self.geometry, "theta") else 0.0
+
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, *, audit: bool = True,
+              progress: Callable[[int], None] | None = None) -> None:  # fmt: skip
+        """Learn from the rows of X in the given order.
+
+        y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X.
+        """
+        self._handed = None
+        backup = copy.deepcopy((self.g, self.st, self.audit, self.tally)) if rules.is_custom(self.rule) else None
+        consumed, doublings = self.consumed, len(self.history["doubling"])
+        due = int(self.audit.due[0])
+        if not audit:
+            self.audit.due[0] = 0
+        done = 0
+        while done < len(order):
+            # stop where the count of examples is a power of two, for the history
+            room = (1 << self.consumed.bit_length()) - self.consumed
+            part = order[done : done + min(room, SEGMENT)]
+            for rows, sub, where in row_batches(X, part, self.bias, len(part)):
+                failed = self._segment(rows, sub, y[part[where]], weight[part[where]])
+                if failed is not None:
+                    row = int(part[where][failed])
+                    self.g, self.st, self.audit, self.tally = backup
+                    self.consumed = consumed
+                    del self.history["doubling"][doublings:]
+                    raise ValueError(f"the rule {self.rule.name!r} returned NaN for the example in row {row}; nothing was learned")
+            done += len(part)
+            self.consumed += len(part)
+            if self.consumed & (self.consumed - 1) == 0:
+                self.history["doubling"].append(self.record(np.zeros(4)))
+            if progress is not None:
+                progress(len(part))
+        if not audit:
+            self.audit.due[0] = due
+
+    def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Run the compiled loop; returns the place of an example the rule failed on."""
+        if hasattr(self.stabilizer, "make_room"):
+            changes = _entries(rows, order) * self.outputs
+            self.st = self.stabilizer.make_room(self.st, changes, len(order))
+        measured = getattr(self.geometry, "measures", False) or rules.uses_sqnorm(self.rule)
+        step, loss, params = rules.compile_step(self.rule), rules.compile_loss(self.rule), rules.values(self.rule)
+        shared = (step, loss, params, measured, self.theta, self.g, self.st, self.audit, self.tally)
+        if self.output is None:
+            done = learn_one(rows, order, y, weight, *shared)
+        else:
+            out = OUTPUTS[self.output](np.zeros(self.outputs), np.zeros(self.outputs))
+            done = learn_many(rows, order, y, weight, out, *shared)
+        return None if done == len(order) else int(done)
+
+    def record(self, before: np.ndarray) -> dict[str, float]:
+        """An entry of the history: what happened since a tally was taken."""
+        now = self.tally - before
+        seen = float(now[SEEN])
+        entry = {"seen": seen, "loss": float(now[LOSS]) / seen if seen else 0.0}
+        return {"mistakes": float(now[MISTAKES]), **entry} if self.classifies else entry
+
+    @property
+    def n_mistakes(self) -> int:
+        return int(self.tally[MISTAKES])
+
+    @property
+    def n_updates(self) -> int:
+        return int(self.tally[UPDATES])
+
+    @property
+    def n_seen(self) -> int:
+        return int(self.tally[SEEN])
+
+    # ------------------------------------------------------------------ growing
+
+    def grow(self, features: int, outputs: int) -> None:
+        """Make room for more features and outputs; what is new starts as if it had been there, unused."""
+        if features <= self.capacity and outputs == self.outputs:
+            self.features = features
+            return
+        capacity = max(features, int(1.5 * self.capacity)) if features > self.capacity else self.capacity
+        old = (self.capacity + 1, self.outputs)
+        g = self.geometry.start(capacity + 1, outputs)
+        st = self.stabilizer.start(g.w, outputs)
+        self.g = _enlarged(self.g, g, old, (capacity + 1, outputs))
+        self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))
+        if hasattr(self.geometry, "mend"):
+            self.geometry.mend(self.g)
+        if outputs != self.outputs:
+            scores = np.zeros((self.audit.gold.size, outputs))
+            scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)
+            self.audit = self.audit._replace(scores=scores.reshape(-1))
+        self.features, self.outputs, self.capacity = features, outputs, capacity
+        self._handed = None
+
+    # ------------------------------------------------------------------ the hypothesis
+
+    def weights(self) -> np.ndarray:
+        """The hypothesis handed out, (1 + features) x outputs; row 0 belongs to the constant feature."""
+        if self._handed is None:
+            handed = np.empty(self.g.w.size)
+            # on copies: bringing lazy weights up to date now would change the rounding of what is learned later
+            hand_out(*copy.deepcopy((self.g, self.st)), self.outputs, handed)
+            self._handed = handed.reshape(-1, self.outputs)
+        return self._handed[: self.features + 1]
+
+    def audited(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of examples before they were learned from (the later ones), and their labels."""
+        taken, size = int(self.audit.due[2]), self.audit.gold.size
+        places = np.arange(max(taken - size, taken // 4), taken) % size
+        return self.audit.scores.reshape(size, self.outputs)[places], self.audit.gold[places]
+
+    def rescale_audit(self, factor: float) -> None:
+        """The hypothesis grew by a factor on examples that are not audited: so would its scores have."""
+        if np.isfinite(factor):
+            self.audit.scores[:] *= factor
+
+
+def _entries(rows: Any, order: np.ndarray) -> int:
+    """How many weights an output has that these rows touch, counted with repetition."""
+    if hasattr(rows, "indptr"):
+        return int((rows.indptr[order + 1].astype(np.int64) - rows.indptr[order]).sum()) + len(order)
+    return (rows.width + 1) * len(order)
+
+
+def _enlarged(old: Any, fresh: Any, shape: tuple[int, int], new_shape: tuple[int, int]) -> Any:
+    """A fresh state of the new size that holds what the old one knows."""
+    fields = {}
+    for name, holds in layout(type(old)).items():
+        before, after = getattr(old, name), getattr(fresh, name)
+        if holds == "weights":
+            after.reshape(new_shape)[: shape[0], : shape[1]] = before.reshape(shape)
+        elif holds == "outputs":
+            after[: shape[1]] = before
+        else:
+            after = before
+        fields[name] = after
+    return type(old)(**fields)

@@ -1,0 +1,164 @@
+"""The verbs of the engine: what a geometry and a stabilizer must be able to do, one coordinate at a time.
+
+The state of a learner is two NamedTuples of arrays, ``g`` (a geometry) and ``st`` (a stabilizer). All
+their per-weight arrays are flat: weight ``k`` of output ``c`` of ``C`` stands at ``j = k*C + c``, and
+the constant feature that carries the intercept is ``k = 0``. A binary learner has C = 1.
+
+Geometries may keep a weight in units of their own: what the score uses is ``scale(g, c) * weigh(g, st, j)``.
+That is how shrinking every weight, or dividing all by a normaliser, costs one multiplication.
+
+Each verb has a body for ``object``, the usual case; a geometry or stabilizer replaces what it does
+differently. The words in the annotations say what an array holds one number of, so that a state can
+be grown, saved and checked without knowing what it means.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_type_hints
+
+import numba
+import numpy as np
+
+from onlearn.compile import REORDER, verb
+
+Weights = Annotated[np.ndarray, "weights"]  # one number a weight
+Outputs = Annotated[np.ndarray, "outputs"]  # one number an output
+Numbers = Annotated[np.ndarray, "numbers"]  # a few numbers of the learner as a whole
+Ledger = Annotated[np.ndarray, "ledger"]  # as long as it needs to be
+
+LARGEST = 1e150  # change of a weight: sums of 1e18 such, times counts, stay finite
+
+
+def layout(kind: type) -> dict[str, str]:
+    """Field name to what the field holds one number of, for a state's NamedTuple."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+def helper(function: Any) -> Any:
+    """A compiled function for use inside loops only; sums in it may be reordered."""
+    return numba.njit(error_model="numpy", fastmath=REORDER, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+# What a geometry does
+
+
+@verb
+def weigh(g, st, j):
+    """The stored weight j, first brought up to date if the geometry is lazy."""
+
+
+@weigh.on(object, object)
+def _(g, st, j):
+    return g.w[j]
+
+
+@verb
+def scale(g, c):
+    """What turns the stored weights of output c into weights."""
+
+
+@scale.on(object)
+def _(g, c):
+    return 1.0
+
+
+@verb
+def stride(g, t, c):
+    """A rule's step in the units of the stored weights of output c (learning rate included)."""
+
+
+@stride.on(object)
+def _(g, t, c):
+    return t
+
+
+@verb
+def move(g, j, x, t, sqnorm):
+    """Step by t along coordinate j, where the example holds x; returns the change of the stored weight.
+
+    It must not make a weight infinite or NaN, whatever x is, and must do nothing where x is zero.
+    """
+
+
+@verb
+def settle(g, st):
+    """After every example, learned from or not: shrink weights, count."""
+
+
+@settle.on(object, object)
+def _(g, st):
+    pass
+
+
+# What a stabilizer does
+
+
+@verb
+def live(st, g, mistake, change):
+    """An example was predicted, rightly or by mistake; if ``change``, another hypothesis begins now."""
+
+
+@live.on(object, object)
+def _(st, g, mistake, change):
+    pass
+
+
+@verb
+def clock(st, c):
+    """The sum, over the hypotheses so far, of the scale of output c: what a change of weight missed."""
+
+
+@clock.on(object)
+def _(st, c):
+    return 0.0
+
+
+@verb
+def note(st, j, change, at):
+    """Remember that the stored weight j changed, at clock ``at``."""
+
+
+@note.on(object)
+def _(st, j, change, at):
+    pass
+
+
+@verb
+def tick(st, g):
+    """An example is done: the present hypothesis has lived through one more."""
+
+
+@tick.on(object, object)
+def _(st, g):
+    pass
+
+
+@verb
+def fold(st, g):
+    """Settle the account in stored weights, because their units are about to change."""
+
+
+@fold.on(object, object)
+def _(st, g):
+    pass
+
+
+@verb
+def rescale(st, c, factor):
+    """The stored weights of output c were multiplied by a factor, and its scale divided by it."""
+
+
+@rescale.on(object)
+def _(st, c, factor):
+    pass
+
+
+@verb
+def handed(st, g, j, c):
+    """Weight j, of output c, of the hypothesis that would be handed out now."""
+
+
+@handed.on(object, object)
+def _(st, g, j, c):
+    return scale(g, c) * weigh(g, st, j)

@@ -1,0 +1,30 @@
+"""Settings and fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Derandomized: a failure is a failure for everyone. No deadline: the first example may compile a loop.
+settings.register_profile("onlearn", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("onlearn")
+
+
+@pytest.fixture(scope="session")
+def data() -> Callable[[str], Path]:
+    """``data("a9a")``: the path of a real data set; the test is skipped where it is absent."""
+
+    def find(name: str) -> Path:
+        folder = os.environ.get("ONLEARN_DATA")
+        if not folder:
+            pytest.skip("ONLEARN_DATA is not set")
+        path = Path(folder) / name
+        if not path.exists():
+            pytest.skip(f"{name} is not in ONLEARN_DATA")
+        return path
+
+    return find
