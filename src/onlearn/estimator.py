@@ -133,10 +133,14 @@ class LinearMixin:
             raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
         return weight
 
-    def _start(self, X: Any, output: str | None, outputs: int, sees_all: bool) -> Training:
-        """A new training for data like X."""
+    def _start(self, X: Any, y: np.ndarray, output: str | None, outputs: int, sees_all: bool) -> Training:
+        """A new training for data like X; y is what ``Training.learn`` will be given."""
         choices = self._choices()
         geometry = choices["geometry"]
+        if getattr(geometry, "undecided", False):
+            if not sees_all or output is not None:
+                raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
+            geometry = geometry.estimate(X, y)
         bias = float(self.fit_intercept)
         if self.fit_intercept and self.intercept_scaling == "radius":
             if not sees_all:
@@ -205,6 +209,28 @@ class LinearMixin:
 
         check_is_fitted(self)
         store.save(self, path)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What the model file holds of this learner, besides its parameters."""
+        facts, arrays = self._training.pack()
+        names = getattr(self, "feature_names_in_", None)
+        mine = {
+            "n_features_in": int(self.n_features_in_),
+            "feature_names_in": None if names is None else [str(name) for name in names],
+            "seed": self._seed,
+            "dtype": np.dtype(self._dtype).name,
+        }
+        return {"training": facts, "estimator": mine}, {f"training.{key}": a for key, a in arrays.items()}
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        prefix = "training."
+        mine = facts["estimator"]
+        kept = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
+        self._training = Training.unpack(facts["training"], kept)
+        self.n_features_in_ = int(mine["n_features_in"])
+        if mine["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(mine["feature_names_in"], dtype=object)
+        self._seed, self._dtype = int(mine["seed"]), np.dtype(mine["dtype"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ from onlearn.estimator import LinearMixin, all_or_nothing
 from onlearn.fitting import run_passes
 from onlearn.labels import encode, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
+from onlearn.store import pack_labels, unpack_labels
 
 
 class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
@@ -110,7 +111,7 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
                     f"a classifier needs examples of two classes or more; y holds only one class, {classes[0]!r}"
                     if len(classes) else "a classifier needs examples, but all have a sample_weight of 0"
                 )  # fmt: skip
-            training = self._new_training(X, classes, sees_all=True)
+            training = self._new_training(X, y, classes, sees_all=True)
             self.classes_, self._training, self._dtype = classes, training, X.dtype
             self._counts = np.zeros(len(classes) + 1)
             self._held_out = None
@@ -147,7 +148,7 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
             if len(known) < 2 and not self.grow:
                 raise ValueError(f"a classifier needs two classes or more; classes holds only one class, {known[0]!r}")
             encode(y, known)
-            training = self._new_training(X, known, sees_all=False)
+            training = self._new_training(X, y, known, sees_all=False)
             self.classes_, self._training, self._dtype = known, training, X.dtype
             self._counts = np.zeros(len(known) + 1)
             self._held_out = None
@@ -174,7 +175,7 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         self._check_lengths(X, y)
         return y
 
-    def _new_training(self, X: Any, classes: np.ndarray, sees_all: bool) -> Any:
+    def _new_training(self, X: Any, y: np.ndarray, classes: np.ndarray, sees_all: bool) -> Any:
         rule = self._choices()["rule"]
         if not getattr(rule, "classification", True):
             raise ValueError(f"the rule {rule!r} is for regression; use it with OnlineRegressor")
@@ -184,7 +185,8 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         if output == "softmax" and rule.name != "logistic":
             raise ValueError(f"multiclass='softmax' is the logistic rule's; {rule!r} goes with 'true' or 'one-vs-all'")
         one = len(classes) == 2 and not self.grow
-        return self._start(X, None if one else output, 1 if one else max(2, len(classes)), sees_all)
+        signs = np.where(y == classes[-1], 1.0, -1.0)
+        return self._start(X, signs, None if one else output, 1 if one else max(2, len(classes)), sees_all)
 
     def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Class indices; the label of an example of weight 0 is nobody's business."""
@@ -280,5 +282,44 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         y = self._check_labels(X, y)
         if len(self.classes_) != 2:
             raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
-        codes = encode(y, self.classes_)
-        return certify(X, np.where(codes == 1, 1.0, -1.0), self)
+        training, geometry = self._training, self._training.geometry
+        w, b = training.separator()
+        return certify(
+            X,
+            np.where(encode(y, self.classes_) == 1, 1.0, -1.0),
+            w,
+            b,
+            training.bias,
+            training.n_mistakes,
+            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
+            geometry=geometry.name,
+            passes=training.n_seen / X.shape[0],
+            init_zero=self.init == "zeros",
+            single_rate=training.even
+            and getattr(geometry, "schedule", "constant") == "constant"
+            and not getattr(geometry, "drifts", False),
+            threshold=training.theta,
+            alpha=getattr(geometry, "alpha", None),
+            eta=geometry.rate_of(training.g) if hasattr(geometry, "rate_of") else None,
+        )
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        facts, arrays = super()._pack()
+        spelled, labels = pack_labels(self.classes_)
+        facts.update(classes=spelled, separable=self.separable_)
+        arrays["counts"] = self._counts
+        if labels is not None:
+            arrays["classes"] = labels
+        if self._held_out is not None:
+            arrays["held_out.scores"], arrays["held_out.codes"] = self._held_out
+        return facts, arrays
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super()._unpack(facts, arrays)
+        self.classes_ = unpack_labels(facts["classes"], arrays.get("classes"))
+        self.separable_, self._counts = facts["separable"], arrays["counts"]
+        held_out = "held_out.scores" in arrays
+        self._held_out = (arrays["held_out.scores"], arrays["held_out.codes"]) if held_out else None
+        one = self._training.output is None
+        if len(self.classes_) != (2 if one else self._training.outputs) and not self.grow:
+            raise ValueError(f"{len(self.classes_)} classes do not go with {self._training.outputs} outputs")

@@ -68,7 +68,8 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
         s = tame(raw * scale(g, 0) - theta)
         place = audit_due(audit, y[n])
         if place >= 0:
-            audit.scores[place] = opinion(st, g, rows, i, raw, 1, 0) - theta
+            audit.scores[place] = raw
+            opinion(st, g, rows, i, theta, audit.scores[place : place + 1])
         q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
         t = rule(s, y[n], q, params)
         if t != t:
@@ -99,8 +100,9 @@ def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, the
         scores(rows, i, g, st, out.s)
         place = audit_due(audit, right)
         if place >= 0:
-            for c in range(outputs):
-                audit.scores[place * outputs + c] = opinion(st, g, rows, i, out.s[c], outputs, c) - theta
+            sampled = audit.scores[place * outputs : (place + 1) * outputs]
+            sampled[:] = out.s
+            opinion(st, g, rows, i, theta, sampled)
         for c in range(outputs):
             out.s[c] = tame(out.s[c] * scale(g, c) - theta)
         margin, q, cost = decide(out, right, rule, loss, params, measured, g, rows, i)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.compile import compiled
-from onlearn.rows import ONE, column, span
+from onlearn.stabilizers import cast_votes
 
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
@@ -78,43 +78,12 @@ def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def vote(rows, theta, base, at, change, begin, votes, scales, used, out, start, stop):
-    """Each hypothesis casts its votes for the class it predicts; out[i, c] is the part of them c got.
-
-    With one output: the votes for it less those against it.
-    """
+def vote(rows, theta, st, out, start, stop):
+    """The votes on a range of rows."""
     outputs = out.shape[1]
-    x = np.zeros(len(base) // outputs)
-    x[0] = rows.bias
-    s = np.empty(outputs)
-    total = votes[: used[1] + 1].sum()
+    x, s = np.zeros(len(st.base) // outputs), np.empty(outputs)
     for i in range(start, stop):
-        first, past = span(rows, i)
-        for p in range(first, past):
-            x[column(rows, p, first) + ONE] += rows.data[p]
-        s[:] = 0.0
-        for c in range(outputs):
-            s[c] = rows.bias * base[c]
-            for p in range(first, past):
-                s[c] += rows.data[p] * base[(column(rows, p, first) + ONE) * outputs + c]
-        out[i] = 0.0
-        for h in range(used[1] + 1):
-            if h > 0:
-                last = begin[h + 1] if h < used[1] else used[0]
-                for n in range(begin[h], last):
-                    s[at[n] % outputs] += change[n] * x[at[n] // outputs]
-            if outputs == 1:
-                out[i, 0] += votes[h] if s[0] * scales[h] - theta > 0.0 else -votes[h]
-            else:
-                best, top = 0, s[0] * scales[h * outputs]
-                for c in range(1, outputs):
-                    if s[c] * scales[h * outputs + c] > top:
-                        best, top = c, s[c] * scales[h * outputs + c]
-                out[i, best] += votes[h]
-        for c in range(outputs):
-            out[i, c] /= max(total, 1.0)
-        for p in range(first, past):
-            x[column(rows, p, first) + ONE] = 0.0
+        cast_votes(st, rows, i, theta, x, s, out[i])
 
 
 def voted_scores(rows: Any, count: int, theta: float, st: Any, outputs: int) -> np.ndarray:
@@ -122,7 +91,7 @@ def voted_scores(rows: Any, count: int, theta: float, st: Any, outputs: int) -> 
     out = np.empty((count, outputs))
 
     def work(start: int, stop: int) -> None:
-        vote(rows, theta, st.base, st.at, st.change, st.start, st.votes, st.scales, st.used, out, start, stop)
+        vote(rows, theta, st, out, start, stop)
 
     over_rows(work, count, int(st.used[0]) * count)
     return out

@@ -66,7 +66,7 @@ class OnlineRegressor(LinearMixin, RegressorMixin, BaseEstimator):
         y = self._check_targets(X, y)
         weight = self._check_weights(sample_weight, X)
         if not going_on:
-            self._training, self._dtype = self._new_training(X, sees_all=True), X.dtype
+            self._training, self._dtype = self._new_training(X, y, sees_all=True), X.dtype
         run_passes(self._training, X, y, weight, self, self._seed)
         return self
 
@@ -79,7 +79,7 @@ class OnlineRegressor(LinearMixin, RegressorMixin, BaseEstimator):
         y = self._check_targets(X, y)
         weight = self._check_weights(sample_weight, X)
         if first:
-            self._training, self._dtype = self._new_training(X, sees_all=False), X.dtype
+            self._training, self._dtype = self._new_training(X, y, sees_all=False), X.dtype
         if self.grow:
             self._training.grow(X.shape[1], 1)
         self._training.learn(X, y, weight, np.arange(X.shape[0]))
@@ -92,7 +92,7 @@ class OnlineRegressor(LinearMixin, RegressorMixin, BaseEstimator):
         self._check_lengths(X, y)
         return y
 
-    def _new_training(self, X: Any, sees_all: bool) -> Any:
+    def _new_training(self, X: Any, y: np.ndarray, sees_all: bool) -> Any:
         choices = self._choices()
         if not getattr(choices["rule"], "regression", False):
             raise ValueError(f"the rule {choices['rule']!r} is for classification; regression has 'lms' and 'epsilon'")
@@ -103,7 +103,7 @@ class OnlineRegressor(LinearMixin, RegressorMixin, BaseEstimator):
             )
         if self.epochs is None and self.tol is None:
             raise ValueError("epochs=None needs tol in regression, where no pass is free of error")
-        training = self._start(X, None, 1, sees_all)
+        training = self._start(X, y, None, 1, sees_all)
         training.classifies = False
         return training
 

@@ -158,8 +158,5 @@ def step(rows: Any, i: int, g: Any, st: Any, t: float, q: float, outputs: int, c
 
 
 @verb
-def opinion(st, g, rows, i, raw, outputs, c):
-    """The weighted sum of row i for output c by the hypothesis that would be handed out now.
-
-    ``raw`` is that of the present hypothesis, in stored weights.
-    """
+def opinion(st, g, rows, i, theta, s):
+    """Turn s, the weighted sums of row i in stored weights, into its scores by what would be handed out now."""

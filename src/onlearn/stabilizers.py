@@ -6,11 +6,11 @@ averaged perceptron of Freund & Schapire (1999) and Collins (2002) sums.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.rows import dot, opinion
+from onlearn.rows import ONE, column, dot, opinion, span
 from onlearn.spelling import Family, choice
 from onlearn.verbs import (
     Ledger,
@@ -20,6 +20,7 @@ from onlearn.verbs import (
     clock,
     fold,
     handed,
+    helper,
     live,
     note,
     rescale,
@@ -44,8 +45,9 @@ class Newest(NamedTuple):
 
 
 @opinion.on(Newest, object, object)
-def _(st, g, rows, i, raw, outputs, c):
-    return raw * scale(g, c)
+def _(st, g, rows, i, theta, s):
+    for c in range(len(s)):
+        s[c] = s[c] * scale(g, c) - theta
 
 
 @choice(STABILIZERS, "averaged")
@@ -98,10 +100,12 @@ def _(st, g, j, c):
 
 
 @opinion.on(Mean, object, object)
-def _(st, g, rows, i, raw, outputs, c):
-    if st.seen[0] == 0.0:
-        return raw * scale(g, c)
-    return (st.clock[c] * raw - dot(rows, i, st.u, outputs, c)) / st.seen[0]
+def _(st, g, rows, i, theta, s):
+    for c in range(len(s)):
+        if st.seen[0] == 0.0:
+            s[c] = s[c] * scale(g, c) - theta
+        else:
+            s[c] = (st.clock[c] * s[c] - dot(rows, i, st.u, len(s), c)) / st.seen[0] - theta
 
 
 @choice(STABILIZERS, "survivor")
@@ -137,8 +141,9 @@ def _(st, g, j, c):
 
 
 @opinion.on(Longest, object, object)
-def _(st, g, rows, i, raw, outputs, c):
-    return dot(rows, i, st.best, outputs, c) if st.run[1] > st.run[0] else raw * scale(g, c)
+def _(st, g, rows, i, theta, s):
+    for c in range(len(s)):
+        s[c] = (dot(rows, i, st.best, len(s), c) if st.run[1] > st.run[0] else s[c] * scale(g, c)) - theta
 
 
 @choice(STABILIZERS, "voted")
@@ -181,6 +186,17 @@ class Voted:
             votes=longer(st.votes, count),
             scales=longer(st.scales, count * st.outputs.size),
         )
+
+    def sound(self, st):
+        """Whether a state read from a file keeps within its own arrays."""
+        used, present = (int(n) for n in st.used)
+        outputs, weights = st.outputs.size, st.base.size
+        roomy = st.at.size == st.change.size >= used >= 0 and st.start.size > present + 1 and st.votes.size > present >= 0
+        if not roomy or st.scales.size < (present + 1) * outputs:
+            return False
+        inside = not used or (st.at[:used].min() >= 0 and st.at[:used].max() < weights)
+        starts = st.start[: present + 1]
+        return bool(inside and starts.min() >= 0 and starts.max() <= used and (np.diff(starts) >= 0).all())
 
 
 class Electorate(NamedTuple):
@@ -229,5 +245,39 @@ def _(st, c, factor):
 
 
 @opinion.on(Electorate, object, object)
-def _(st, g, rows, i, raw, outputs, c):
-    return raw * scale(g, c)
+def _(st, g, rows, i, theta, s):
+    cast_votes(st, rows, i, theta, np.zeros(len(st.base) // len(s)), np.empty(len(s)), s)
+
+
+@helper
+def cast_votes(st: Any, rows: Any, i: int, theta: float, x: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
+    """Each hypothesis votes for the output it predicts; out[c] is the part of the votes that c got.
+
+    With one output: the votes for it less those against it. ``x`` must be zero, and is again afterwards.
+    """
+    start, stop = span(rows, i)
+    outputs, present = len(out), st.used[1]
+    x[0] = rows.bias
+    for p in range(start, stop):
+        x[column(rows, p, start) + ONE] = rows.data[p]
+    for c in range(outputs):
+        s[c] = dot(rows, i, st.base, outputs, c)
+        out[c] = 0.0
+    total = 0.0
+    for h in range(present + 1):
+        if h > 0:
+            for n in range(st.start[h], st.start[h + 1] if h < present else st.used[0]):
+                s[st.at[n] % outputs] += st.change[n] * x[st.at[n] // outputs]
+        total += st.votes[h]
+        if outputs == 1:
+            out[0] += st.votes[h] if s[0] * st.scales[h] > theta else -st.votes[h]
+        else:
+            best = 0
+            for c in range(1, outputs):
+                if s[c] * st.scales[h * outputs + c] > s[best] * st.scales[h * outputs + best]:
+                    best = c
+            out[best] += st.votes[h]
+    for c in range(outputs):
+        out[c] /= max(total, 1.0)
+    for p in range(start, stop):
+        x[column(rows, p, start) + ONE] = 0.0

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from onlearn import rules
+from onlearn.geometry import GEOMETRIES
 from onlearn.inputs import row_batches
 from onlearn.loops import LOSS, MISTAKES, SEEN, UPDATES, Audit, hand_out, learn_many, learn_one
 from onlearn.outputs import OUTPUTS
+from onlearn.stabilizers import STABILIZERS
 from onlearn.verbs import layout
 
 SEGMENT = 1 << 16  # examples between two looks at the clock, the keyboard and the progress bar
@@ -45,6 +47,7 @@ class Training:
         self.passes = 0
         self.history: dict[str, list[dict[str, float]]] = {"passes": [], "doubling": []}
         self.classifies = True
+        self.even = True  # all examples so far had the same weight
         self._handed: np.ndarray | None = None
 
     # ------------------------------------------------------------------ learning
@@ -67,6 +70,8 @@ class Training:
         y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X.
         """
         self._handed = None
+        known = weight[weight > 0]
+        self.even = self.even and bool(known.size == 0 or (known == 1.0).all())
         backup = copy.deepcopy((self.g, self.st, self.audit, self.tally)) if rules.is_custom(self.rule) else None
         consumed, doublings = self.consumed, len(self.history["doubling"])
         due = int(self.audit.due[0])
@@ -161,6 +166,15 @@ class Training:
             self._handed = handed.reshape(-1, self.outputs)
         return self._handed[: self.features + 1]
 
+    def separator(self) -> tuple[np.ndarray, float]:
+        """What certificates speak of: weights and intercept (threshold apart) for two classes.
+
+        For voted learners, which hand out no single one, it is the last hypothesis.
+        """
+        handed = self.weights()
+        line = handed[:, 0] if self.outputs == 1 else handed[:, 1] - handed[:, 0]
+        return line[1:], float(line[0] * self.bias)
+
     def audited(self) -> tuple[np.ndarray, np.ndarray]:
         """Scores of examples before they were learned from (the later ones), and their labels."""
         taken, size = int(self.audit.due[2]), self.audit.gold.size
@@ -171,6 +185,51 @@ class Training:
         """The hypothesis grew by a factor on examples that are not audited: so would its scores have."""
         if np.isfinite(factor):
             self.audit.scores[:] *= factor
+
+    # ------------------------------------------------------------------ saving
+
+    FACTS = ("output", "features", "outputs", "bias", "capacity", "consumed", "passes", "classifies", "even",
+             "history")  # fmt: skip
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything, as plain facts and arrays."""
+        facts = {name: getattr(self, name) for name in self.FACTS}
+        facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
+        arrays = {f"{part}.{name}": array for part in PARTS for name, array in getattr(self, part)._asdict().items()}
+        return facts, {**arrays, "tally": self.tally}
+
+    @classmethod
+    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
+        """What ``pack`` took apart; refuses what could not have come from it."""
+        rule = rules.RULES.get(facts["rule"])
+        geometry, stabilizer = GEOMETRIES.get(facts["geometry"]), STABILIZERS.get(facts["stabilizer"])
+        if facts["output"] is not None and facts["output"] not in OUTPUTS:
+            raise ValueError(f"unknown kind of multiclass {facts['output']!r}")
+        capacity, outputs = int(facts["capacity"]), int(facts["outputs"])
+        if not 0 < int(facts["features"]) <= capacity or outputs < 1 or arrays["g.w"].size != (capacity + 1) * outputs:
+            raise ValueError("the weights do not have the shape that the header says")
+        self = cls(rule, geometry, stabilizer, facts["output"], capacity, outputs, float(facts["bias"]))
+        for part in PARTS:
+            fresh = getattr(self, part)
+            found = {name: arrays[f"{part}.{name}"] for name in fresh._fields}
+            for name, array in found.items():
+                like = getattr(fresh, name)
+                free = part != "audit" and layout(type(fresh))[name] == "ledger"
+                if array.dtype != like.dtype or array.ndim != 1 or (array.size != like.size and not free):
+                    raise ValueError(f"{part}.{name} does not have the shape or type that this learner has")
+            setattr(self, part, type(fresh)(**found))
+        for choice, state in ((geometry, self.g), (stabilizer, self.st)):
+            if hasattr(choice, "sound") and not choice.sound(state):
+                raise ValueError(f"the state of {choice!r} contradicts itself")
+        for name in cls.FACTS:
+            setattr(self, name, facts[name])
+        if arrays["tally"].shape != self.tally.shape or (self.audit.due[1:] < 0).any():
+            raise ValueError("the counters do not have the shape that this learner has")
+        self.tally = arrays["tally"]
+        return self
+
+
+PARTS = ("g", "st", "audit")
 
 
 def _entries(rows: Any, order: np.ndarray) -> int:

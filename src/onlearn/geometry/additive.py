@@ -56,6 +56,14 @@ class Additive:
             return Decayed(w, np.ones(1), steps, knobs, np.zeros(outputs))
         return Plain(w, steps, knobs)
 
+    def sound(self, state):
+        """Whether a state read from a file keeps within its own arrays."""
+        if not self.l1:
+            return True
+        now = state.now[0]
+        lengths = {state.q.size, state.taken.size, state.at.size}
+        return len(lengths) == 1 and 0 <= now < state.q.size - 1 and (state.last <= now).all()
+
 
 class Plain(NamedTuple):
     w: Weights

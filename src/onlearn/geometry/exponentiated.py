@@ -10,14 +10,19 @@ smallest (for |x|_inf <= 1).
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn.geometry.family import GEOMETRIES
 from onlearn.spelling import choice, param
+from onlearn.theory.bounds import best_eta
+from onlearn.theory.separable import simplex_margin
 from onlearn.verbs import Numbers, Outputs, Weights, fold, helper, move, rescale, scale, settle, stride
 
+SAMPLED = 500  # rows to estimate a margin from
+LEAST_MARGIN = 0.05
 LONGEST = 30.0  # of one change of a logarithm: e^30 leaves the average its digits
 SPREAD = 1e6  # the sum may grow or fall so much before v is formed anew
 OFTEN = 1 << 16  # steps before it is formed anew in any case, so that rounding does not add up
@@ -42,15 +47,32 @@ class Exponentiated:
         total = np.full(outputs, float(features))
         return Normalised(v, np.zeros(v.size), total, total.copy(), np.zeros(outputs), np.zeros(outputs), np.array([eta]))
 
+    @property
+    def undecided(self):
+        """Whether ``estimate`` must be asked before the start."""
+        return self.eta == "auto" and self.margin is None
+
+    def estimate(self, X, signs):
+        """This geometry with eta from the margin of the data, by linear programming on some of the rows."""
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], SAMPLED)).astype(int)
+        size = float(abs(X[some]).max()) or 1.0
+        margin, _ = simplex_margin(X[some], signs[some])
+        if margin <= 0:
+            warnings.warn(
+                'exponentiated: no weights on the simplex separate the data, so eta="auto" assumes a margin of '
+                f"{LEAST_MARGIN} times the largest feature",
+                stacklevel=2,
+            )
+        return Exponentiated(eta=best_eta(min(max(margin / size, LEAST_MARGIN), 0.999)) / size)
+
+    def rate_of(self, state):
+        """The eta in use."""
+        return float(state.knobs[0])
+
     def mend(self, state):
         """After growth: the new weights count in the sums."""
         state.total[:] = state.w.reshape(-1, state.total.size).sum(axis=0)
         state.origin[:] = state.total
-
-
-def best_eta(margin: float) -> float:
-    """The rate that makes normalised Winnow's bound smallest."""
-    return float(0.5 * np.log((1 + margin) / (1 - margin)))
 
 
 class Normalised(NamedTuple):

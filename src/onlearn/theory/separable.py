@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlearn.theory._rows import Floats, as_rows, blocks, scores, signs
 
-_TOLERANCE = 1e-7  # how near the hulls' common point must be from both sides, in units of each feature's range
+_TOLERANCE = 1e-9  # how near the hulls' common point must be from both sides, in units of each feature's range
 _FIRST_ROWS = 1000  # rows of the first linear program, if the features are few
 
 
@@ -47,7 +47,7 @@ def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
     """Whether a hyperplane (through the origin without `fit_intercept`) has each of two classes strictly on its side.
 
     X is dense or sparse, y holds any two labels. A separator is checked on the data, rounding included, before it is
-    returned; so is the point where the hulls meet, up to 1e-7 of each feature's range: classes nearer than that may
+    returned; so is the point where the hulls meet, up to 1e-9 of each feature's range: classes nearer than that may
     count as touching. Dense data far from the origin are no problem, sparse data aren't centred.
 
     >>> bool(separable([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]))
@@ -61,23 +61,23 @@ def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
     scaled = _Scaled(X, labels, fit_intercept)
 
     v = _squared_hinge(scaled.Z)
-    rows = np.empty(0, dtype=np.intp)
-    size = max(_FIRST_ROWS, 2 * scaled.Z.shape[1])
+    rows, multipliers = np.arange(X.shape[0]), np.maximum(0.0, 1.0 - scaled.Z @ v)
+    in_program, size = np.zeros(X.shape[0], dtype=bool), max(_FIRST_ROWS, 2 * scaled.Z.shape[1])
     while True:
-        found = scaled.separator(v)
-        if found is not None:
-            return Separability(True, classes, *found)
-        if len(rows) == X.shape[0]:
-            raise ArithmeticError("The classes are too near to each other to tell, within rounding, if they are separable.")
-        # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be separated is one
-        # for all, so it seldom needs them all.
-        order = np.argsort(scaled.Z @ v, kind="stable")
-        fresh = order[~np.isin(order, rows)][:size]
-        rows, size = np.concatenate([rows, fresh]), 2 * size
-        v, multipliers = _gordan(scaled.Z[rows])
-        proof = None if multipliers is None else scaled.proof(rows, multipliers)
+        separator = scaled.separator(v)
+        if separator is not None:
+            return Separability(True, classes, *separator)
+        proof = scaled.proof(rows, multipliers)
         if proof is not None:
             return Separability(False, classes, multipliers=proof)
+        if in_program.all():
+            raise ArithmeticError("The classes are too near to each other to tell if they are separable.")
+        # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be separated is
+        # one for all, so it seldom needs them all.
+        order = np.argsort(scaled.Z @ v, kind="stable")
+        in_program[order[~in_program[order]][:size]] = True
+        rows, size = np.flatnonzero(in_program), 2 * size
+        v, multipliers = _gordan(scaled.Z[rows])
 
 
 def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
@@ -140,13 +140,13 @@ class _Scaled:
                 Z[:, :n_columns] -= self.centre
         size = abs(Z)
         self.row_scale, self.column_scale = np.ones(n_rows), np.ones(Z.shape[1])
-        for _ in range(4):  # Ruiz's equilibration
-            for axis, scale in ((1, self.row_scale), (0, self.column_scale)):
-                step = _power_of_two(_largest(size, axis))
-                scale *= step
-                size = _times(size, step, axis)
-        Z = _times(_times(Z, self.column_scale, 0), self.row_scale * labels, 1)
-        self.Z = Z
+        # Each column to 1, whatever its unit; then R. Ruiz's equilibration, half of the way for rows and columns in turn.
+        for axis, scale, power in ((0, self.column_scale, 1.0), *((1, self.row_scale, 0.5), (0, self.column_scale, 0.5)) * 4):
+            step = _power_of_two(_largest(size, axis), -power)
+            scale *= step
+            size = _times(size, step, axis)
+        self.largest = _largest(size, 0)
+        self.Z = _times(_times(Z, self.column_scale, 0), self.row_scale * labels, 1)
 
     def separator(self, v: Floats) -> tuple[Floats, float] | None:
         """The separator of the data as they came that v is of the scaled rows, if rounding can't have made it up."""
@@ -170,7 +170,7 @@ class _Scaled:
     def proof(self, rows: NDArray[np.intp], multipliers: Floats) -> Floats | None:
         """The multipliers for the data as they came, if they do make one point of both hulls."""
         lam = np.maximum(multipliers, 0.0)
-        if not (np.abs(lam @ self.Z[rows]) <= _TOLERANCE * lam.sum()).all():
+        if not lam.any() or not (np.abs(lam @ self.Z[rows]) <= _TOLERANCE * lam.sum() * self.largest).all():
             return None
         full = np.zeros(self.X.shape[0])
         full[rows] = lam * self.row_scale[rows]
@@ -182,18 +182,33 @@ class _Scaled:
 
 
 def _squared_hinge(Z: Any) -> Floats:
-    """A quick guess at a separator, or at which rows are hard: argmin |max(0, 1 - Z v)|^2 by L-BFGS."""
+    """argmin |max(0, 1 - Z v)|^2 by L-BFGS, then Newton: most often the whole answer, without a linear program.
+
+    Its minimum is 0 for separable rows, v a separator. Else the gradient, -2 lambda Z with lambda = max(0, 1 - Z v), is 0
+    there, and lambda a proof. Only rows on the verge need the linear program, and lambda says which of them are hard.
+    """
     from scipy.optimize import minimize
+    from scipy.sparse.linalg import lsqr
 
     def loss(v: Floats) -> tuple[float, Floats]:
         short = np.maximum(0.0, 1.0 - Z @ v)
         return float(short @ short), -2.0 * (short @ Z)
 
-    return np.asarray(minimize(loss, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+    v = np.asarray(minimize(loss, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+    for _ in range(10):
+        short = 1.0 - Z @ v
+        active = short > 0.0
+        if not active.any():
+            break
+        step = lsqr(Z[active], short[active], atol=1e-14, btol=1e-14)[0]
+        if not loss(v + step)[0] < loss(v)[0]:
+            break
+        v = v + step
+    return v
 
 
-def _gordan(Z: Any) -> tuple[Floats, Floats | None]:
-    """(v, None) with Z v >= 1, or (v, lambda) with lambda >= 0, lambda Z = 0, lambda not 0; by HiGHS."""
+def _gordan(Z: Any) -> tuple[Floats, Floats]:
+    """(v, 0) with Z v >= 1, or (0, lambda) with lambda >= 0, lambda Z = 0, lambda not 0; by HiGHS."""
     from scipy.optimize import linprog
 
     m, n = Z.shape
@@ -209,7 +224,7 @@ def _gordan(Z: Any) -> tuple[Floats, Floats | None]:
     )
     if answer.x is None:
         raise ArithmeticError(f"The linear program for separability failed: {answer.message}")
-    return -answer.eqlin.marginals, answer.x if -answer.fun > total / 2.0 else None
+    return -answer.eqlin.marginals, answer.x
 
 
 def _largest(size: Any, axis: int) -> Floats:
@@ -217,10 +232,9 @@ def _largest(size: Any, axis: int) -> Floats:
     return np.asarray(largest.todense() if sp.issparse(largest) else largest, dtype=np.float64).ravel()
 
 
-def _power_of_two(size: Floats) -> Floats:
-    """Near 1 / sqrt(size); 1 for an all-zero row or column."""
-    with np.errstate(divide="ignore"):
-        exponent = np.where(size > 0.0, -np.round(np.log2(size) / 2.0), 0.0)
+def _power_of_two(size: Floats, power: float) -> Floats:
+    """Near size^power; 1 for an all-zero row or column."""
+    exponent = np.round(power * np.log2(np.where(size > 0.0, size, 1.0)))
     return np.ldexp(1.0, exponent.astype(np.intc))
 
 

@@ -1,0 +1,162 @@
+"""The model file: a ``.onl`` file is a safetensors file, arrays plus a JSON header. Loading it runs no code.
+
+An estimator is stored by its public name, its parameters (choices by their spelling) and whatever its
+``_pack`` returns: plain facts and arrays. ``_unpack`` takes them back. Files are written beside the old one and
+renamed over it, so a crash leaves the old model or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model, or not one that can be read."""
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write an estimator to a file."""
+    from safetensors.numpy import save as to_bytes
+
+    name = type(estimator).__name__
+    if _public(name) is not type(estimator):
+        raise ModelFileError(f"{name} is not one of onlearn's learners, so a model file cannot name it")
+    facts, arrays = estimator._pack()
+    header = {"format": FORMAT, "learner": name, "params": _spell_params(estimator), **facts}
+    content = to_bytes(
+        {key: np.ascontiguousarray(array) for key, array in arrays.items()},
+        metadata={"onlearn": json.dumps(header)},
+    )
+    write_whole(path, content)
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file beside its place, then rename it: nobody ever sees half of it."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a directory, not a file to write a model to")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator from a file; it predicts, and goes on learning, as if it had never been away."""
+    header, arrays = read_file(path)
+    try:
+        cls = _public(header["learner"])
+        if cls is None:
+            raise ModelFileError(f"{path} holds a {header['learner']!r}, which this version of onlearn does not know")
+        estimator = cls(**{key: _parameter(value) for key, value in header["params"].items()})
+        estimator._unpack(header, arrays)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
+    except ModelFileError:
+        raise
+    except ValueError as error:
+        raise ModelFileError(f"cannot load {path}: {error}") from None
+    return estimator
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a model file, checked as far as can be without knowing the learner."""
+    from safetensors import SafetensorError, safe_open
+
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a directory, not a model file")
+    if not target.exists():
+        raise FileNotFoundError(f"there is no model file {target}")
+    try:
+        with safe_open(target, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["onlearn"])
+            arrays = {key: np.array(file.get_tensor(key)) for key in file.keys()}  # noqa: SIM118
+    except KeyError:
+        raise ModelFileError(f"{target} is a safetensors file, but not one that onlearn wrote") from None
+    except (SafetensorError, ValueError, OSError) as error:
+        raise ModelFileError(f"{target} is not a whole model file: {error}") from None
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+        raise ModelFileError(f"{target} has no format version in its header")
+    if header["format"] > FORMAT:
+        raise ModelFileError(
+            f"{target} has format {header['format']}, but this version of onlearn reads up to {FORMAT}: upgrade onlearn"
+        )
+    for key, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(f"{target} is damaged: {key} holds values that are not finite numbers")
+    return header, arrays
+
+
+def _public(name: str) -> type | None:
+    """An estimator by its public name."""
+    import onlearn
+
+    return getattr(onlearn, name) if name in onlearn._NAMES and name[:1].isupper() else None
+
+
+def _spell_params(estimator: Any) -> dict[str, Any]:
+    """Parameters as JSON: choices by their spelling; a dict as pairs, for its keys need not be strings."""
+    spelled = {}
+    for key, value in estimator.get_params(deep=False).items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, type):
+            value = value()
+        if isinstance(value, dict):
+            value = {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
+        elif isinstance(value, (np.random.RandomState, np.random.Generator)):
+            value = None  # the seed drawn from it is among the facts
+        elif not isinstance(value, (str, int, float, bool, type(None))):
+            value = repr(value)
+        spelled[key] = value
+    return spelled
+
+
+def _parameter(value: Any) -> Any:
+    return dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def pack_labels(labels: np.ndarray) -> tuple[Any, np.ndarray | None]:
+    """Class labels or names as JSON, or, if they are numbers, as an array."""
+    if labels.dtype.kind in "iufb":
+        return None, labels
+    plain = [_plain(label) for label in labels]
+    if not all(isinstance(label, (str, int, float, bool)) for label in plain):
+        raise ModelFileError("class labels must be strings or numbers to be saved")
+    return {"dtype": "object" if labels.dtype == object else "str", "values": plain}, None
+
+
+def unpack_labels(spelled: Any, array: np.ndarray | None) -> np.ndarray:
+    if spelled is None:
+        if array is None:
+            raise ModelFileError("the class labels are missing")
+        return array
+    return np.array(spelled["values"], dtype=object if spelled["dtype"] == "object" else None)
