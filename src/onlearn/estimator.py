@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onlearn import inputs
 from onlearn.calibrate import CALIBRATIONS
@@ -128,7 +128,16 @@ class LinearMixin:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} entries: inconsistent numbers of samples")
 
     def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray:
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        """One weight a row, as floats; a stretch of a stream may be all zeros."""
+        if sample_weight is None:
+            return np.ones(X.shape[0])
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        if weight.ndim == 0:
+            weight = np.full(X.shape[0], float(weight))
+        if weight.shape != (X.shape[0],):
+            raise ValueError(f"Sample weights must be 1D, one a row: sample_weight.shape == {weight.shape}, expected ({X.shape[0]},)")
+        if not np.isfinite(weight).all():
+            raise ValueError(f"sample_weight contains NaN or infinity in row {int(np.argmin(np.isfinite(weight)))}")
         if (weight < 0).any():
             raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
         return weight

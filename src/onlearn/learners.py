@@ -111,9 +111,9 @@ class Adaline(OnlineClassifier):
     """Least mean squares on -1 and +1: w += r (y - s) x."""
 
 
-@named(rule=rules.Hinge(), geometry=geometry.Additive, defaults={"schedule": "1/(lambda t)", "l2": 1e-4})
+@named(rule=rules.Hinge(), geometry=geometry.Additive, defaults={"schedule": "1/sqrt(t)", "l2": 1e-4})
 class LinearSVM(OnlineClassifier):
-    """The soft-margin SVM by stochastic subgradients, with Pegasos' rate 1 / (l2 t)."""
+    """The soft-margin SVM by stochastic subgradients; ``schedule="1/(lambda t)"`` is Pegasos."""
 
 
 @named(rule=rules.Logistic(), geometry=geometry.AdaGrad, defaults={"rate": 0.1})

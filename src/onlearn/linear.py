@@ -105,28 +105,23 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         y = self._check_labels(X, y)
         weight = self._check_weights(sample_weight, X)
         if not going_on:
-            classes = unique_labels(y[weight > 0] if (weight == 0).any() else y)
+            classes = unique_labels(y if weight.all() else y[weight > 0])
             if len(classes) < 2:
-                raise ValueError(
-                    f"a classifier needs examples of two classes or more; y holds only one class, {classes[0]!r}"
-                    if len(classes) else "a classifier needs examples, but all have a sample_weight of 0"
-                )  # fmt: skip
+                only = f"only one class, {classes[0]!r}" if len(classes) else "no example with a sample_weight above 0"
+                raise ValueError(f"a classifier needs examples of two classes or more; y holds {only}")
             training = self._new_training(X, y, classes, sees_all=True)
             self.classes_, self._training, self._dtype = classes, training, X.dtype
             self._counts = np.zeros(len(classes) + 1)
             self._held_out = None
         codes = self._codes(y, weight)
-        weight = weight * self._class_weights(codes, weight)
-        learned = np.ones(len(y), dtype=bool)
-        calibration = self._choices()["calibration"]
-        if calibration.name == "holdout":
-            rng = np.random.default_rng([self._seed, 2])
-            learned[rng.permutation(len(y))[: max(1, round(calibration.fraction * len(y)))]] = False
-        self.separable_ = run_passes(
-            self._training, X, self._targets(codes), np.where(learned, weight, 0.0), self, self._seed
-        )
-        if calibration.name == "holdout":
-            self._held_out = self._own_scores(X[~learned]), codes[~learned]
+        weight = self._class_weighted(codes, weight)
+        held = self._held_out_rows(len(y))
+        if held.size:
+            weight = weight.copy()
+            weight[held] = 0.0
+        self.separable_ = run_passes(self._training, X, self._targets(codes), weight, self, self._seed)
+        if held.size:
+            self._held_out = self._per_class(self._scores(X[held])), codes[held]
         return self
 
     @all_or_nothing
@@ -162,7 +157,7 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.class_weight, str):
             weight = weight * running_balance(codes, weight, self._counts)
         else:
-            weight = weight * self._class_weights(codes, weight)
+            weight = self._class_weighted(codes, weight)
         self.separable_ = None
         self._training.learn(X, self._targets(codes), weight, np.arange(X.shape[0]))
         return self
@@ -171,7 +166,8 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        if y.dtype.kind not in "iubU":  # what could be anything but labels
+            check_classification_targets(y)
         self._check_lengths(X, y)
         return y
 
@@ -188,16 +184,24 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
         signs = np.where(y == classes[-1], 1.0, -1.0)
         return self._start(X, signs, None if one else output, 1 if one else max(2, len(classes)), sees_all)
 
+    def _held_out_rows(self, rows: int) -> np.ndarray:
+        """The rows that fit keeps for calibration."""
+        calibration = self._choices()["calibration"]
+        if calibration.name != "holdout":
+            return np.empty(0, dtype=np.intp)
+        chosen = np.random.default_rng([self._seed, 2]).permutation(rows)
+        return np.sort(chosen[: max(1, round(calibration.fraction * rows))])
+
     def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Class indices; the label of an example of weight 0 is nobody's business."""
-        return encode(np.where(weight > 0, y, self.classes_[0]) if (weight == 0).any() else y, self.classes_)
+        return encode(y if weight.all() else np.where(weight > 0, y, self.classes_[0]), self.classes_)
 
     def _targets(self, codes: np.ndarray) -> np.ndarray:
         return codes if self._training.output is not None else np.where(codes == 1, 1.0, -1.0)
 
-    def _class_weights(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _class_weighted(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
-            return np.ones(1)
+            return weight
         if self.class_weight == "balanced":
             counts = np.bincount(codes, weights=weight, minlength=len(self.classes_))
             per_class = np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)
@@ -205,7 +209,7 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
         if (per_class < 0).any():
             raise ValueError(f"class_weight must not be negative: {self.class_weight}")
-        return per_class[codes]
+        return weight * per_class[codes]
 
     # ------------------------------------------------------------------ what was learned
 
@@ -229,9 +233,6 @@ class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: one a row for two classes (positive: the second), one a class for more."""
         return self._shape(self._scores(X))
-
-    def _own_scores(self, X: Any) -> np.ndarray:
-        return self._per_class(self._scores(X))
 
     def _shape(self, scores: np.ndarray) -> np.ndarray:
         scores = self._per_class(scores)

@@ -19,6 +19,7 @@ MISTAKES, UPDATES, LOSS, SEEN = range(4)  # places in a tally
 
 LONGEST_STEP = 1e100  # no rule needs more; keeps diverging learners finite
 HIGHEST_SCORE = 1e300
+HIGHEST_LOSS = 1e200  # of one example: their sum must stay finite
 
 
 class Audit(NamedTuple):
@@ -76,7 +77,7 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
             return n
         mistake = s * y[n] <= 0.0
         tally[MISTAKES] += mistake
-        tally[LOSS] += loss(s, y[n], q, params)
+        tally[LOSS] += min(loss(s, y[n], q, params), HIGHEST_LOSS)
         tally[SEEN] += 1.0
         live(st, g, mistake, t != 0.0)
         if t != 0.0:
@@ -112,7 +113,7 @@ def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, the
             if out.t[c] != out.t[c]:
                 return n
         tally[MISTAKES] += margin <= 0.0
-        tally[LOSS] += cost
+        tally[LOSS] += min(cost, HIGHEST_LOSS)
         tally[SEEN] += 1.0
         live(st, g, margin <= 0.0, change)
         if change:

@@ -172,7 +172,11 @@ def values(rule: Any) -> np.ndarray:
 
 def uses_sqnorm(rule: Any) -> bool:
     """Whether the step looks at |x|^2; when it does not, nobody computes it."""
-    function = getattr(type(rule), "written", type(rule).step)
+    return _reads_third(getattr(type(rule), "written", type(rule).step))
+
+
+@cache
+def _reads_third(function: Callable[..., float]) -> bool:
     if function.__code__.co_argcount < 3:
         return False
     name = function.__code__.co_varnames[2]

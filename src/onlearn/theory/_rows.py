@@ -72,7 +72,10 @@ def radii(X: Any) -> tuple[float, float]:
         top = float(abs(block).max())
         if top > 0.0:
             scaled = block / top
-            squares = scaled.multiply(scaled).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", scaled, scaled)
+            if sp.issparse(block):
+                squares = scaled.multiply(scaled).sum(axis=1)
+            else:
+                squares = np.einsum("ij,ij->i", scaled, scaled)
             radius = max(radius, top * float(np.sqrt(squares.max())))
             peak = max(peak, top)
     return radius, peak

@@ -10,9 +10,9 @@
 | `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
 | `halving` | Halving, a finite class | log2 size |
 
-An argument outside a theorem's range (a margin that is not positive, k > n, a target that does not separate) raises
-`ValueError`. A theorem that promises nothing for arguments within its range (a rate too large) gives `inf`.
-A mistake is y s <= 0: a tie counts, as it does in the learners.
+An argument outside a theorem's range (a margin that is not positive, k > n, a target that does not
+separate) raises `ValueError`. A theorem that promises nothing for arguments within its range (a rate too
+large) gives `inf`. A mistake is y s <= 0: a tie counts, as it does in the learners.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ from onlearn.theory._rows import Floats, as_rows, radii, scores
 
 
 def perceptron(R: float, margin: float) -> float:
-    """(R / margin)^2: mistakes of the Perceptron on rows with |x|_2 <= R that a unit vector u separates, y u.x >= margin.
+    """(R / margin)^2: mistakes of the Perceptron on separable rows.
 
-    From a zero start, with any constant rate, over any number of passes. The intercept's constant feature is part of x
-    and of u. A. Novikoff, On convergence proofs for perceptrons, 1962.
+    For |x|_2 <= R and a unit vector u with y u.x >= margin. From a zero start, with any constant rate, over
+    any number of passes. The intercept's constant feature is part of x and of u. A. Novikoff, On
+    convergence proofs for perceptrons, 1962.
 
     >>> perceptron(R=2.0, margin=0.5)
     16.0
     """
     _not_negative("R", R)
     _positive("margin", margin)
-    return (R / margin) ** 2
+    return _square(R / margin)
 
 
 def perceptron_noisy(R: float, D2: float, margin: float) -> float:
     """((R + D2) / margin)^2: mistakes of the Perceptron on a sequence that no vector need separate.
 
-    D2 = sqrt(sum d_i^2) where d_i = max(0, margin - y_i u.x_i) is how far example i is from the side and distance asked
-    for, for a unit vector u. The sum is over the sequence as presented: k passes over the same examples make D2
-    sqrt(k) times as large. Y. Freund and R. Schapire, Large margin classification using the perceptron algorithm,
-    Machine Learning 37, 1999, theorem 2.
+    D2 = sqrt(sum d_i^2) where d_i = max(0, margin - y_i u.x_i) is how far example i is from the side and
+    distance asked for, for a unit vector u. The sum is over the sequence as presented: k passes over the
+    same examples make D2 sqrt(k) times as large. Y. Freund and R. Schapire, Large margin classification
+    using the perceptron algorithm, Machine Learning 37, 1999, theorem 2.
 
     >>> perceptron_noisy(R=2.0, D2=0.5, margin=0.5)
     25.0
@@ -54,7 +55,7 @@ def perceptron_noisy(R: float, D2: float, margin: float) -> float:
     _not_negative("R", R)
     _not_negative("D2", D2)
     _positive("margin", margin)
-    return ((R + D2) / margin) ** 2
+    return _square((R + D2) / margin)
 
 
 class NoisyBound(NamedTuple):
@@ -65,12 +66,13 @@ class NoisyBound(NamedTuple):
     D2: float
 
 
-def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: int = 1) -> NoisyBound:
+def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: float = 1) -> NoisyBound:
     """The smallest `perceptron_noisy` over all margins, for the signed scores y_i u.x_i of a unit vector u.
 
-    Exact. In v = 1/margin the bound's root, R v + |max(0, 1 - v s)|_2, is convex and smooth between the points 1/s_i:
-    bisection over the sorted scores finds the piece with the minimum, a closed form the place in it, O(m log m) in all.
-    At v = 0 (margin and D2 infinite) the bound is the number of examples seen, so it's never worse than that.
+    Exact. In v = 1/margin the bound's root, R v + |max(0, 1 - v s)|_2, is convex and smooth between the
+    points 1/s_i: bisection over the sorted scores finds the piece with the minimum, a closed form the place
+    in it, O(m log m) in all. At v = 0 (margin and D2 infinite) the bound is the number of examples seen, so
+    it's never worse than that.
 
     >>> perceptron_noisy_best(2.0, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     NoisyBound(value=4.0, margin=1.0, D2=0.0)
@@ -94,7 +96,8 @@ def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: int = 1) -
     if slope(0.0, s) >= 0.0:
         return NoisyBound(float(passes * len(s)), math.inf, math.inf)
 
-    # At the breakpoint 1/s_i the scores below s_i are active (short of the margin). As s_i rises v and the slope fall.
+    # At the breakpoint 1/s_i the scores below s_i are active (short of the margin). As s_i rises v and the
+    # slope fall.
     breakpoints = np.unique(s[s > 0.0])
     low, high = 0, len(breakpoints)
     while low < high:  # bisect for the first breakpoint with a negative slope
@@ -103,15 +106,15 @@ def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: int = 1) -
             high = middle
         else:
             low = middle + 1
-    # The minimum is between that one (or v = 0) and the one before. There is one before: below the smallest positive
-    # score no active score is positive, so the slope isn't negative there.
+    # The minimum is between that one (or v = 0) and the one before. There is one before: below the smallest
+    # positive score no active score is positive, so the slope isn't negative there.
     v_high = 1.0 / breakpoints[low - 1]
     v_low, active = (1.0 / breakpoints[low], s[s < breakpoints[low]]) if low < len(breakpoints) else (0.0, s)
     v = _stationary(active, repeat)
     v = float(min(max(v, v_low), v_high))
     short = np.maximum(0.0, 1.0 - v * s)
     D = repeat * math.sqrt(short @ short)
-    return NoisyBound((v + D) ** 2, R / v, R * D / v)
+    return NoisyBound(_square(v + D), R / v, R * D / v)
 
 
 def _stationary(s: Floats, repeat: float) -> float:
@@ -128,11 +131,12 @@ def _stationary(s: Floats, repeat: float) -> float:
 def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -> float:
     """3k(log2 n + 1) + 2: mistakes of Winnow on a monotone disjunction of k among n Boolean features.
 
-    For weights from 1, promoted by alpha = 2 and demoted by 1/2, and a threshold of n. For others the same proof gives
-    (1 + alpha) k (log_alpha threshold + 1) + n alpha / ((alpha - 1) threshold): a promotion multiplies a relevant weight
-    that is at most the threshold and never demoted, so there are at most k (log_alpha threshold + 1); it adds at most
-    (alpha - 1) threshold to the total weight, a demotion takes at least (1 - 1/alpha) threshold, and the total stays
-    positive. N. Littlestone, Learning quickly when irrelevant attributes abound, Machine Learning 2, 1988.
+    For weights from 1, promoted by alpha = 2 and demoted by 1/2, and a threshold of n. For others the same
+    proof gives (1 + alpha) k (log_alpha threshold + 1) + n alpha / ((alpha - 1) threshold): a promotion
+    multiplies a relevant weight that is at most the threshold and never demoted, so there are at most k
+    (log_alpha threshold + 1); it adds at most (alpha - 1) threshold to the total weight, a demotion takes
+    at least (1 - 1/alpha) threshold, and the total stays positive. N. Littlestone, Learning quickly when
+    irrelevant attributes abound, Machine Learning 2, 1988.
 
     >>> winnow(n=1024, k=3)
     101.0
@@ -153,15 +157,15 @@ def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -
 def normalized_winnow(p: int, margin: float, eta: float | None = None) -> float:
     """ln p / (eta margin + ln(2 / (e^eta + e^-eta))): mistakes of normalised Winnow with rate eta.
 
-    For |x|_inf <= 1, p weights that start at 1/p, and a target u >= 0 with |u|_1 = 1 and y u.x >= margin. Without eta, at
-    `best_eta`. Infinite where eta is too large for the margin. N. Littlestone, Mistake bounds and logarithmic
-    linear-threshold learning algorithms, 1989; J. Kivinen, M. Warmuth and P. Auer, The Perceptron algorithm versus
-    Winnow, Artificial Intelligence 97, 1997.
+    For |x|_inf <= 1, p weights that start at 1/p, and a target u >= 0 with |u|_1 = 1 and y u.x >= margin.
+    Without eta, at `best_eta`. Infinite where eta is too large for the margin. N. Littlestone, Mistake
+    bounds and logarithmic linear-threshold learning algorithms, 1989; J. Kivinen, M. Warmuth and P. Auer,
+    The Perceptron algorithm versus Winnow, Artificial Intelligence 97, 1997.
 
     >>> round(normalized_winnow(p=1000, margin=0.1), 1)
     1379.2
     >>> round(normalized_winnow(p=1000, margin=0.1, eta=0.05), 1)
-    1841.3
+    1841.8
     >>> normalized_winnow(p=1000, margin=0.1, eta=1.0)
     inf
     """
@@ -185,11 +189,13 @@ def normalized_winnow_simple(p: int, margin: float) -> float:
     1381.6
     """
     _simplex_arguments(p, margin)
-    return 2.0 * math.log(p) / margin**2
+    return 2.0 * math.log(p) / margin / margin  # never a square that underflows to 0
 
 
 def best_eta(margin: float) -> float:
-    """1/2 ln((1 + margin) / (1 - margin)), the rate that makes `normalized_winnow` smallest; infinite at margin 1.
+    """1/2 ln((1 + margin) / (1 - margin)): the rate at which `normalized_winnow` is smallest.
+
+    Infinite at margin 1.
 
     >>> best_eta(0.6)
     0.6931471805599453
@@ -201,23 +207,25 @@ def best_eta(margin: float) -> float:
 def additive(u: ArrayLike, X: Any, y: ArrayLike | None = None) -> float:
     """|u|_2^2 max|x|_2^2 / g^2 with g = min y u.x: mistakes of the Perceptron, in terms of a target u.
 
-    y in {-1, +1}. Without y the labels are those that u itself gives, y = sgn(u.x), so g = min |u.x|; rows already
-    multiplied by their labels give the same. A dense target is cheap here, many active features are dear.
+    y in {-1, +1}. Without y the labels are those that u itself gives, y = sgn(u.x), so g = min |u.x|; rows
+    already multiplied by their labels give the same. A dense target is cheap here, many active features are
+    dear.
 
     >>> additive([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]])
     4.0
     """
     weights, X, g = _target(u, X, y)
     radius, _ = radii(X)
-    return float((np.linalg.norm(weights) * radius / g) ** 2)
+    return _square(float(np.linalg.norm(weights)) * radius / g)
 
 
 def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int | None = None) -> float:
     """2 ln n |u|_1^2 max|x|_inf^2 / g^2 with g = min y u.x: mistakes of normalised Winnow at the best rate.
 
-    y as for `additive`; n is the number of weights, by default of features. The theorem is for u >= 0: a signed target
-    needs the balanced learner, which has a weight for x and one for -x, n = 2 len(u). A target of few features is cheap
-    here, and the number of active features does not matter. Kivinen, Warmuth and Auer, 1997.
+    y as for `additive`; n is the number of weights, by default of features. The theorem is for u >= 0: a
+    signed target needs the balanced learner, which has a weight for x and one for -x, n = 2 len(u). A
+    target of few features is cheap here, and the number of active features does not matter. Kivinen,
+    Warmuth and Auer, 1997.
 
     >>> round(multiplicative([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]]), 3)
     5.545
@@ -227,11 +235,11 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
     n = len(weights) if n is None else n
     if n < 1:
         raise ValueError(f"n must be at least 1, but it is {n}.")
-    return 2.0 * math.log(n) * float(np.abs(weights).sum() * peak / g) ** 2
+    return 2.0 * math.log(n) * _square(float(np.abs(weights).sum()) * peak / g)
 
 
 def halving(size: int) -> float:
-    """log2 size: mistakes of Halving on a class of that many concepts, each of which halves the concepts left.
+    """log2 size: mistakes of Halving on a class of that many concepts; each halves the concepts left.
 
     D. Angluin, Queries and concept learning, 1988; Littlestone, 1988.
 
@@ -247,7 +255,7 @@ def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, flo
     X = as_rows(X)
     weights = np.asarray(u, dtype=np.float64)
     if weights.shape != (X.shape[1],):
-        raise ValueError(f"u must hold one weight for each of the {X.shape[1]} columns, but its shape is {weights.shape}.")
+        raise ValueError(f"u must hold {X.shape[1]} weights, one a column, but its shape is {weights.shape}.")
     s = scores(X, weights)
     if y is None:
         g = float(np.abs(s).min())
@@ -261,9 +269,15 @@ def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, flo
     return weights, X, g
 
 
+def _square(root: float) -> float:
+    return root * root  # root**2 raises where this is infinite
+
+
 def _log_cosh(eta: float) -> float:
     """ln((e^eta + e^-eta) / 2), exact for small eta and finite for large."""
-    return math.log1p(2.0 * math.sinh(eta / 2.0) ** 2) if eta < 1.0 else eta + math.log1p(math.exp(-2.0 * eta)) - math.log(2.0)
+    if eta < 1.0:
+        return math.log1p(2.0 * math.sinh(eta / 2.0) ** 2)
+    return eta + math.log1p(math.exp(-2.0 * eta)) - math.log(2.0)
 
 
 def _best_gain(margin: float) -> float:
@@ -279,7 +293,7 @@ def _simplex_arguments(p: int, margin: float) -> None:
     if p < 1:
         raise ValueError(f"p must be at least 1, but it is {p}.")
     if not 0.0 < margin <= 1.0:
-        raise ValueError(f"margin must be above 0 and at most 1 (|u|_1 = 1 and |x|_inf <= 1), but it is {margin}.")
+        raise ValueError(f"margin must be above 0 and at most 1, but it is {margin}.")
 
 
 def _positive(name: str, value: float) -> None:

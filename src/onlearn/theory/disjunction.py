@@ -1,7 +1,8 @@
 """Labels as a monotone disjunction of 0/1 features: which of them, and how few, explain the labels.
 
-A feature active in a negative example is in no such disjunction. Of the others few must cover the positive examples:
-set cover, which greed solves within a factor of ln(positives) + 1 (D. Haussler, Quantifying inductive bias, 1988).
+A feature active in a negative example is in no such disjunction. Of the others few must cover the positive
+examples: set cover, which greed solves within a factor of ln(positives) + 1 (D. Haussler, Quantifying
+inductive bias, 1988).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def smallest_disjunction(X: Any, positive: NDArray[np.bool_]) -> int | None:
 def _greedy_cover(covers: Any) -> int | None:
     """How many columns greed takes to cover all rows, or None if a row is in no column.
 
-    A column's count of rows not yet covered only falls, so the top of the heap is looked at again only when stale.
+    A column's count of rows not yet covered only falls, so the top of the heap is looked at again only when
+    stale.
     """
     covers.eliminate_zeros()
     left = covers.shape[0]

@@ -1,12 +1,14 @@
-"""Is there a hyperplane with each class on its own side? Decided by linear programming, with a proof either way.
+"""Is there a hyperplane with each class on its own side? A linear program decides, with a proof either way.
 
-Gordan's theorem: either some (w, b) has y_i (w.x_i + b) > 0 for all i, or some lambda >= 0, not all zero, has
-sum lambda_i y_i (x_i, 1) = 0, which says that the convex hulls of the two classes meet. One linear program tells which:
+Gordan's theorem: either some (w, b) has y_i (w.x_i + b) > 0 for all i, or some lambda >= 0, not all zero,
+has sum lambda_i y_i (x_i, 1) = 0, which says that the convex hulls of the two classes meet. One linear
+program tells which:
 
     max sum lambda_i   over   lambda >= 0,  sum lambda_i y_i (x_i, 1) = 0,  sum lambda_i <= K.
 
-Its optimum is K when the hulls meet, and lambda the proof; else 0, and the dual variables are a separator (w, b) with
-y_i (w.x_i + b) >= 1. Nothing in between, so no tolerance decides.
+Its optimum is K when the hulls meet, and lambda the proof; else 0, and the dual variables are a separator
+(w, b) with y_i (w.x_i + b) >= 1. There is nothing in between. As such programs are slow on many rows, the
+squared hinge loss, whose minimum tells the same less exactly, goes first: what it proves needs no program.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from onlearn.theory._rows import Floats, as_rows, blocks, scores, signs
+from onlearn.theory._rows import Floats, as_rows, blocks, radii, scores, signs
 
-_TOLERANCE = 1e-9  # how near the hulls' common point must be from both sides, in units of each feature's range
+_TOLERANCE = 1e-9  # how near to one point the hulls must come, in units of each feature's range
 _FIRST_ROWS = 1000  # rows of the first linear program, if the features are few
 
 
@@ -29,8 +31,9 @@ class Separability:
     """The answer and its proof; true where the classes are separable.
 
     `weights` and `intercept`: the separator, positive on `classes[1]` (None and 0 if there is none).
-    `multipliers`: one for each row, summing to 1 over each class, that make the same point of both classes' rows (without
-    an intercept: summing to 1 over all, that make sum y_i multipliers_i x_i zero); None if separable.
+    `multipliers`: one for each row, summing to 1 over each class, that make the same point of both classes'
+    rows (without an intercept: summing to 1 over all, that make sum y_i multipliers_i x_i zero); None if
+    separable.
     """
 
     separable: bool
@@ -44,11 +47,12 @@ class Separability:
 
 
 def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
-    """Whether a hyperplane (through the origin without `fit_intercept`) has each of two classes strictly on its side.
+    """Whether a hyperplane has each of two classes strictly on its own side.
 
-    X is dense or sparse, y holds any two labels. A separator is checked on the data, rounding included, before it is
-    returned; so is the point where the hulls meet, up to 1e-9 of each feature's range: classes nearer than that may
-    count as touching. Dense data far from the origin are no problem, sparse data aren't centred.
+    Without `fit_intercept` it must pass through the origin. X is dense or sparse, y holds any two labels. A
+    separator is checked on the data, rounding included, before it is returned; so is the point where the
+    hulls meet, up to 1e-9 of each feature's range: classes nearer than that may count as touching. Dense
+    data far from the origin are no problem, sparse data aren't centred.
 
     >>> bool(separable([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]))
     True
@@ -72,8 +76,8 @@ def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
             return Separability(False, classes, multipliers=proof)
         if in_program.all():
             raise ArithmeticError("The classes are too near to each other to tell if they are separable.")
-        # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be separated is
-        # one for all, so it seldom needs them all.
+        # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be
+        # separated is one for all, so it seldom needs them all.
         order = np.argsort(scaled.Z @ v, kind="stable")
         in_program[order[~in_program[order]][:size]] = True
         rows, size = np.flatnonzero(in_program), 2 * size
@@ -81,10 +85,11 @@ def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
 
 
 def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
-    """(g, u): the largest g with y_i u.x_i >= g for all i, over u >= 0 with sum(u) = 1, and the u that reaches it.
+    """(g, u): the largest g with y_i u.x_i >= g for all i, over u >= 0 with sum(u) = 1, and such a u.
 
-    g is what the bound and the best rate of normalised Winnow are stated in; not positive where no such u separates.
-    It's the value of the zero-sum game with the matrix y_i x_ij. y is -1 or +1, or any two labels.
+    g is what the bound and the best rate of normalised Winnow are stated in; not positive where no such u
+    separates. It's the value of the zero-sum game with the matrix y_i x_ij. y is -1 or +1, or any two
+    labels.
 
     >>> g, u = simplex_margin([[1, 0, 1], [0, 1, -1]], [1, 1])
     >>> round(g, 6), u.round(6).tolist()
@@ -97,30 +102,28 @@ def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
     y = np.asarray(y)
     plain = y.shape == (m,) and y.dtype.kind in "iuf" and bool(np.isin(y, (-1, 1)).all())
     labels = y.astype(np.float64) if plain else signs(y, m)[0]
-    peak = float(abs(X).max()) or 1.0
-    Z = sp.csr_array(X).astype(np.float64).multiply((labels / peak)[:, None]).tocsr()
-    # The row player's program has m rows; the column player's, its dual, n. Simplex prefers few.
-    if m <= n:
-        A = sp.hstack([-Z, np.ones((m, 1))], format="csr")
-        total = np.concatenate([np.ones(n), [0.0]])[None, :]
-        bounds = [(0, None)] * n + [(None, None)]
-        answer = linprog(np.eye(1, n + 1, n)[0] * -1.0, A_ub=A, b_ub=np.zeros(m), A_eq=total, b_eq=[1.0], bounds=bounds)
-        u = None if answer.x is None else answer.x[:n]
-    else:
-        A = sp.hstack([Z.T, -np.ones((n, 1))], format="csr")
-        total = np.concatenate([np.ones(m), [0.0]])[None, :]
-        bounds = [(0, None)] * m + [(None, None)]
-        answer = linprog(np.eye(1, m + 1, m)[0], A_ub=A, b_ub=np.zeros(n), A_eq=total, b_eq=[1.0], bounds=bounds)
-        u = None if answer.x is None else -answer.ineqlin.marginals
-    if u is None:
+    peak = radii(X)[1] or 1.0
+    A = sp.csr_array(X).astype(np.float64).multiply((-labels / peak)[:, None])
+    A = sp.hstack([A, np.ones((m, 1))], format="csr")
+    only_u, only_g = np.append(np.ones(n), 0.0), np.append(np.zeros(n), 1.0)
+    answer = linprog(
+        -only_g,
+        A_ub=A,
+        b_ub=np.zeros(m),
+        A_eq=only_u[None, :],
+        b_eq=[1.0],
+        bounds=np.column_stack([np.where(only_u, 0.0, -np.inf), np.full(n + 1, np.inf)]),
+        method="highs-ipm",  # simplex takes minutes where rows have no zeros
+    )
+    if answer.x is None:
         raise ArithmeticError(f"The linear program for the margin failed: {answer.message}")
-    u = np.maximum(u, 0.0)
+    u = np.maximum(answer.x[:n], 0.0)
     u /= u.sum()
     return float((labels * scores(X, u)).min()), u
 
 
 class _Scaled:
-    """The rows z_i = r_i y_i (x_i - centre, 1) * columns: signed, and of sizes near 1, which linear programs need.
+    """The rows z_i = r_i y_i (x_i - centre, 1) * columns: signed, of sizes near 1, as linear programs need.
 
     r > 0 and the columns' scales change no answer; they are powers of two, so they don't round either.
     """
@@ -128,20 +131,21 @@ class _Scaled:
     def __init__(self, X: Any, labels: Floats, fit_intercept: bool) -> None:
         self.X, self.labels, self.fit_intercept = X, labels, fit_intercept
         n_rows, n_columns = X.shape
-        self.centre = np.zeros(n_columns)
         if sp.issparse(X):
             Z = sp.csr_array(X).astype(np.float64)
             Z = sp.hstack([Z, np.ones((n_rows, 1))], format="csr") if fit_intercept else Z
         else:
             Z = np.ones((n_rows, n_columns + fit_intercept))
             Z[:, :n_columns] = X
-            if fit_intercept:
-                self.centre = Z[:, :n_columns].min(axis=0) / 2.0 + Z[:, :n_columns].max(axis=0) / 2.0
-                Z[:, :n_columns] -= self.centre
+            if fit_intercept:  # centre columns far from zero for their range; others keep their zeros
+                low, high = Z[:, :n_columns].min(axis=0) / 2.0, Z[:, :n_columns].max(axis=0) / 2.0
+                Z[:, :n_columns] -= np.where(np.abs(low + high) > 8.0 * (high - low), low + high, 0.0)
         size = abs(Z)
         self.row_scale, self.column_scale = np.ones(n_rows), np.ones(Z.shape[1])
-        # Each column to 1, whatever its unit; then R. Ruiz's equilibration, half of the way for rows and columns in turn.
-        for axis, scale, power in ((0, self.column_scale, 1.0), *((1, self.row_scale, 0.5), (0, self.column_scale, 0.5)) * 4):
+        # Each column to 1, whatever its unit; then R. Ruiz's equilibration, half of the way for rows and
+        # columns in turn.
+        halves = ((1, self.row_scale, 0.5), (0, self.column_scale, 0.5))
+        for axis, scale, power in ((0, self.column_scale, 1.0), *halves * 4):
             step = _power_of_two(_largest(size, axis), -power)
             scale *= step
             size = _times(size, step, axis)
@@ -149,7 +153,7 @@ class _Scaled:
         self.Z = _times(_times(Z, self.column_scale, 0), self.row_scale * labels, 1)
 
     def separator(self, v: Floats) -> tuple[Floats, float] | None:
-        """The separator of the data as they came that v is of the scaled rows, if rounding can't have made it up."""
+        """The separator of the data as they came, from that of the scaled rows, if no work of rounding."""
         n_columns = self.X.shape[1]
         w = (v * self.column_scale)[:n_columns]
         if not np.isfinite(w).all():
@@ -177,15 +181,18 @@ class _Scaled:
         if not self.fit_intercept:
             return np.asarray(full / full.sum())
         for side in (self.labels > 0, self.labels < 0):
+            if not full[side].any():
+                return None
             full[side] /= full[side].sum()
-        return full if np.isfinite(full).all() else None
+        return full
 
 
 def _squared_hinge(Z: Any) -> Floats:
-    """argmin |max(0, 1 - Z v)|^2 by L-BFGS, then Newton: most often the whole answer, without a linear program.
+    """argmin |max(0, 1 - Z v)|^2 by L-BFGS, then Newton: most often the whole answer.
 
-    Its minimum is 0 for separable rows, v a separator. Else the gradient, -2 lambda Z with lambda = max(0, 1 - Z v), is 0
-    there, and lambda a proof. Only rows on the verge need the linear program, and lambda says which of them are hard.
+    Its minimum is 0 for separable rows, v a separator. Else the gradient, -2 lambda Z with lambda = max(0,
+    1 - Z v), is 0 there, and lambda a proof. Only rows on the verge need the linear program, and lambda
+    says which of them are hard.
     """
     from scipy.optimize import minimize
     from scipy.sparse.linalg import lsqr
@@ -194,11 +201,12 @@ def _squared_hinge(Z: Any) -> Floats:
         short = np.maximum(0.0, 1.0 - Z @ v)
         return float(short @ short), -2.0 * (short @ Z)
 
-    v = np.asarray(minimize(loss, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
+    start = np.zeros(Z.shape[1])
+    v = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
     for _ in range(10):
         short = 1.0 - Z @ v
         active = short > 0.0
-        if not active.any():
+        if (short < 1.0).all():
             break
         step = lsqr(Z[active], short[active], atol=1e-14, btol=1e-14)[0]
         if not loss(v + step)[0] < loss(v)[0]:
@@ -213,18 +221,24 @@ def _gordan(Z: Any) -> tuple[Floats, Floats]:
 
     m, n = Z.shape
     total = float(min(m, n + 1))  # at most so many multipliers are positive: about 1 each
-    answer = linprog(
-        -np.ones(m),
-        A_ub=sp.csr_array(np.ones((1, m))) if sp.issparse(Z) else np.ones((1, m)),
-        b_ub=[total],
-        A_eq=Z.T,
-        b_eq=np.zeros(n),
-        bounds=(0, None),
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if answer.x is None:
-        raise ArithmeticError(f"The linear program for separability failed: {answer.message}")
-    return -answer.eqlin.marginals, answer.x
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for options in (
+        tight,
+        {},
+        {"presolve": False},
+    ):  # near the limits of rounding one works where others fail
+        answer = linprog(
+            -np.ones(m),
+            A_ub=np.ones((1, m)),
+            b_ub=[total],
+            A_eq=Z.T,
+            b_eq=np.zeros(n),
+            bounds=(0, None),
+            options=options,
+        )
+        if answer.status == 0:
+            return -answer.eqlin.marginals, answer.x
+    raise ArithmeticError(f"The linear program for separability failed: {answer.message}")
 
 
 def _largest(size: Any, axis: int) -> Floats:
@@ -239,6 +253,9 @@ def _power_of_two(size: Floats, power: float) -> Floats:
 
 
 def _times(Z: Any, scale: Floats, axis: int) -> Any:
-    """Z with its rows (axis 1) or columns (axis 0) multiplied."""
+    """Z with its rows (axis 1) or columns (axis 0) multiplied, in place if dense."""
     factors = scale[:, None] if axis == 1 else scale[None, :]
-    return Z.multiply(factors).tocsr() if sp.issparse(Z) else Z * factors
+    if sp.issparse(Z):
+        return Z.multiply(factors).tocsr()
+    Z *= factors
+    return Z

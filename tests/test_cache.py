@@ -1,0 +1,98 @@
+"""Start-up: what is imported when, and the compile cache that makes a second process start at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import onlearn
+import pytest
+
+PACKAGE = Path(onlearn.__file__).parent
+
+FIT = """
+import json
+import numpy as np
+import onlearn
+from onlearn import compile, loops
+X = np.random.default_rng(0).normal(size=(20, 3))
+model = onlearn.Perceptron().fit(X, (X[:, 0] > 0).astype(int))
+stats = loops.learn_one.stats
+print(json.dumps({"hits": sum(stats.cache_hits.values()), "misses": sum(stats.cache_misses.values()),
+                  "folder": compile.cache_folder(), "right": model.score(X, (X[:, 0] > 0).astype(int))}))
+"""
+FOLDER = "from onlearn import compile; import json; print(json.dumps(compile.cache_folder()))"
+
+
+def run(program, package=PACKAGE, **environment):
+    """What a program, in a process of its own, prints as JSON. A value of None unsets a variable."""
+    whole = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    whole = {name: str(value) for name, value in whole.items() if value is not None}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=whole, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package, without what was compiled."""
+    return Path(
+        shutil.copytree(PACKAGE, tmp_path / "lib" / "onlearn", ignore=shutil.ignore_patterns("__pycache__"))
+    )
+
+
+def test_second_process_compiles_nothing(tmp_path):
+    """The first process's first fit compiles, the second's finds it done."""
+    first = run(FIT, NUMBA_CACHE_DIR=tmp_path)
+    assert Path(first["folder"]).parent == tmp_path
+    assert first["misses"] == 1
+    second = run(FIT, NUMBA_CACHE_DIR=tmp_path)
+    assert second["hits"] == 1
+    assert second["misses"] == 0
+    assert second["right"] == first["right"]
+
+
+def test_import_brings_in_neither_numba_nor_scikit_learn():
+    """``import onlearn`` costs next to nothing, and neither does asking what there is."""
+    program = "import sys, json, onlearn; dir(onlearn); print(json.dumps(sorted(sys.modules)))"
+    heavy = {"numba", "llvmlite", "sklearn", "scipy", "numpy", "pyarrow", "plotly"}
+    assert heavy.isdisjoint(run(program))
+
+
+def test_a_changed_source_changes_the_folder(copied):
+    """Editing any file of the package starts a new cache, and undoing the edit returns to the old one."""
+    environment = dict(package=copied, NUMBA_CACHE_DIR=None)
+    before = run(FOLDER, **environment)
+    assert Path(before).parent == copied / "__pycache__"
+    source = copied / "geometry" / "winnow.py"
+    text = source.read_text()
+    source.write_text(text + "# changed\n")
+    assert Path(run(FOLDER, **environment)).name != Path(before).name
+    source.write_text(text)
+    assert run(FOLDER, **environment) == before
+
+
+def test_a_read_only_package_uses_the_users_cache(copied, tmp_path):
+    """Where the package's own folder cannot be written, compiled code is kept in the user's cache."""
+    (copied / "__pycache__").write_text("a file, so not even root can make a folder of it")
+    environment = dict(package=copied, NUMBA_CACHE_DIR=None, XDG_CACHE_HOME=tmp_path / "user")
+    first = run(FIT, **environment)
+    assert Path(first["folder"]).parent == tmp_path / "user" / "onlearn"
+    assert run(FIT, **environment)["hits"] == 1
+
+
+def test_without_any_place_for_a_cache_learning_works(copied, tmp_path):
+    """Where no folder can be written there is no cache, and that is all."""
+    (copied / "__pycache__").write_text("")
+    (tmp_path / "user").write_text("")
+    environment = dict(package=copied, NUMBA_CACHE_DIR=None, XDG_CACHE_HOME=tmp_path / "user")
+    outcome = run(FIT, **environment)
+    assert outcome["folder"] is None
+    assert outcome["hits"] == 0
+    assert outcome["right"] > 0.5

@@ -1,0 +1,98 @@
+"""Probabilities: calibrated, and never at odds with predict."""
+
+import numpy as np
+import onlearn
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from onlearn import calibrate
+from onlearn.learners import NAMED
+from scipy.optimize import minimize
+from scipy.special import expit
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4000, 5))
+LOGITS = X @ [1.0, -1.0, 0.5, 0.0, 2.0] - 0.5
+Y = (RNG.random(4000) < expit(LOGITS)).astype(int)
+SCORES = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+def log_loss(p, y):
+    return -np.log(np.maximum(p[np.arange(len(y)), y], 1e-12)).mean()
+
+
+@given(arrays(float, st.integers(1, 30), elements=SCORES), st.floats(1e-6, 1e3), st.floats(-20, 20))
+def test_binary_probabilities_agree_with_the_sign_and_rise_with_the_score(s, a, b):
+    p = calibrate.binary(s, a, b)
+    np.testing.assert_array_equal(p.argmax(axis=1), (s > 0).astype(int))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (np.diff(p[np.argsort(s, kind="stable"), 1]) >= -1e-12).all()
+
+
+@given(arrays(float, (5, 4), elements=SCORES), st.floats(1e-9, 1e3), st.floats(-20, 20))
+@pytest.mark.parametrize("link", ["softmax", "normalized"])
+def test_class_probabilities_agree_with_the_largest_score(link, s, a, b):
+    p = calibrate.several(s, a, b, link)
+    np.testing.assert_array_equal(p.argmax(axis=1), s.argmax(axis=1))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+def test_the_formula_holds_where_it_does_not_contradict_predict():
+    s = np.array([0.5, 1.0, 3.0])
+    np.testing.assert_allclose(calibrate.sigmoid(s, 2.0, 0.7), expit(2 * s + 0.7))
+    np.testing.assert_allclose(calibrate.sigmoid(-s, 2.0, -0.7), expit(-2 * s - 0.7))
+
+
+def test_a_and_b_minimise_platts_objective():
+    s = 3 * LOGITS[:500] + 1
+    y = Y[:500] == 1
+    target = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / ((~y).sum() + 2))
+
+    def cost(ab):
+        z = ab[0] * s + ab[1]
+        return np.sum(np.logaddexp(0, z) - target * z)
+
+    best = minimize(cost, [0.1, 0.0]).x
+    np.testing.assert_allclose(calibrate.fit_sigmoid(s, y), best, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMED) - {"Winnow", "NormalizedWinnow"}))
+def test_every_learners_probabilities_are_near_the_truth(name):
+    model = NAMED[name](random_state=0).fit(X[:3000], Y[:3000])
+    p = model.predict_proba(X[3000:])
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X[3000:]))
+    truth = np.column_stack([1 - expit(LOGITS[3000:]), expit(LOGITS[3000:])])
+    assert log_loss(p, Y[3000:]) < log_loss(truth, Y[3000:]) + (0.25 if name == "Perceptron" else 0.1)
+
+
+@pytest.mark.parametrize("calibration", ["online", "holdout(0.2)", "own", 'online(link="normalized")', "auto"])
+@pytest.mark.parametrize("multiclass", ["true", "one-vs-all"])
+def test_every_calibration_goes_with_every_multiclass(calibration, multiclass):
+    classes = np.digitize(LOGITS, [-1, 1])
+    model = onlearn.OnlineClassifier(multiclass=multiclass, calibration=calibration, random_state=0)
+    p = model.fit(X[:3000], classes[:3000]).predict_proba(X[3000:])
+    np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X[3000:]))
+    assert log_loss(p, classes[3000:]) < (30 if calibration == "own" else 1.0)
+
+
+def test_held_out_rows_are_not_learned_from():
+    model = onlearn.OnlineClassifier(calibration="holdout(0.25)", random_state=0, epochs=2).fit(X, Y)
+    assert model.n_seen_ == 2 * 3000
+    assert log_loss(model.predict_proba(X), Y) < 0.6
+
+
+def test_logistic_uses_its_own_probabilities_unless_asked_otherwise():
+    own = onlearn.LogisticRegression(random_state=0).fit(X, Y)
+    np.testing.assert_allclose(own.predict_proba(X)[:, 1], expit(own.decision_function(X)))
+    asked = onlearn.LogisticRegression(calibration="online", random_state=0).fit(X, Y)
+    assert (asked.predict_proba(X) != own.predict_proba(X)).any()
+
+
+def test_only_scores_from_before_learning_are_used():
+    """The labels are noise: training scores would look sure, scores from before do not."""
+    wide = RNG.normal(size=(400, 600))
+    noise = RNG.integers(0, 2, 400)
+    model = onlearn.Perceptron(epochs=10, random_state=0).fit(wide, noise)
+    assert model.score(wide, noise) > 0.95
+    assert np.abs(model.predict_proba(RNG.normal(size=(200, 600)))[:, 1] - 0.5).mean() < 0.2

@@ -1,0 +1,410 @@
+"""The engine against the reference: every rule x geometry x stabilizer x output x layout, and its invariances.
+
+A loop is compiled for each geometry x stabilizer x output x layout, so that is what a test case is; the
+rules, which need no compiling, are gone through inside. With two classes all pairs of geometry and
+stabilizer are tested always; with more a part that covers all pairs of choices, and the rest is slow.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, pairwise
+
+import cases
+import numpy as np
+import pytest
+import reference as ref
+import scipy.sparse as sp
+from cases import GEOMETRIES, LAYOUTS, REGRESSION_RULES, RULES, Case, example_geometry
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from onlearn import OnlineClassifier, OnlineRegressor
+
+EPOCHS = 2
+
+
+def classifier(rule, geometry, stabilizer="last", output="binary", **others):
+    """A learner that visits the examples in the order given."""
+    multiclass = "auto" if output == "binary" else output
+    return OnlineClassifier(
+        rule, geometry, stabilizer, multiclass, **{"shuffle": False, "epochs": EPOCHS, **others}
+    )
+
+
+def learned(model):
+    return np.column_stack([model.intercept_, model.coef_])
+
+
+def expected(trail, w):
+    coef, intercept = trail.split(w)
+    return np.column_stack([intercept, coef])
+
+
+def assert_close(actual, wanted, where, rtol=1e-9):
+    scale = max(1.0, np.abs(wanted).max())
+    np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol * scale, err_msg=where)
+
+
+# ---------------------------------------------------------------- conformance
+
+
+@cache
+def oracle(rule, geometry, group, output, single):
+    """What the reference does with a combination."""
+    data = cases.data("binary" if output == "binary" else "multiclass", group == "winnow")
+    X = data.X.astype(np.float32).astype(np.float64) if single else data.X
+    y = data.signs if output == "binary" else data.y
+    outputs = 1 if output == "binary" else cases.CLASSES
+    return ref.learn(RULES[rule], GEOMETRIES[group][geometry](), output, X, y, outputs=outputs, epochs=EPOCHS)
+
+
+def check_against_reference(case):
+    data = cases.data("binary" if case.output == "binary" else "multiclass", case.group == "winnow")
+    single = "32" in case.layout
+    X = LAYOUTS[case.layout](data.X)
+    rtol = 1e-5 if single else 1e-9
+    for geometry in GEOMETRIES[case.group]:
+        for rule in ["logistic"] if case.output == "softmax" else RULES:
+            where = f"{rule} {geometry} {case}"
+            model = classifier(rule, geometry, case.stabilizer, case.output).fit(X, data.y)
+            trail = oracle(rule, geometry, case.group, case.output, single)
+            assert (model.n_mistakes_, model.n_updates_) == (trail.mistakes, trail.updates), where
+            assert model.n_seen_ == EPOCHS * cases.ROWS
+            if case.output != "one-vs-all":
+                loss = [entry["loss"] for entry in model.history_["passes"]]
+                assert_close(loss, np.mean(np.reshape(trail.losses, (EPOCHS, -1)), axis=1), where)
+            if case.stabilizer == "voted":
+                votes = ref.voted(trail, X.toarray() if sp.issparse(X) else X)
+                assert_close(model.decision_function(X), np.squeeze(votes), where)
+            else:
+                handed = expected(trail, ref.STABILIZERS[case.stabilizer](trail))
+                assert_close(learned(model), handed, where, rtol)
+
+
+@pytest.mark.parametrize("case", cases.BINARY, ids=str)
+def test_two_classes(case):
+    """All rules, with every geometry and stabilizer, dense and sparse, do what the reference does."""
+    check_against_reference(case)
+
+
+@pytest.mark.parametrize("case", cases.MANY_COVERING, ids=str)
+def test_more_classes(case):
+    """So do they with one-vs-all, true multiclass and softmax."""
+    check_against_reference(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", cases.MANY_OTHER, ids=str)
+def test_more_classes_all_combinations(case):
+    check_against_reference(case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("plain", "averaged", "binary", "dense32"),
+        Case("truncated", "averaged", "true", "csr32"),
+        Case("arow", "last", "binary", "csr64"),
+        Case("exponentiated", "voted", "one-vs-all", "csr64"),
+        Case("winnow", "averaged", "binary", "fortran"),
+        Case("plain", "voted", "binary", "fortran"),
+    ],
+    ids=str,
+)
+def test_other_layouts(case):
+    """Single precision, 64-bit indices and columns that lie one after another change nothing."""
+    check_against_reference(case)
+
+
+def test_the_cases_cover_all_pairs_of_choices():
+    """Whatever two choices of a kind of learner one names, some default case has both."""
+
+    def pairs(chosen):
+        seen = set()
+        for case in chosen:
+            seen.update(combinations(sorted(vars(case).items()), 2))
+        return seen
+
+    assert pairs(cases.MANY_COVERING) == pairs(cases.MANY_COVERING + cases.MANY_OTHER)
+
+
+@pytest.mark.parametrize("group", GEOMETRIES)
+def test_regression(group):
+    """Least squares and epsilon-insensitive regression, with every geometry, last and averaged."""
+    data = cases.data("regression", group == "winnow")
+    for geometry, reference in GEOMETRIES[group].items():
+        for rule, step in REGRESSION_RULES.items():
+            trail = ref.learn(step, reference(), "binary", data.X, data.y, epochs=EPOCHS)
+            for stabilizer in ("last", "averaged"):
+                model = OnlineRegressor(rule, geometry, stabilizer, epochs=EPOCHS, shuffle=False)
+                model.fit(data.X, data.y)
+                handed = expected(trail, ref.STABILIZERS[stabilizer](trail))[0]
+                actual = np.append(model.intercept_, model.coef_)
+                assert_close(actual, handed, f"{rule} {geometry} {stabilizer}")
+                assert model.n_updates_ == trail.updates
+
+
+@pytest.mark.parametrize("group", GEOMETRIES)
+def test_sample_weight_multiplies_the_step(group):
+    data = cases.data("binary", group == "winnow")
+    weight = np.random.default_rng(3).choice([0.25, 1.0, 1.7], cases.ROWS)
+    for geometry, reference in GEOMETRIES[group].items():
+        for rule, step in RULES.items():
+            trail = ref.learn(step, reference(), "binary", data.X, data.signs, weight=weight, epochs=EPOCHS)
+            model = classifier(rule, geometry, "averaged").fit(data.X, data.y, sample_weight=weight)
+            assert_close(learned(model), expected(trail, ref.averaged(trail)), f"{rule} {geometry}")
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        *(group for group in GEOMETRIES if group != "exponentiated"),
+        pytest.param(
+            "exponentiated",
+            marks=pytest.mark.xfail(
+                reason="without an intercept its constant feature still takes its share of the simplex"
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("bias", [0.0, 2.5])
+def test_size_of_the_constant_feature(group, bias):
+    """The intercept is the weight of a constant feature, of any size or absent."""
+    data = cases.data("binary", group == "winnow")
+    size = dict(fit_intercept=False) if bias == 0.0 else dict(intercept_scaling=bias)
+    geometry, reference = example_geometry(group)
+    for rule, step in RULES.items():
+        trail = ref.learn(step, reference(), "binary", data.X, data.signs, epochs=EPOCHS, bias=bias)
+        model = classifier(rule, geometry, "averaged", **size).fit(data.X, data.y)
+        assert_close(learned(model), expected(trail, ref.averaged(trail)), f"{rule} {geometry}")
+        assert model.n_mistakes_ == trail.mistakes
+
+
+@pytest.mark.parametrize("group", sorted(cases.DRIFTING))
+def test_nothing_to_vote_for_under_a_penalty(group):
+    """Under l1 or l2 every example makes a new hypothesis: voting is refused, with the reason."""
+    data = cases.data("binary", False)
+    for geometry in GEOMETRIES[group]:
+        with pytest.raises(ValueError, match="every example makes a new hypothesis"):
+            classifier("perceptron", geometry, "voted").fit(data.X, data.y)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "reference"),
+    [
+        ("additive(0.1, l1=0.003)", ref.Additive(0.1, l1=0.003)),
+        ("additive(0.1, l1=0.003, l2=0.01)", ref.Additive(0.1, l1=0.003, l2=0.01)),
+        ("additive(1.0, schedule='1/(lambda t)', l2=0.01)", ref.Additive(1.0, "1/(lambda t)", l2=0.01)),
+        ("adagrad(0.3, l1=0.01, l2=0.01)", ref.AdaGrad(0.3, l1=0.01, l2=0.01)),
+        ("exponentiated(2.0)", ref.Exponentiated(2.0)),
+    ],
+)
+@pytest.mark.parametrize("stabilizer", ["averaged", "survivor"])
+def test_long_streams(geometry, reference, stabilizer):
+    """What is renewed once in many examples (scales, the history of l1) is renewed without a trace."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(5000, 4)) * (rng.random((5000, 4)) < 0.3)
+    X[rng.random(5000) < 0.5, 3] = 0.0
+    y = (X @ [1.0, -2.0, 0.3, 0.0] + 0.5 * rng.normal(size=5000) > 0).astype(int)
+    trail = ref.learn(ref.Logistic(), reference, "binary", X, 2 * y - 1.0)
+    model = classifier("logistic", geometry, stabilizer, epochs=1).fit(X, y)
+    assert_close(learned(model), expected(trail, ref.STABILIZERS[stabilizer](trail)), geometry, rtol=1e-8)
+    assert model.n_mistakes_ == trail.mistakes
+
+
+# ---------------------------------------------------------------- properties, on generated data
+
+GENERIC = np.random.default_rng(11).uniform(0.5, 1.5, (24, cases.FEATURES))  # so that no two sums are equal
+
+
+@st.composite
+def streams(draw, positive=False, classes=2, least=1):
+    """Rows with zeros among small numbers, and labels."""
+    rows = draw(st.integers(least, len(GENERIC)))
+    width = draw(st.integers(1, cases.FEATURES))
+    whole = draw(arrays(np.int8, (rows, width), elements=st.integers(0 if positive else -3, 3)))
+    y = draw(arrays(np.int64, rows, elements=st.integers(0, classes - 1)))
+    return whole * GENERIC[:rows, :width], y
+
+
+def every_geometry():
+    """Each geometry of each group, with the group, as parameters of a test."""
+    return [
+        pytest.param(group, geometry, reference, id=geometry)
+        for group, members in GEOMETRIES.items()
+        for geometry, reference in members.items()
+    ]
+
+
+def any_rule():
+    return st.sampled_from(sorted(RULES))
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize(("group", "geometry", "reference"), every_geometry())
+@given(stream=st.data(), rule=any_rule())
+def test_averaged_is_the_mean_of_all_hypotheses(group, geometry, reference, stream, rule):
+    """The lazily kept average is the brute-force sum over every hypothesis, divided by their number."""
+    X, y = stream.draw(streams(positive=group == "winnow"))
+    model = classifier(rule, geometry, "averaged").partial_fit(X, y, classes=[0, 1])
+    trail = ref.learn(RULES[rule], reference(), "binary", X, 2.0 * y - 1)
+    assert_close(learned(model), expected(trail, sum(trail.hypotheses[1:]) / len(y)), geometry)
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize("group", GEOMETRIES)
+@given(stream=st.data(), rule=any_rule(), stabilizer=st.sampled_from(["last", "averaged", "survivor"]))
+def test_dense_equals_sparse(group, stream, rule, stabilizer):
+    X, y = stream.draw(streams(positive=group == "winnow"))
+    geometry, _ = example_geometry(group)
+    dense = classifier(rule, geometry, stabilizer).partial_fit(X, y, classes=[0, 1])
+    sparse = classifier(rule, geometry, stabilizer).partial_fit(sp.csr_array(X), y, classes=[0, 1])
+    assert_close(learned(sparse), learned(dense), f"{rule} {geometry}")
+    assert (sparse.n_mistakes_, sparse.n_updates_) == (dense.n_mistakes_, dense.n_updates_)
+    assert_close(sparse.predict_proba(sp.csr_array(X)), dense.predict_proba(X), f"{rule} {geometry}", rtol=1e-6)
+
+
+def assert_same(one, other, X):
+    """Equal to the last bit, in all that can be seen of them."""
+    assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == (other.n_seen_, other.n_mistakes_, other.n_updates_)
+    assert np.array_equal(one.decision_function(X), other.decision_function(X))
+    assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
+    if one.stabilizer != "voted":
+        assert np.array_equal(learned(one), learned(other))
+    for mine, theirs in zip(state(one), state(other), strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+def state(model):
+    """The arrays learning goes on from; of a ledger, which has spare room, what may be of another length is left."""
+    return [a for a in (*model._training.g, model._training.tally) if isinstance(a, np.ndarray)]
+
+
+def chunked(case_group):
+    return [(stabilizer, "binary") for stabilizer in cases.STABILIZERS if cases.possible(case_group, stabilizer)]
+
+
+@settings(max_examples=12)
+@pytest.mark.parametrize(
+    ("group", "stabilizer", "output"),
+    [(group, *kind) for group in GEOMETRIES for kind in chunked(group)]
+    + [(case.group, case.stabilizer, case.output) for case in cases.MANY_COVERING if case.layout == "dense"],
+)
+@given(stream=st.data(), rule=any_rule(), class_weight=st.sampled_from([None, "balanced", {0: 0.5}]))
+def test_chunks_equal_the_whole(group, stabilizer, output, stream, rule, class_weight):
+    """However a stream is cut up, and looked at in between, partial_fit ends in the same state, bit for bit."""
+    classes = 2 if output == "binary" else cases.CLASSES
+    X, y = stream.draw(streams(positive=group == "winnow", classes=classes, least=2))
+    weight = stream.draw(arrays(np.float64, len(y), elements=st.sampled_from([1.0, 0.0, 0.3, 2.0])))
+    cuts = stream.draw(st.sets(st.integers(1, len(y) - 1)))
+    geometry, _ = example_geometry(group)
+    rule = "logistic" if output == "softmax" else rule
+
+    def fresh():
+        return classifier(rule, geometry, stabilizer, output, class_weight=class_weight)
+
+    whole = fresh().partial_fit(X, y, classes=range(classes), sample_weight=weight)
+    parts = fresh()
+    for start, stop in pairwise([0, *sorted(cuts), len(y)]):
+        rows = slice(start, stop)
+        parts.partial_fit(X[rows], y[rows], classes=range(classes), sample_weight=weight[rows])
+        parts.predict_proba(X)
+    assert_same(parts, whole, X)
+    assert parts.history_ == whole.history_
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("group", GEOMETRIES)
+@given(stream=st.data(), rule=any_rule(), class_weight=st.sampled_from([None, "balanced"]))
+def test_weight_zero_equals_absence(group, stream, rule, class_weight):
+    """An example with sample_weight=0 leaves no trace, whatever its label."""
+    X, y = stream.draw(streams(positive=group == "winnow"))
+    weight = stream.draw(arrays(np.float64, len(y), elements=st.sampled_from([0.0, 1.0, 0.7])))
+    assume((weight > 0).any())
+    geometry, _ = example_geometry(group)
+    kept = weight > 0
+    left_out = classifier(rule, geometry, "averaged", class_weight=class_weight)
+    left_out.partial_fit(X[kept], y[kept], classes=[0, 1], sample_weight=weight[kept])
+    ignored = classifier(rule, geometry, "averaged", class_weight=class_weight)
+    ignored.partial_fit(X, np.where(kept, y, 1 - y), classes=[0, 1], sample_weight=weight)
+    assert_same(ignored, left_out, X)
+
+
+# ---------------------------------------------------------------- growing
+
+ADDITIVE = ["plain", "decayed", "truncated"]
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("stabilizer", ["last", "averaged", "survivor"])
+@pytest.mark.parametrize("group", ADDITIVE)
+@given(stream=st.data(), rule=any_rule())
+def test_a_feature_may_come_late(group, stabilizer, stream, rule):
+    """With grow=True a feature that first appears in a later call counts as having been there, at zero."""
+    X, y = stream.draw(streams(classes=3, least=2))
+    cut = stream.draw(st.integers(1, len(y) - 1))
+    narrow = stream.draw(st.integers(1, X.shape[1]))
+    X[:cut, narrow:] = 0.0
+    classes = [0, 1, 2]
+    for geometry in GEOMETRIES[group]:
+        there = classifier(rule, geometry, stabilizer, "true", grow=True)
+        there.partial_fit(X, y, classes=classes)
+        late = classifier(rule, geometry, stabilizer, "true", grow=True)
+        late.partial_fit(X[:cut, :narrow], y[:cut], classes=classes)
+        late.partial_fit(X[cut:], y[cut:])
+        assert late.n_features_in_ == X.shape[1]
+        assert_close(learned(late), learned(there), f"{rule} {geometry}")
+        assert late.n_mistakes_ == there.n_mistakes_
+
+
+def grown_reference(rule, geometry, X, y, cut):
+    """Two classes up to the cut, three from there on: the third starts at zero."""
+    first = ref.learn(rule, geometry, "true", X[:cut], y[:cut], outputs=2)
+    wider = ref.Trail([np.pad(w, ((0, 0), (0, 1))) for w in first.hypotheses], 1.0, 0.0)
+    wider.mistaken, wider.changed, wider.losses = first.mistaken, first.changed, first.losses
+    geometry.w = np.pad(geometry.w, ((0, 0), (0, 1)))
+    for x, label in zip(ref.with_constant(X[cut:], 1.0), y[cut:]):
+        ref.learn_example(rule, geometry, ref.true_multiclass, x, label, 1.0, wider)
+    return wider
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("stabilizer", cases.STABILIZERS)
+@pytest.mark.parametrize("group", ADDITIVE)
+@given(stream=st.data(), rule=any_rule())
+def test_a_class_may_come_late(group, stabilizer, stream, rule):
+    """With grow=True a class that first appears in a later call starts at zero, as all did."""
+    if not cases.possible(group, stabilizer):
+        pytest.skip("nothing to vote for under a penalty")
+    X, y = stream.draw(streams(classes=2, least=4))
+    cut = stream.draw(st.integers(2, len(y) - 1))
+    y[:2], y[cut] = [0, 1], 2
+    for geometry, reference in GEOMETRIES[group].items():
+        model = classifier(rule, geometry, stabilizer, "true", grow=True)
+        model.partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
+        trail = grown_reference(RULES[rule], reference(), X, y, cut)
+        assert list(model.classes_) == [0, 1, 2]
+        assert model.n_mistakes_ == trail.mistakes
+        if stabilizer == "voted":
+            assert_close(model.decision_function(X), ref.voted(trail, X), f"{rule} {geometry}")
+        else:
+            handed = expected(trail, ref.STABILIZERS[stabilizer](trail))
+            assert_close(learned(model), handed, f"{rule} {geometry}")
+
+
+# ---------------------------------------------------------------- whatever the input
+
+
+@pytest.mark.parametrize("stabilizer", ["last", "averaged"])
+@pytest.mark.parametrize("group", GEOMETRIES)
+@pytest.mark.filterwarnings("ignore:the weights grew beyond")
+def test_huge_values_leave_the_weights_finite(group, stabilizer):
+    """Features up to 1e300, and rules whose steps explode, put neither NaN nor infinity into the weights."""
+    data = cases.data("binary", group == "winnow")
+    X = data.X.copy()
+    X[3, 2], X[8, 0], X[15] = 1e300, 1e200, 1e300
+    for geometry in GEOMETRIES[group]:
+        for rule in RULES:
+            model = classifier(rule, geometry, stabilizer, epochs=3).fit(X, data.y)
+            assert np.isfinite(learned(model)).all(), f"{rule} {geometry}"

@@ -1,0 +1,242 @@
+"""The estimators' manners: scikit-learn's contract, and what users of it expect."""
+
+import pickle
+import warnings
+
+import numpy as np
+import onlearn
+import pytest
+from onlearn.learners import NAMED
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 6))
+Y = (X @ [2, -1, 0, 0, 1, 0.5] + 0.3 * RNG.normal(size=120) > 0).astype(int)
+BLOBS, COLOURS = make_blobs(n_samples=150, centers=4, n_features=5, random_state=0)
+
+ESTIMATORS = {"OnlineClassifier": onlearn.OnlineClassifier, "OnlineRegressor": onlearn.OnlineRegressor, **NAMED}
+
+ORDER = (
+    "an online learner visits examples one after another, each pass in a shuffled order: a weight of 2 is one longer "
+    "step, not two visits, as in scikit-learn's own SGDClassifier. That a weight of 0 is absence and that weights "
+    "scale steps is tested in test_engine"
+)
+HEAVY = (
+    "asks that a class of weight 1000 gets 87 % of three overlapping blobs of spread 20, which takes an intercept "
+    "larger than the features; five passes with a constant feature of size 1 do not get there"
+)
+POSITIVE = "the check passes negative features to a learner whose tags say that it takes none"
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": ORDER,
+    "check_sample_weight_equivalence_on_sparse_data": ORDER,
+}
+WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "OnlineRegressor"}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_check_estimator_passes(name):
+    expected = dict(EXPECTED)
+    if name not in WEIGHTED_WELL:
+        expected["check_class_weight_classifiers"] = HEAVY
+    if name == "Winnow":
+        expected.update(check_class_weight_classifiers=POSITIVE, check_decision_proba_consistency=POSITIVE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on purpose: the checks feed data that do not converge
+        results = check_estimator(ESTIMATORS[name](), expected_failed_checks=expected)
+    # skipped is only what scikit-learn skips by itself for want of an environment variable
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
+    # and nothing is excused that would have passed
+    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
+
+
+def test_named_learners_show_the_parameters_that_matter_flat():
+    assert repr(onlearn.Winnow(alpha=1.5)) == "Winnow(alpha=1.5)"
+    assert "aggressiveness" in onlearn.PassiveAggressive().get_params()
+    assert "rule" not in onlearn.PassiveAggressive().get_params()
+    with pytest.raises(TypeError):
+        onlearn.Winnow(aggressiveness=1)
+
+
+def test_a_named_learner_is_its_composition():
+    pairs = [
+        (onlearn.PassiveAggressive(0.1), dict(rule="pa1(0.1)")),
+        (onlearn.AveragedPerceptron(), dict()),
+        (onlearn.LinearSVM(l2=0.01), dict(rule="hinge", geometry='additive(schedule="1/sqrt(t)", l2=0.01)')),
+        (onlearn.AROW(r=2.0), dict(rule="pa2(0.25)", geometry="arow(2)")),
+        (onlearn.FTRL(l1=0.1), dict(rule="logistic", geometry="ftrl(l1=0.1)", stabilizer="last")),
+    ]
+    for named, settings in pairs:
+        named.set_params(random_state=0).fit(X, Y)
+        composed = onlearn.OnlineClassifier(random_state=0, **settings).fit(X, Y)
+        np.testing.assert_array_equal(named.coef_, composed.coef_)
+
+
+def test_choices_may_be_objects_classes_or_spellings():
+    spellings = ["pa1(0.5)", onlearn.rules.PA1(0.5), onlearn.rules.PA1(aggressiveness=0.5)]
+    models = [onlearn.OnlineClassifier(rule=rule, random_state=0).fit(X, Y) for rule in spellings]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+    assert onlearn.OnlineClassifier(rule=onlearn.rules.PA1).fit(X, Y).score(X, Y) > 0.8
+
+
+def test_nested_parameters_are_searched_over_even_when_spelled():
+    search = GridSearchCV(
+        onlearn.OnlineClassifier(rule="pa1", random_state=0),
+        {"rule__aggressiveness": [0.01, 1.0], "geometry__rate": [0.5, 1.0]},
+        cv=3,
+    ).fit(X, Y)
+    assert set(search.best_params_) == {"rule__aggressiveness", "geometry__rate"}
+    assert search.best_estimator_.get_params()["rule__aggressiveness"] in (0.01, 1.0)
+    with pytest.raises(ValueError, match="pa1 has no parameter 'speed'"):
+        onlearn.OnlineClassifier(rule="pa1").set_params(rule__speed=1)
+
+
+def test_clone_and_pickle_keep_everything():
+    model = onlearn.OnlineClassifier(rule=onlearn.rules.Margin(2.0, 0.5), random_state=0)
+    assert clone(model).get_params() == model.get_params()
+    model.fit(X, Y)
+    back = pickle.loads(pickle.dumps(model))
+    back.partial_fit(X, Y)
+    model.partial_fit(X, Y)
+    np.testing.assert_array_equal(back.coef_, model.coef_)
+
+
+def test_pipelines_and_set_output_work():
+    pipe = make_pipeline(StandardScaler(), onlearn.PassiveAggressive(random_state=0)).set_output(transform="pandas")
+    assert cross_val_score(pipe, X, Y).mean() > 0.85
+    pipe.fit(X, Y)
+    assert list(pipe[-1].feature_names_in_) == list(pipe[0].get_feature_names_out())
+
+
+def test_one_seed_gives_one_result_and_another_seed_another():
+    fits = [onlearn.AveragedPerceptron(random_state=seed).fit(X, Y).coef_ for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    assert (fits[0] != fits[2]).any()
+
+
+def test_balanced_class_weights_of_a_stream_come_from_running_counts():
+    rare = (np.arange(120) % 10 == 0).astype(int)
+    model = onlearn.OnlineClassifier(rule="hinge", class_weight="balanced").partial_fit(X, rare, classes=[0, 1])
+    counts = np.zeros(2)
+    weight = np.empty(120)
+    for i, c in enumerate(rare):
+        counts[c] += 1
+        weight[i] = counts.sum() / (2 * counts[c])
+    plain = onlearn.OnlineClassifier(rule="hinge").partial_fit(X, rare, classes=[0, 1], sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-12)
+
+
+def test_class_weights_multiply_the_steps():
+    weighted = onlearn.OnlineClassifier(rule="hinge", class_weight={0: 1, 1: 3}, random_state=0).fit(X, Y)
+    by_hand = onlearn.OnlineClassifier(rule="hinge", random_state=0).fit(X, Y, sample_weight=np.where(Y, 3.0, 1.0))
+    np.testing.assert_array_equal(weighted.coef_, by_hand.coef_)
+    balanced = onlearn.OnlineClassifier(rule="hinge", class_weight="balanced", random_state=0).fit(X, Y)
+    n = np.bincount(Y)
+    by_hand.fit(X, Y, sample_weight=(120 / (2 * n))[Y])
+    np.testing.assert_allclose(balanced.coef_, by_hand.coef_, rtol=1e-12)
+
+
+def test_warm_start_goes_on_and_without_it_fit_begins_anew():
+    warm = onlearn.OnlineClassifier(epochs=1, warm_start=True, random_state=0).fit(X, Y).fit(X, Y)
+    whole = onlearn.OnlineClassifier(epochs=2, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(warm.coef_, whole.coef_)
+    again = onlearn.OnlineClassifier(epochs=2, random_state=0).fit(X, 1 - Y).fit(X, Y)
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+
+
+def test_history_counts_mistakes_by_pass_and_by_doubling():
+    model = onlearn.OnlineClassifier(epochs=3, random_state=0).fit(X, Y)
+    passes = model.history_["passes"]
+    assert [p["seen"] for p in passes] == [120, 120, 120]
+    assert sum(p["mistakes"] for p in passes) == model.n_mistakes_ == model.n_updates_
+    doubling = model.history_["doubling"]
+    assert [d["seen"] for d in doubling] == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    assert all(a["mistakes"] <= b["mistakes"] for a, b in zip(doubling, doubling[1:], strict=False))
+
+
+def test_tol_stops_early_and_epochs_none_stops_at_a_faultless_pass():
+    early = onlearn.OnlineClassifier(epochs=100, tol=1e9, random_state=0).fit(X, Y)
+    assert len(early.history_["passes"]) == 2
+    clean = onlearn.Perceptron(epochs=None, random_state=0).fit(X, X[:, 0] > 0)
+    assert clean.separable_ is True and clean.history_["passes"][-1]["mistakes"] == 0
+    with pytest.warns(UserWarning, match="max_epochs=3"):
+        stuck = onlearn.Perceptron(epochs=None, max_epochs=3, random_state=0).fit(X, RNG.permutation(Y))
+    assert stuck.separable_ is None
+
+
+def test_a_wider_row_and_a_new_class_are_taken_in():
+    model = onlearn.OnlineClassifier(grow=True, random_state=0)
+    model.partial_fit(BLOBS[:, :3], np.where(COLOURS < 2, "a", "b"))
+    model.partial_fit(BLOBS, np.array(["a", "b", "c", "d"])[COLOURS])
+    assert list(model.classes_) == ["a", "b", "c", "d"] and model.n_features_in_ == 5
+    for _ in range(5):
+        model.partial_fit(BLOBS, np.array(["a", "b", "c", "d"])[COLOURS])
+    assert model.score(BLOBS, np.array(["a", "b", "c", "d"])[COLOURS]) > 0.9
+    assert model.predict_proba(BLOBS).shape == (150, 4)
+    np.testing.assert_array_equal(model.predict(np.pad(BLOBS, ((0, 0), (0, 2)))), model.predict(BLOBS))
+
+
+@pytest.mark.parametrize("geometry", ["additive", "balanced", "exponentiated", "adagrad(l1=0.01)", "arow", "ftrl"])
+def test_growing_classes_equals_having_had_them(geometry):
+    settings = dict(geometry=geometry, grow=True, random_state=0)
+    early = COLOURS < 2
+    later = onlearn.OnlineClassifier(**settings).partial_fit(BLOBS[early], COLOURS[early])
+    assert later.decision_function(BLOBS).shape == (150,)
+    later.partial_fit(BLOBS, COLOURS)
+    assert later.decision_function(BLOBS).shape == (150, 4)
+    assert np.isfinite(later.decision_function(BLOBS)).all()
+
+
+def test_an_unfitted_estimator_says_so():
+    for call in (lambda m: m.predict(X), lambda m: m.save("m.onl"), lambda m: m.certificate(X, Y)):
+        with pytest.raises(NotFittedError):
+            call(onlearn.OnlineClassifier())
+    for attribute in ("coef_", "n_mistakes_", "history_"):
+        assert not hasattr(onlearn.OnlineClassifier(), attribute)
+
+
+def test_verbose_shows_progress(capsys):
+    onlearn.OnlineClassifier(verbose=1, epochs=2).fit(X, Y)
+    assert "240/240" in capsys.readouterr().out
+
+
+def test_interrupting_fit_keeps_what_was_learned(monkeypatch):
+    model = onlearn.OnlineClassifier(epochs=3, random_state=0)
+    passes = []
+
+    def interrupt(training, *args, original=onlearn.linear.run_passes.__globals__["Training"].learn, **kwargs):
+        passes.append(1)
+        if len(passes) == 2:
+            raise KeyboardInterrupt
+        return original(training, *args, **kwargs)
+
+    monkeypatch.setattr("onlearn.training.Training.learn", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.n_seen_ == 120 and model.score(X, Y) > 0.7
+
+
+def test_regression_learns_ridge_and_lasso():
+    from sklearn.linear_model import Lasso, Ridge
+
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(2000, 5))
+    target = data @ [3.0, -2.0, 0.0, 0.0, 0.05] + 1 + 0.1 * rng.normal(size=2000)
+    settings = dict(epochs=60, random_state=0)
+    ridge = onlearn.OnlineRegressor(geometry='additive(0.5, schedule="1/sqrt(t)", l2=0.1)', **settings).fit(data, target)
+    peer = Ridge(alpha=0.1 * 2000).fit(data, target)
+    np.testing.assert_allclose(ridge.coef_, peer.coef_, atol=0.02)
+    lasso = onlearn.OnlineRegressor(
+        geometry='additive(0.1, schedule="1/sqrt(t)", l1=0.1)', stabilizer="last", **settings
+    ).fit(data, target)
+    peer = Lasso(alpha=0.1).fit(data, target)
+    np.testing.assert_allclose(lasso.coef_, peer.coef_, atol=0.02)
+    assert (lasso.coef_ == 0).sum() >= 2
+    tube = onlearn.OnlineRegressor(rule="epsilon(0.2)", geometry="adagrad", **settings).fit(data, target)
+    assert np.mean(np.abs(tube.predict(data) - target)) < 0.2

@@ -1,0 +1,195 @@
+"""What may be passed in, and what is said when it may not."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from onlearn import NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
+
+RNG = np.random.default_rng(0)
+X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)
+Y = (X @ [1, -2, 0.5, 0, 1] > 0).astype(int)
+
+
+def weights(data, y=Y, **settings):
+    model = OnlineClassifier(random_state=0, **settings).fit(data, y)
+    return np.append(model.coef_, model.intercept_)
+
+
+def containers():
+    names = [f"f{i}" for i in range(5)]
+    yield "fortran", np.asfortranarray(X)
+    yield "strided", np.repeat(X, 2, axis=1)[:, ::2]
+    yield "list", X.tolist()
+    for kind in ("csr", "csc", "coo"):
+        yield f"{kind}_matrix", getattr(sp, f"{kind}_matrix")(X)
+        yield f"{kind}_array", getattr(sp, f"{kind}_array")(X)
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield "csr int64", wide
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    yield "read-only", fixed
+    yield "pandas", pd.DataFrame(X, columns=names)
+    yield "polars", pl.DataFrame(X, schema=names)
+    yield "arrow", pa.table({name: X[:, i] for i, name in enumerate(names)})
+
+
+@pytest.mark.parametrize(("name", "data"), list(containers()), ids=lambda v: v if isinstance(v, str) else "")
+def test_every_container_gives_the_same_model(name, data):
+    np.testing.assert_allclose(weights(data), weights(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_float32_stays_float32(make):
+    data = make(X.astype(np.float32))
+    model = OnlineClassifier(random_state=0).fit(data, Y)
+    assert model.coef_.dtype == model.intercept_.dtype == np.float32
+    assert model.decision_function(data).dtype == np.float32
+
+
+def test_duplicate_entries_of_a_sparse_row_are_summed_and_the_matrix_is_left_alone():
+    doubled = sp.csr_matrix((np.array([1.0, 1.0, 3.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    plain = sp.csr_matrix(np.array([[2.0, 0.0], [0.0, 3.0]]))
+    settings = dict(y=[0, 1], rule="pa1", shuffle=False)
+    np.testing.assert_array_equal(weights(doubled, **settings), weights(plain, **settings))
+    assert doubled.nnz == 3
+
+
+def test_arrow_column_names_are_feature_names_and_text_columns_are_named():
+    table = pa.table({"a": [1.0, 0.0], "b": [0, 1]})
+    model = OnlineClassifier().fit(table, [0, 1])
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="column 'c' holds string"):
+        OnlineClassifier().fit(pa.table({"a": [1.0, 2.0], "c": ["x", "y"]}), [0, 1])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, np.asfortranarray])
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+def test_nan_and_infinity_are_found_by_row_and_column(make, value, word):
+    bad = X.copy()
+    bad[17, 3] = value
+    with pytest.raises(ValueError, match=f"{word} in row 17, column 3"):
+        OnlineClassifier().fit(make(bad), Y)
+    fitted = OnlineClassifier().fit(X, Y)
+    for method in (fitted.predict, lambda data: fitted.partial_fit(data, Y)):
+        with pytest.raises(ValueError, match=f"{word} in row 17, column 3"):
+            method(make(bad))
+
+
+def test_the_column_of_a_frame_is_named():
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.loc[2, "d"] = np.nan
+    with pytest.raises(ValueError, match=r"row 2, column 3 \('d'\)"):
+        OnlineClassifier().fit(frame, Y)
+
+
+def test_sums_that_overflow_are_not_mistaken_for_infinity():
+    large = X.copy()
+    large[0, 0] = large[1, 0] = 1.7e308
+    with pytest.warns(UserWarning, match="scale the features"):
+        OnlineClassifier().fit(large, Y)
+
+
+REFUSED = {
+    "empty": (lambda: OnlineClassifier().fit(np.empty((0, 3)), []), "0 sample"),
+    "no columns": (lambda: OnlineClassifier().fit(np.empty((3, 0)), [0, 1, 0]), "0 feature"),
+    "one class": (lambda: OnlineClassifier().fit(X, np.ones(60)), "only one class"),
+    "lengths": (lambda: OnlineClassifier().fit(X, Y[:10]), "60 rows but y has 10"),
+    "no y": (lambda: OnlineClassifier().fit(X, None), "requires y"),
+    "continuous y": (lambda: OnlineClassifier().fit(X, X[:, 0]), "Unknown label type"),
+    "text": (lambda: OnlineClassifier().fit([["a", "b"]] * 2, [0, 1]), "could not convert"),
+    "width": (lambda: OnlineClassifier().fit(X, Y).predict(X[:, :3]), "3 features"),
+    "negative for Winnow": (lambda: Winnow().fit(X, Y), r"Negative values.*row \d+, column \d+"),
+    "negative for Winnow, sparse": (lambda: Winnow().fit(sp.csr_matrix(X), Y), "Negative values"),
+    "negative weight": (lambda: OnlineClassifier().fit(X, Y, -np.ones(60)), "must not be negative; row 0"),
+    "all weights zero": (lambda: OnlineClassifier().fit(X, Y, np.zeros(60)), "sample_weight above 0"),
+    "unknown rule": (lambda: OnlineClassifier(rule="percepton").fit(X, Y), "did you mean 'perceptron'"),
+    "rule of the wrong kind": (lambda: OnlineClassifier(rule=3).fit(X, Y), "rule must be a name"),
+    "epochs": (lambda: OnlineClassifier(epochs=0).fit(X, Y), "epochs must be a whole number of at least 1"),
+    "init": (lambda: OnlineClassifier(init="ones").fit(X, Y), "init must be"),
+    "random Winnow": (lambda: Winnow(init="random").fit(abs(X), Y), "additive geometry"),
+    "softmax": (lambda: OnlineClassifier(multiclass="softmax").fit(X, Y), "logistic rule's"),
+    "multiclass": (lambda: OnlineClassifier(multiclass="ovo").fit(X, Y), "multiclass must be"),
+    "voted and l2": (lambda: OnlineClassifier(geometry="additive(l2=1)", stabilizer="voted").fit(X, Y), "voted"),
+    "regression rule": (lambda: OnlineClassifier(rule="epsilon").fit(X, Y), "is for regression"),
+    "classification rule": (lambda: OnlineRegressor(rule="pa1").fit(X, Y), "is for classification"),
+    "voted regression": (lambda: OnlineRegressor(stabilizer="voted").fit(X, Y), "counts mistakes"),
+    "endless regression": (lambda: OnlineRegressor(epochs=None).fit(X, Y), "needs tol"),
+    "NaN target": (lambda: OnlineRegressor().fit(X, np.where(Y, np.nan, 1.0)), "NaN"),
+    "lambda": (lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)')").fit(X, Y), "needs l2 above 0"),
+    "first partial_fit": (lambda: OnlineClassifier().partial_fit(X, Y), "classes must be passed"),
+    "new label": (
+        lambda: OnlineClassifier().partial_fit(X, Y, classes=[0, 1]).partial_fit(X, Y + 1),
+        r"label 2 \(row \d+\), which is not among the classes 0, 1",
+    ),
+    "radius of a stream": (
+        lambda: OnlineClassifier(intercept_scaling="radius").partial_fit(X, Y, classes=[0, 1]),
+        "give a number",
+    ),
+    "eta of a stream": (lambda: NormalizedWinnow(eta="auto").partial_fit(X, Y, classes=[0, 1]), "give the number"),
+    "held-out stream": (
+        lambda: OnlineClassifier(calibration="holdout").partial_fit(X, Y, classes=[0, 1]),
+        "needs fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_gets_one_clear_sentence(case):
+    call, sentence = REFUSED[case]
+    with pytest.raises((ValueError, TypeError), match=sentence) as caught:
+        call()
+    assert "\n" not in str(caught.value).split("Reshape your data")[0].strip()
+
+
+def test_a_failed_call_changes_nothing():
+    model = OnlineClassifier(random_state=0).partial_fit(X, Y, classes=[0, 1])
+    before, seen = weights_of(model), model.n_seen_
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    for data, labels in ((bad, Y), (X, Y + 5), (X[:, :2], Y), (X, Y[:3])):
+        with pytest.raises(ValueError):
+            model.partial_fit(data, labels)
+        with pytest.raises(ValueError):
+            model.fit(data if data is bad else X, labels if data is not bad and len(labels) < 60 else np.ones(60))
+        np.testing.assert_array_equal(weights_of(model), before)
+        assert model.n_seen_ == seen and model.n_features_in_ == 5
+
+
+def weights_of(model):
+    return np.append(model.coef_, model.intercept_)
+
+
+def test_a_failed_first_call_leaves_an_unfitted_estimator():
+    model = OnlineClassifier()
+    with pytest.raises(ValueError):
+        model.fit(X, np.ones(60))
+    assert not [name for name in vars(model) if name.endswith("_") or name.startswith("_")]
+
+
+GEOMETRIES = ["additive", "additive(l2=0.1)", "additive(l1=0.1)", "adagrad", "adagrad(l1=0.1)", "arow", "ftrl"]
+MULTIPLICATIVE = ["winnow", "balanced", "exponentiated"]
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES + MULTIPLICATIVE)
+@pytest.mark.parametrize("rule", ["perceptron", "lms", "pa1", "aggressive", "squared_hinge", "logistic"])
+def test_enormous_values_leave_the_weights_finite(geometry, rule):
+    enormous = np.abs(X)
+    enormous[::7, 1] = 1e300
+    enormous[3, 2] = 1e-300
+    enormous[5] = 1e300
+    model = OnlineClassifier(rule=rule, geometry=geometry, random_state=0)
+    with np.errstate(all="ignore"):
+        model.fit(enormous, Y)
+        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+        for array in (*model._training.g, *model._training.st, model._training.tally):
+            assert np.isfinite(array).all()
+
+
+def test_a_diverging_learner_says_so():
+    with pytest.warns(UserWarning, match="lower the rate"):
+        model = OnlineClassifier(rule="lms", geometry="additive(10)", epochs=50).fit(X * 100, Y)
+    assert np.isfinite(model.coef_).all()

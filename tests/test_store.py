@@ -1,0 +1,188 @@
+"""The model file: whole, sound, and enough to go on learning."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onlearn
+import pytest
+from onlearn.store import ModelFileError, read_file
+from safetensors.numpy import save_file
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(80, 4))
+BINARY = np.where(X @ [1, 2, -1, 0] > 0, "spam", "ham")
+THREE = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])
+
+LEARNERS = {
+    "additive": onlearn.OnlineClassifier(random_state=3),
+    "l1 and l2": onlearn.OnlineClassifier(geometry="additive(0.1, l1=0.01, l2=0.01)", random_state=3),
+    "adagrad": onlearn.OnlineClassifier(rule="logistic", geometry="adagrad(l1=0.01)", random_state=3),
+    "normalised": onlearn.NormalizedWinnow(random_state=3),
+    "balanced": onlearn.BalancedWinnow(class_weight="balanced", random_state=3),
+    "arow": onlearn.AROW(random_state=3),
+    "ftrl": onlearn.FTRL(l1=0.1, random_state=3),
+    "voted": onlearn.VotedPerceptron(random_state=3),
+    "survivor": onlearn.OnlineClassifier(stabilizer="survivor", random_state=3),
+    "grown": onlearn.OnlineClassifier(grow=True, random_state=3),
+}
+
+
+@pytest.mark.parametrize("y", [BINARY, THREE], ids=["binary", "three classes"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_train_save_load_train_is_train_train_bit_for_bit(name, y, tmp_path):
+    a = onlearn.load(_saved(LEARNERS[name].partial_fit(X[:40], y[:40], classes=np.unique(y)), tmp_path / "a.onl"))
+    b = _clone(LEARNERS[name]).partial_fit(X[:40], y[:40], classes=np.unique(y))
+    for model in (a, b):
+        model.partial_fit(X[40:], y[40:])
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+    assert _saved(a, tmp_path / "a.onl").read_bytes() == _saved(b, tmp_path / "b.onl").read_bytes()
+    _reset(LEARNERS[name])
+
+
+def _clone(model):
+    from sklearn.base import clone
+
+    return clone(model)
+
+
+def _reset(model):
+    for name in [n for n in vars(model) if n.endswith("_") or n.startswith("_")]:
+        delattr(model, name)
+
+
+def _saved(model, path):
+    model.save(path)
+    return path
+
+
+def test_further_passes_after_loading_are_the_passes_that_would_have_come(tmp_path):
+    whole = onlearn.OnlineClassifier(epochs=5, random_state=7).fit(X, BINARY)
+    part = onlearn.OnlineClassifier(epochs=2, random_state=7, warm_start=True).fit(X, BINARY)
+    part = onlearn.load(_saved(part, tmp_path / "m.onl")).set_params(epochs=3).fit(X, BINARY)
+    np.testing.assert_array_equal(part.coef_, whole.coef_)
+    assert part.n_mistakes_ == whole.n_mistakes_
+    assert part.history_ == whole.history_
+
+
+def test_a_regressor_and_its_parameters_come_back(tmp_path):
+    model = onlearn.OnlineRegressor(geometry="additive(0.01, l2=0.1)", random_state=0).fit(X, X[:, 0])
+    back = onlearn.load(_saved(model, tmp_path / "m.onl"))
+    assert back.get_params() == model.get_params()
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+
+
+def test_names_labels_and_class_weights_come_back(tmp_path):
+    import pandas as pd
+
+    model = onlearn.OnlineClassifier(rule=onlearn.rules.PA1(0.5), class_weight={"ham": 1.0, "spam": 3.0})
+    model.fit(pd.DataFrame(X, columns=list("abcd")), BINARY)
+    back = onlearn.load(_saved(model, tmp_path / "m.onl"))
+    assert list(back.feature_names_in_) == list("abcd")
+    assert list(back.classes_) == ["ham", "spam"] and back.class_weight == {"ham": 1.0, "spam": 3.0}
+    assert back.get_params()["rule__aggressiveness"] == 0.5
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return _saved(onlearn.VotedPerceptron(random_state=0).fit(X, BINARY), tmp_path / "m.onl")
+
+
+def test_truncated_files_are_refused_at_every_length(saved):
+    whole = saved.read_bytes()
+    for length in [0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1]:
+        saved.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match="not a whole model file"):
+            onlearn.load(saved)
+
+
+def _rewritten(path, change):
+    header, arrays = read_file(path)
+    change(header, arrays)
+    save_file(arrays, path, metadata={"onlearn": json.dumps(header)})
+
+
+DAMAGE = {
+    "newer format": (lambda h, a: h.update(format=99), "upgrade onlearn"),
+    "no format": (lambda h, a: h.pop("format"), "no format version"),
+    "unknown learner": (lambda h, a: h.update(learner="Oracle"), "does not know"),
+    "a module for a learner": (lambda h, a: h.update(learner="theory"), "does not know"),
+    "unknown parameter": (lambda h, a: h["params"].update(speed=3), "not a sound model file"),
+    "unknown rule": (lambda h, a: h["training"].update(rule="mine"), "unknown rule 'mine'"),
+    "missing part": (lambda h, a: a.pop("training.g.w"), "not a sound model file"),
+    "wrong shape": (lambda h, a: a.update({"training.g.w": a["training.g.w"][:-1]}), "shape"),
+    "wrong type": (lambda h, a: a.update({"training.g.w": a["training.g.w"].astype("f4")}), "shape or type"),
+    "NaN": (lambda h, a: a["training.g.w"].__setitem__(0, np.nan), "not finite"),
+    "a change of no weight": (lambda h, a: a["training.st.at"].__setitem__(0, 10**6), "contradicts itself"),
+    "more classes": (lambda h, a: h["classes"]["values"].append("eggs"), "do not go with"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_damaged_files_get_one_clear_sentence(case, saved):
+    change, sentence = DAMAGE[case]
+    _rewritten(saved, change)
+    with pytest.raises(ModelFileError, match=sentence):
+        onlearn.load(saved)
+
+
+def test_other_files_are_refused(tmp_path):
+    save_file({"w": np.zeros(3)}, tmp_path / "other.safetensors")
+    with pytest.raises(ModelFileError, match="not one that onlearn wrote"):
+        onlearn.load(tmp_path / "other.safetensors")
+    with pytest.raises(FileNotFoundError, match="there is no model file"):
+        onlearn.load(tmp_path / "absent.onl")
+    with pytest.raises(IsADirectoryError):
+        onlearn.load(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(saved, tmp_path, monkeypatch):
+    before = saved.read_bytes()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        onlearn.Perceptron().fit(X, BINARY).save(saved)
+    assert saved.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m.onl"]
+    with pytest.raises(FileNotFoundError, match="no directory"):
+        onlearn.Perceptron().fit(X, BINARY).save(tmp_path / "nowhere" / "m.onl")
+    with pytest.raises(IsADirectoryError):
+        onlearn.Perceptron().fit(X, BINARY).save(tmp_path)
+
+
+def test_killed_while_saving_leaves_the_old_model_or_the_new_one(saved):
+    script = (
+        "import sys, os, threading, time, onlearn\n"
+        "a = onlearn.load(sys.argv[1])\n"
+        "threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), 9)).start()\n"
+        "while True: a.save(sys.argv[1])\n"
+    )
+    for delay in ("0.01", "0.05"):
+        subprocess.run([sys.executable, "-c", script, str(saved), delay], check=False)
+        onlearn.load(saved)
+
+
+def test_a_users_own_rule_must_be_known_when_loading(tmp_path):
+    @onlearn.rule
+    def fleeting(s, y):
+        return y if s * y <= 0 else 0.0
+
+    path = _saved(onlearn.OnlineClassifier(rule=fleeting).fit(X, BINARY), tmp_path / "m.onl")
+    onlearn.load(path)
+    del onlearn.rules.RULES.members["fleeting"]
+    with pytest.raises(ModelFileError, match="unknown rule 'fleeting'"):
+        onlearn.load(path)
+
+
+def test_a_class_of_the_users_own_is_not_saved(tmp_path):
+    class Mine(onlearn.OnlineClassifier):
+        pass
+
+    with pytest.raises(ModelFileError, match="not one of onlearn's learners"):
+        Mine().fit(X, BINARY).save(tmp_path / "m.onl")
