@@ -1,7 +1,7 @@
 """One pass over dense rows: 200,000 x 100, float32.
 
-scikit-learn: SGDClassifier(average=True), and Perceptron for "not averaged". "Written by hand" is the fused Numba loop
-below: the same algorithm in the same order, no checks.
+scikit-learn: SGDClassifier(average=True), and Perceptron for "not averaged". "Written by hand" is the
+fused Numba loop in dense_epoch.py: the same algorithm in the same order, no checks.
 """
 
 from __future__ import annotations
@@ -58,4 +58,4 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
     X = data.dense_rows(rows * 11 // 10, 100)
     parts = data.halves(X, data.labels(X), rows)
     for learner in LEARNERS:
-        yield one_pass(learner, by_hand, *parts, repeat)
+        yield one_pass(learner, by_hand, parts, repeat)

@@ -46,30 +46,36 @@ def hinge(s: float, y: float, q: float) -> float:
 
 
 CONSTANT = dict(learning_rate="constant", eta0=1.0, average=True)
+PA1 = dict(loss="hinge", learning_rate="pa1", eta0=1.0, average=True)
+VW = "--sgd --loss_function"
 LEARNERS = [
     Learner("perceptron", "perceptron", perceptron, dict(loss="perceptron", **CONSTANT), river="Perceptron"),
     Learner("perceptron, not averaged", "perceptron", perceptron, {}, river="Perceptron", stabilizer="last"),
-    Learner("PA-I", "pa1", pa1, dict(loss="hinge", learning_rate="pa1", eta0=1.0, average=True), river="PAClassifier"),
-    Learner("logistic", "logistic", logistic, dict(loss="log_loss", **CONSTANT), "--sgd --loss_function logistic",
-            "LogisticRegression", "-s 7"),
-    Learner("hinge", "hinge", hinge, dict(loss="hinge", **CONSTANT), "--sgd --loss_function hinge", None, "-s 3"),
+    Learner("PA-I", "pa1", pa1, PA1, river="PAClassifier"),
+    Learner(
+        "logistic", "logistic", logistic, dict(loss="log_loss", **CONSTANT),
+        vw=f"{VW} logistic", river="LogisticRegression", liblinear="-s 7",
+    ),
+    Learner("hinge", "hinge", hinge, dict(loss="hinge", **CONSTANT), vw=f"{VW} hinge", liblinear="-s 3"),
 ]  # fmt: skip
 
 
-def one_pass(learner: Learner, plain: Callable[..., Any], X: Any, y: np.ndarray, Xt: Any, yt: np.ndarray, repeat: int,
-             note: str = "") -> Row:  # fmt: skip
-    """All of them at one pass over X; ``plain(step, average, X, y)`` is the loop written by hand."""
+def one_pass(learner: Learner, plain: Callable[..., Any], data: Any, repeat: int, note: str = "") -> Row:
+    """All of them at one pass over the rows; ``plain(step, average, X, y)`` is the loop written by hand."""
+    X, y, *test = data
+    stabilizer = learner.stabilizer
 
     def ours() -> Any:
-        model = onlearn.OnlineClassifier(rule=learner.rule, stabilizer=learner.stabilizer, epochs=1, random_state=0)
+        model = onlearn.OnlineClassifier(learner.rule, stabilizer=stabilizer, epochs=1, random_state=0)
         return model.fit(X, y).predict
 
     def sklearn() -> Any:
         common = dict(penalty=None, max_iter=1, tol=None, random_state=0)
-        return (SGDClassifier(**learner.sgd, **common) if learner.sgd else Perceptron(**common)).fit(X, y).predict
+        model = SGDClassifier(**learner.sgd, **common) if learner.sgd else Perceptron(**common)
+        return model.fit(X, y).predict
 
     def by_hand() -> Any:
-        w, b = plain(learner.step, learner.stabilizer == "averaged", X, y)
+        w, b = plain(learner.step, stabilizer == "averaged", X, y)
         return lambda rows: (rows @ w + b > 0).astype(np.int64)
 
     contenders = {
@@ -82,7 +88,7 @@ def one_pass(learner: Learner, plain: Callable[..., Any], X: Any, y: np.ndarray,
     }
     asked = {"Vowpal Wabbit": learner.vw, "LIBLINEAR (to the end)": learner.liblinear, "river": learner.river}
     contenders = {name: run for name, run in contenders.items() if asked.get(name, "always")}
-    return race(learner.name + note, contenders, repeat, (Xt, yt))
+    return race(learner.name + note, contenders, repeat, (test[0], test[1]))
 
 
 def vowpal_wabbit(learner: Learner, X: Any, y: np.ndarray, rows: int = 20_000) -> Part | None:

@@ -1,4 +1,4 @@
-"""Measure onlearn against its peers: ``python benchmarks/run.py [names] [--quick] [--repeat N] [--json FILE]``."""
+"""Measure onlearn against its peers: ``python benchmarks/run.py [NAME ...] [--quick] [--repeat N]``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import importlib
 import json
 import os
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import timing
 from rich.console import Console
 
 NOTE = (
-    "Best of the interleaved turns after one warm-up turn each (compiled ahead). 'x': times what onlearn takes, "
-    "above 1 it is slower than onlearn. '%': accuracy on test rows. '~': measured on a part, and scaled."
+    "Best of interleaved turns after a warm-up turn each (so compiled ahead). 'x': times what onlearn takes; "
+    "above 1 is slower than onlearn. '%': accuracy on test rows. '~': measured on a part, and scaled."
 )
 
 
@@ -41,12 +40,13 @@ def main() -> None:
     if args.repeat < 1:
         parser.error("--repeat must be at least 1")
     if args.cpu_time:
-        timing.clock = time.process_time
+        timing.clock = timing.processor_time
     warnings.simplefilter("ignore")
 
-    console = Console(width=None if os.isatty(1) else 150, soft_wrap=False)
+    console = Console(width=None if os.isatty(1) else 150, highlight=False)
     machine = timing.machine()
-    console.print(" · ".join(f"{name} {value}" for name, value in machine.items()), NOTE, sep="\n", highlight=False)
+    console.print(", ".join(f"{name} {value}" for name, value in machine.items()))
+    console.print(NOTE)
     results = []
     for name in args.names or found:
         module = found[name]
@@ -61,7 +61,7 @@ def main() -> None:
             console.print(f"{title} (skipped)")
             continue
         console.print(timing.table(title, rows))
-        console.print(explanation.strip(), highlight=False)
+        console.print(explanation.strip())
     if args.json:
         args.json.write_text(json.dumps({"machine": machine, "rows": results}, indent=1))
 

@@ -25,6 +25,14 @@ PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river", 
 clock = time.perf_counter
 
 
+def processor_time() -> float:
+    """Of this process and those it has waited for: the clock for a machine that has other work, too."""
+    import resource
+
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 class Part(NamedTuple):
     """A contender too slow for all of the work: it does a part, and its time is multiplied."""
 
@@ -37,7 +45,7 @@ class Row(NamedTuple):
 
     work: str
     taken: dict[str, list[float]]  # empty: not installed
-    accuracy: dict[str, float] = {}
+    accuracy: dict[str, float]  # of those that were judged
     estimated: frozenset[str] = frozenset()
     unit: str = "s"
 
@@ -45,12 +53,13 @@ class Row(NamedTuple):
         return min(self.taken[name])
 
 
-def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, np.ndarray] | None = None) -> Row:
+def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, Any] | None = None) -> Row:
     """Let the contenders take turns. One that returns a function of rows is judged by it on the test rows.
 
     A contender is a function without arguments, a ``Part``, or None when it is not installed.
     """
-    parts = {name: c if isinstance(c, Part) else Part(c, 1.0) for name, c in contenders.items() if c is not None}
+    ready = {name: run for name, run in contenders.items() if run is not None}
+    parts = {name: run if isinstance(run, Part) else Part(run, 1.0) for name, run in ready.items()}
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     accuracy = {}
     spent = dict.fromkeys(parts, 0.0)
@@ -123,6 +132,6 @@ def machine() -> dict[str, str]:
 
 def processor() -> str:
     info = Path("/proc/cpuinfo")
-    models = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")] \
-        if info.exists() else []  # fmt: skip
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{len(models)} x {models[0]}" if models else platform.processor() or platform.machine()

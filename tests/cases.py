@@ -41,7 +41,7 @@ GEOMETRIES = {
     "truncated": {
         "additive(0.1, l1=0.05)": partial(ref.Additive, 0.1, l1=0.05),
         "additive(0.1, l1=0.02, l2=0.3)": partial(ref.Additive, 0.1, l1=0.02, l2=0.3),
-        "additive(0.1, l1=0.02, l2=4.0)": partial(ref.Additive, 0.1, l1=0.02, l2=4.0),
+        "additive(0.1, l1=0.002, l2=4.0)": partial(ref.Additive, 0.1, l1=0.002, l2=4.0),
         "additive(0.3, schedule='1/sqrt(t)', l1=0.1)": partial(ref.Additive, 0.3, "1/sqrt(t)", l1=0.1),
         "additive(0.1, schedule='1/(lambda t)', l1=0.02, l2=0.5)": partial(
             ref.Additive, 0.1, "1/(lambda t)", l1=0.02, l2=0.5
@@ -60,11 +60,11 @@ GEOMETRIES = {
         "ftrl(0.3, 0.5, l1=1.0, l2=0.2)": partial(ref.FTRL, 0.3, 0.5, l1=1.0, l2=0.2),
     },
     "winnow": {
-        "winnow(1.1)": partial(ref.Winnow, 1.1),
-        "winnow(1.2, threshold=2.5)": partial(ref.Winnow, 1.2, 2.5),
+        "winnow(1.03)": partial(ref.Winnow, 1.03),
+        "winnow(1.05, threshold=2.5)": partial(ref.Winnow, 1.05, 2.5),
     },
     "balanced": {
-        "balanced(1.1)": partial(ref.BalancedWinnow, 1.1),
+        "balanced(1.03)": partial(ref.BalancedWinnow, 1.03),
         "balanced(1.05, threshold=0.2)": partial(ref.BalancedWinnow, 1.05, 0.2),
     },
     "exponentiated": {"exponentiated(0.4)": partial(ref.Exponentiated, 0.4)},

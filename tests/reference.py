@@ -150,7 +150,10 @@ class Additive(Geometry):
     schedule: str = "constant"
     l1: float = 0.0
     l2: float = 0.0
-    t: int = field(default=1, init=False)
+
+    def begin(self, free, outputs):
+        super().begin(free, outputs)
+        self.t = 1
 
     def rate_now(self):
         if self.schedule == "constant":

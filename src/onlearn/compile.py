@@ -1,15 +1,11 @@
-"""How the loops are compiled: the disk cache, verbs chosen by type, and prefetching.
+"""How the loops are compiled: the disk cache, and prefetching.
 
-Three ideas, each small:
+``compiled`` is ``numba.njit`` with a disk cache that cannot go stale. Numba notices only that the file of the
+*outer* function changed; our cache folder is named by a digest of every source in the package, so editing any of
+them starts a new one. Loops that are written with verbs go through ``weave`` first.
 
-* ``compiled`` is ``numba.njit`` with a disk cache that cannot go stale. Numba notices only that the
-  file of the *outer* function changed; our cache folder is named by a digest of every source in the
-  package, so editing any of them starts a new one.
-* ``verb`` makes a function whose body is chosen by the NamedTuple types of its arguments. A loop is
-  written once with verbs and Numba compiles it for each combination. With ``NUMBA_DISABLE_JIT=1``
-  the same table is consulted at run time, so the interpreted program is the compiled one.
-* ``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie
-  anywhere in memory; without it an epoch mostly waits.
+``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie anywhere in
+memory; without it an epoch mostly waits.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 
@@ -77,50 +73,6 @@ def compiled(function: Callable[..., Any]) -> Any:
     """Compile on first use, keep on disk, release the GIL while running."""
     with our_cache() as cached:
         return numba.njit(cache=cached, nogil=True, error_model="numpy")(function)
-
-
-def _kinds(arguments: tuple[Any, ...]) -> tuple[type, ...]:
-    return tuple(type(a) for a in arguments if hasattr(a, "_fields"))
-
-
-def verb(signature: Callable[..., Any]) -> Any:
-    """A function whose body is chosen by the types of its NamedTuple arguments, in their order.
-
-    ``@name.on(Kind, ...)`` registers a body; a kind of ``object`` stands for any type. The body with
-    the fewest ``object`` wins.
-    """
-    table: dict[tuple[type, ...], Callable[..., Any]] = {}
-
-    def find(kinds: tuple[type, ...]) -> Callable[..., Any]:
-        fitting = [
-            key
-            for key in table
-            if len(key) == len(kinds) and all(k in (object, kind) for k, kind in zip(key, kinds, strict=True))
-        ]
-        if not fitting:
-            names = ", ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f"{signature.__name__} is not defined for ({names})")
-        return table[min(fitting, key=lambda key: key.count(object))]
-
-    def plain(*arguments: Any) -> Any:
-        return find(_kinds(arguments))(*arguments)
-
-    def choose(*arguments: Any) -> Callable[..., Any]:
-        return find(tuple(a.instance_class for a in arguments if isinstance(a, types.BaseNamedTuple)))
-
-    def on(*kinds: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def register(body: Callable[..., Any]) -> Callable[..., Any]:
-            table[kinds] = body
-            return body
-
-        return register
-
-    plain.__name__ = plain.__qualname__ = signature.__name__
-    plain.__doc__ = signature.__doc__
-    plain.on = on  # type: ignore[attr-defined]
-    if not INTERPRETED:
-        overload(plain, jit_options={"fastmath": REORDER, "error_model": "numpy"}, strict=False)(choose)
-    return plain
 
 
 if INTERPRETED:

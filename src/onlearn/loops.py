@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import compiled
 from onlearn.outputs import decide
 from onlearn.rows import look_ahead, opinion, score, scores, sqnorm, step
-from onlearn.verbs import handed, helper, live, scale, settle, stride, tick
+from onlearn.verbs import handed, live, scale, settle, stride, tick
+from onlearn.weave import Loop, helper
 
 MISTAKES, UPDATES, LOSS, SEEN = range(4)  # places in a tally
 
@@ -31,6 +31,7 @@ class Audit(NamedTuple):
 
     scores: np.ndarray
     gold: np.ndarray
+    now: np.ndarray  # room for the scores of one example
     due: np.ndarray  # examples until the next one (below 1: never), examples between two, taken so far
 
 
@@ -38,26 +39,24 @@ class Audit(NamedTuple):
 def audit_due(audit: Any, y: float) -> int:
     """The place in the ring for the present example, or -1."""
     audit.due[0] -= 1
-    if audit.due[0] != 0:
-        return -1
-    place = audit.due[2] % len(audit.gold)
-    audit.gold[place] = y
-    audit.due[2] += 1
-    if audit.due[2] % len(audit.gold) == 0:
-        audit.due[1] *= 2
-    audit.due[0] = audit.due[1]
+    place = -1
+    if audit.due[0] == 0:
+        place = audit.due[2] % len(audit.gold)
+        audit.gold[place] = y
+        audit.due[2] += 1
+        if audit.due[2] % len(audit.gold) == 0:
+            audit.due[1] *= 2
+        audit.due[0] = audit.due[1]
     return place
 
 
 @helper
 def tame(s: float) -> float:
     """A finite score, even where large values made the sum overflow."""
-    if abs(s) <= HIGHEST_SCORE:
-        return s
-    return 0.0 if s != s else np.sign(s) * HIGHEST_SCORE
+    return 0.0 if s != s else min(max(s, -HIGHEST_SCORE), HIGHEST_SCORE)
 
 
-@compiled
+@Loop
 def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally):
     """One output: binary classification (y is -1 or +1) and regression."""
     for n in range(len(order)):
@@ -69,8 +68,9 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
         s = tame(raw * scale(g, 0) - theta)
         place = audit_due(audit, y[n])
         if place >= 0:
-            audit.scores[place] = raw
-            opinion(st, g, rows, i, theta, audit.scores[place : place + 1])
+            audit.now[0] = raw
+            opinion(st, g, rows, i, theta, audit.now)
+            audit.scores[place] = audit.now[0]
         q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
         t = rule(s, y[n], q, params)
         if t != t:
@@ -89,7 +89,7 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
     return len(order)
 
 
-@compiled
+@Loop
 def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, theta, g, st, audit, tally):
     """Several outputs: multiclass classification, ``gold`` being the index of the right class."""
     outputs = len(out.s)
@@ -101,9 +101,11 @@ def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, the
         scores(rows, i, g, st, out.s)
         place = audit_due(audit, right)
         if place >= 0:
-            sampled = audit.scores[place * outputs : (place + 1) * outputs]
-            sampled[:] = out.s
-            opinion(st, g, rows, i, theta, sampled)
+            for c in range(outputs):
+                audit.now[c] = out.s[c]
+            opinion(st, g, rows, i, theta, audit.now)
+            for c in range(outputs):
+                audit.scores[place * outputs + c] = audit.now[c]
         for c in range(outputs):
             out.s[c] = tame(out.s[c] * scale(g, c) - theta)
         margin, q, cost = decide(out, right, rule, loss, params, measured, g, rows, i)
@@ -127,7 +129,7 @@ def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, the
     return len(order)
 
 
-@compiled
+@Loop
 def hand_out(g, st, outputs, weights):
     """All weights of the hypothesis that would be handed out now. Brings lazy weights up to date."""
     for j in range(len(weights)):

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlearn.compile import verb
 from onlearn.rows import sqnorm
-from onlearn.verbs import helper
+from onlearn.weave import Verb, helper
 
 
 class OneVsAll(NamedTuple):
@@ -40,7 +39,7 @@ class Softmax(NamedTuple):
 OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
 
 
-@verb
+@Verb
 def decide(out, gold, rule, loss, params, measured, g, rows, i):
     """Fill in out.t from out.s."""
 
@@ -61,7 +60,8 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
     if measured:
         q = sqnorm(g, rows, i, n, gold) + sqnorm(g, rows, i, n, rival)
     t = rule(margin, 1.0, q, params)
-    out.t[:] = 0.0
+    for c in range(n):
+        out.t[c] = 0.0
     out.t[gold] = t
     out.t[rival] = -t
     return margin, q, loss(margin, 1.0, q, params)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from onlearn.compile import compiled
 from onlearn.stabilizers import cast_votes
+from onlearn.weave import Loop
 
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
@@ -77,7 +78,7 @@ def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-@compiled
+@Loop
 def vote(rows, theta, st, out, start, stop):
     """The votes on a range of rows."""
     outputs = out.shape[1]

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import prefetch, verb
-from onlearn.verbs import clock, helper, move, note, weigh
+from onlearn.compile import prefetch
+from onlearn.verbs import clock, move, note, weigh
+from onlearn.weave import Verb, helper
 
 LINE = 64  # bytes in a cache line
 AHEAD = 4  # examples between asking for a row and using it: enough to cover memory's delay
@@ -33,17 +34,17 @@ class Sparse(NamedTuple):
     bias: float
 
 
-@verb
+@Verb
 def span(rows, i):
     """The positions of row i: where it starts, and one past where it ends."""
 
 
-@verb
+@Verb
 def column(rows, p, start):
     """Which column the value at position p belongs to, in a row that starts at ``start``."""
 
 
-@verb
+@Verb
 def look_ahead(rows, order, n):
     """Ask memory for what the examples after position n of the order will need."""
 
@@ -130,7 +131,7 @@ def dot(rows: Any, i: int, w: np.ndarray, outputs: int, c: int) -> float:
     return s
 
 
-@verb
+@Verb
 def sqnorm(g, rows, i, outputs, c):
     """|x|^2 of row i, constant feature included, as the geometry measures it for output c."""
 
@@ -157,6 +158,6 @@ def step(rows: Any, i: int, g: Any, st: Any, t: float, q: float, outputs: int, c
         note(st, j, move(g, j, np.float64(rows.data[p]), t, q), at)
 
 
-@verb
+@Verb
 def opinion(st, g, rows, i, theta, s):
     """Turn s, the weighted sums of row i in stored weights, into its scores by what would be handed out now."""

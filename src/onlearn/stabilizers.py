@@ -20,7 +20,6 @@ from onlearn.verbs import (
     clock,
     fold,
     handed,
-    helper,
     live,
     note,
     rescale,
@@ -28,6 +27,7 @@ from onlearn.verbs import (
     tick,
     weigh,
 )
+from onlearn.weave import helper
 
 STABILIZERS = Family("stabilizer")
 
@@ -90,7 +90,8 @@ def _(st, g):
     outputs = len(st.clock)
     for j in range(len(st.u)):
         st.u[j] -= st.clock[j % outputs] * g.w[j]
-    st.clock[:] = 0.0
+    for c in range(outputs):
+        st.clock[c] = 0.0
 
 
 @handed.on(Mean, object)
@@ -124,15 +125,12 @@ class Longest(NamedTuple):
 
 @live.on(Longest, object)
 def _(st, g, mistake, change):
-    if not mistake:
-        st.run[0] += 1.0
-        return
-    if st.run[0] > st.run[1]:
+    if mistake and st.run[0] > st.run[1]:
         outputs = len(st.outputs)
         for j in range(len(st.best)):
             st.best[j] = scale(g, j % outputs) * weigh(g, st, np.uint64(j))
         st.run[1] = st.run[0]
-    st.run[0] = 0.0
+    st.run[0] = 0.0 if mistake else st.run[0] + 1.0
 
 
 @handed.on(Longest, object)

@@ -41,7 +41,7 @@ class Training:
         self.g = geometry.start(features + 1, outputs)
         self.st = stabilizer.start(self.g.w, outputs)
         size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
-        self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.array([1, 1, 0]))
+        self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
         self.tally = np.zeros(4)
         self.consumed = 0  # examples met, those of weight zero included
         self.passes = 0
@@ -151,7 +151,7 @@ class Training:
         if outputs != self.outputs:
             scores = np.zeros((self.audit.gold.size, outputs))
             scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)
-            self.audit = self.audit._replace(scores=scores.reshape(-1))
+            self.audit = self.audit._replace(scores=scores.reshape(-1), now=np.zeros(outputs))
         self.features, self.outputs, self.capacity = features, outputs, capacity
         self._handed = None
 

@@ -14,12 +14,11 @@ be grown, saved and checked without knowing what it means.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, get_type_hints
 
-import numba
 import numpy as np
 
-from onlearn.compile import REORDER, verb
+from onlearn.weave import Verb
 
 Weights = Annotated[np.ndarray, "weights"]  # one number a weight
 Outputs = Annotated[np.ndarray, "outputs"]  # one number an output
@@ -35,15 +34,10 @@ def layout(kind: type) -> dict[str, str]:
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
-def helper(function: Any) -> Any:
-    """A compiled function for use inside loops only; sums in it may be reordered."""
-    return numba.njit(error_model="numpy", fastmath=REORDER, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
-
-
 # What a geometry does
 
 
-@verb
+@Verb
 def weigh(g, st, j):
     """The stored weight j, first brought up to date if the geometry is lazy."""
 
@@ -53,7 +47,7 @@ def _(g, st, j):
     return g.w[j]
 
 
-@verb
+@Verb
 def scale(g, c):
     """What turns the stored weights of output c into weights."""
 
@@ -63,7 +57,7 @@ def _(g, c):
     return 1.0
 
 
-@verb
+@Verb
 def stride(g, t, c):
     """A rule's step in the units of the stored weights of output c (learning rate included)."""
 
@@ -73,7 +67,7 @@ def _(g, t, c):
     return t
 
 
-@verb
+@Verb
 def move(g, j, x, t, sqnorm):
     """Step by t along coordinate j, where the example holds x; returns the change of the stored weight.
 
@@ -81,7 +75,7 @@ def move(g, j, x, t, sqnorm):
     """
 
 
-@verb
+@Verb
 def settle(g, st):
     """After every example, learned from or not: shrink weights, count."""
 
@@ -94,7 +88,7 @@ def _(g, st):
 # What a stabilizer does
 
 
-@verb
+@Verb
 def live(st, g, mistake, change):
     """An example was predicted, rightly or by mistake; if ``change``, another hypothesis begins now."""
 
@@ -104,7 +98,7 @@ def _(st, g, mistake, change):
     pass
 
 
-@verb
+@Verb
 def clock(st, c):
     """The sum, over the hypotheses so far, of the scale of output c: what a change of weight missed."""
 
@@ -114,7 +108,7 @@ def _(st, c):
     return 0.0
 
 
-@verb
+@Verb
 def note(st, j, change, at):
     """Remember that the stored weight j changed, at clock ``at``."""
 
@@ -124,7 +118,7 @@ def _(st, j, change, at):
     pass
 
 
-@verb
+@Verb
 def tick(st, g):
     """An example is done: the present hypothesis has lived through one more."""
 
@@ -134,7 +128,7 @@ def _(st, g):
     pass
 
 
-@verb
+@Verb
 def fold(st, g):
     """Settle the account in stored weights, because their units are about to change."""
 
@@ -144,7 +138,7 @@ def _(st, g):
     pass
 
 
-@verb
+@Verb
 def rescale(st, c, factor):
     """The stored weights of output c were multiplied by a factor, and its scale divided by it."""
 
@@ -154,7 +148,7 @@ def _(st, c, factor):
     pass
 
 
-@verb
+@Verb
 def handed(st, g, j, c):
     """Weight j, of output c, of the hypothesis that would be handed out now."""
 

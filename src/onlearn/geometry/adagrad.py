@@ -17,7 +17,8 @@ import numpy as np
 
 from onlearn.geometry.family import GEOMETRIES
 from onlearn.spelling import choice, param
-from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, clock, helper, move, note, settle, weigh
+from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, clock, move, note, settle, weigh
+from onlearn.weave import helper
 
 
 @choice(GEOMETRIES, "adagrad")
@@ -61,10 +62,8 @@ class Penalised(NamedTuple):
 @move.on(Adapted)
 def _(g, j, x, t, sqnorm):
     gradient = min(max(t * x, -LARGEST), LARGEST)
-    if gradient == 0.0:
-        return 0.0
     g.squares[j] += gradient * gradient
-    change = g.knobs[0] * gradient / np.sqrt(g.squares[j])
+    change = g.knobs[0] * gradient / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
     g.w[j] += change
     return change
 
@@ -86,49 +85,56 @@ def _(g, st, j):
 def catch_up(g: Any, st: Any, j: int, m: float, at: float) -> None:
     """Make the m proximal steps that are due; ``at`` is the clock now, and it went by one a step."""
     w = abs(g.w[j])
-    if w == 0.0:
-        return
-    rate = g.knobs[0] / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
-    take, factor = rate * g.knobs[1], 1.0 / (1.0 + rate * g.knobs[2])
-    zero = steps_to_zero(w, take, factor)  # the first step after which the weight is zero
-    end = repeated(w, take, factor, m) if m < zero else 0.0
-    passed = sum_of_repeated(w, take, factor, min(m, zero) - 1.0)
-    # the change at step i, times the clock then, summed by parts
-    account = (at - m) * (end - w) + (m - 1.0) * end - passed
-    note(st, j, np.sign(g.w[j]) * account, 1.0)
-    g.w[j] = np.sign(g.w[j]) * end
+    if w > 0.0:
+        rate = g.knobs[0] / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
+        take, factor = rate * g.knobs[1], 1.0 / (1.0 + rate * g.knobs[2])
+        zero = steps_to_zero(w, take, factor)  # the first step after which the weight is zero
+        end = repeated(w, take, factor, m) if m < zero else 0.0
+        passed = sum_of_repeated(w, take, factor, min(m, zero) - 1.0)
+        # the change at step i, times the clock then, summed by parts
+        account = (at - m) * (end - w) + (m - 1.0) * end - passed
+        sign = 1.0 if g.w[j] > 0.0 else -1.0
+        note(st, j, sign * account, 1.0)
+        g.w[j] = sign * end
 
 
 @helper
 def repeated(w: float, take: float, factor: float, m: float) -> float:
     """w <- (w - take) * factor, m times."""
     if factor == 1.0:
-        return w - m * take
-    power = np.exp(m * np.log(factor))
-    return power * w - take * factor * (1.0 - power) / (1.0 - factor)
+        after = w - m * take
+    else:
+        power = np.exp(m * np.log(factor))
+        after = power * w - take * factor * (1.0 - power) / (1.0 - factor)
+    return after
 
 
 @helper
 def sum_of_repeated(w: float, take: float, factor: float, m: float) -> float:
     """The sum of what w is after 1, 2, ... m such steps."""
     if factor == 1.0:
-        return m * w - take * m * (m + 1.0) / 2.0
-    fixed = take * factor / (1.0 - factor)
-    power = np.exp(m * np.log(factor))
-    return (w + fixed) * factor * (1.0 - power) / (1.0 - factor) - m * fixed
+        total = m * w - take * m * (m + 1.0) / 2.0
+    else:
+        fixed = take * factor / (1.0 - factor)
+        power = np.exp(m * np.log(factor))
+        total = (w + fixed) * factor * (1.0 - power) / (1.0 - factor) - m * fixed
+    return total
 
 
 @helper
 def steps_to_zero(w: float, take: float, factor: float) -> float:
     """The number of such steps that first brings w to zero or below."""
-    if take == 0.0:
-        return np.inf
-    if factor == 1.0:
-        guess = np.ceil(w / take)
-    else:
-        fixed = take * factor / (1.0 - factor)
-        guess = np.ceil(np.log(fixed / (w + fixed)) / np.log(factor))
-    # the logarithms may be off by rounding
-    if guess > 1.0 and repeated(w, take, factor, guess - 1.0) <= 0.0:
-        return guess - 1.0
-    return guess + 1.0 if repeated(w, take, factor, guess) > 0.0 else guess
+    guess = np.inf
+    if take > 0.0:
+        if factor == 1.0:
+            guess = np.ceil(w / take)
+        else:
+            fixed = take * factor / (1.0 - factor)
+            guess = np.ceil(np.log(fixed / (w + fixed)) / np.log(factor))
+        # the logarithms may be off by rounding
+        if guess > 1.0:
+            before = repeated(w, take, factor, guess - 1.0)
+            guess = guess - 1.0 if before <= 0.0 else guess
+        after = repeated(w, take, factor, guess)
+        guess = guess + 1.0 if after > 0.0 else guess
+    return guess

@@ -24,7 +24,6 @@ from onlearn.verbs import (
     Weights,
     clock,
     fold,
-    helper,
     move,
     note,
     scale,
@@ -32,6 +31,7 @@ from onlearn.verbs import (
     stride,
     weigh,
 )
+from onlearn.weave import helper
 
 SMALLEST = 1e-6  # of M: beyond it the average would lose digits to cancellation
 
@@ -123,23 +123,21 @@ def truncate(g: Any, st: Any, j: int, last: int, now: int) -> None:
     """Take off weight j what was due between two places of the history."""
     g.last[j] = now
     v = g.w[j]
-    if v == 0.0:
-        return
-    sign, size, start = np.sign(v), abs(v), g.q[last]
+    sign, size, start = 1.0 if v > 0.0 else -1.0, abs(v), g.q[last]
     if size > g.q[now] - start:
         g.w[j] = v - sign * (g.q[now] - start)
         note(st, j, -sign * (g.taken[now] - g.taken[last]), 1.0)
-        return
-    low, high = last, now  # the first place with size <= q - start is in (low, high]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if size > g.q[middle] - start:
-            low = middle
-        else:
-            high = middle
-    rest = size - (g.q[low] - start)
-    g.w[j] = 0.0
-    note(st, j, -sign * (g.taken[low] - g.taken[last] + rest * g.at[high]), 1.0)
+    elif size > 0.0:
+        low, high = last, now  # the first place with size <= q - start is in (low, high]
+        while high - low > 1:
+            middle = (low + high) // 2
+            if size > g.q[middle] - start:
+                low = middle
+            else:
+                high = middle
+        rest = size - (g.q[low] - start)
+        g.w[j] = 0.0
+        note(st, j, -sign * (g.taken[low] - g.taken[last] + rest * g.at[high]), 1.0)
 
 
 @settle.on(Truncated, object)

@@ -19,7 +19,8 @@ from onlearn.geometry.family import GEOMETRIES
 from onlearn.spelling import choice, param
 from onlearn.theory.bounds import best_eta
 from onlearn.theory.separable import simplex_margin
-from onlearn.verbs import Numbers, Outputs, Weights, fold, helper, move, rescale, scale, settle, stride
+from onlearn.verbs import Numbers, Outputs, Weights, fold, move, rescale, scale, settle, stride
+from onlearn.weave import helper
 
 SAMPLED = 500  # rows to estimate a margin from
 LEAST_MARGIN = 0.05

@@ -45,8 +45,6 @@ class Leader(NamedTuple):
 @move.on(Leader)
 def _(g, j, x, t, sqnorm):
     q = -min(max(t * x, -LARGEST), LARGEST)
-    if q == 0.0:
-        return 0.0
     rate, before = g.knobs[0], g.w[j]
     l1, l2 = (0.0, 0.0) if j < len(g.free) else (g.knobs[2], g.knobs[3])
     root = np.sqrt(g.n[j])
@@ -54,5 +52,6 @@ def _(g, j, x, t, sqnorm):
     sigma = (np.sqrt(g.n[j]) - root) / rate
     g.z[j] += q - sigma * before
     z = g.z[j]
-    g.w[j] = 0.0 if abs(z) <= l1 else -(z - np.sign(z) * l1) / ((g.knobs[1] + np.sqrt(g.n[j])) / rate + l2)
+    excess = max(0.0, abs(z) - l1)
+    g.w[j] = (-excess if z > 0.0 else excess) / ((g.knobs[1] + np.sqrt(g.n[j])) / rate + l2)
     return g.w[j] - before

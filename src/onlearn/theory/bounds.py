@@ -86,6 +86,7 @@ def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: float = 1)
     s = np.sort(np.asarray(signed_scores, dtype=np.float64).ravel()) / R
     if not len(s) or not np.isfinite(s).all():
         raise ValueError("signed_scores must be finite and at least one.")
+    s[np.abs(s) < 1e-100] = 0.0  # no margin so small is the best, and 1/s would overflow
     repeat = math.sqrt(passes)
 
     def slope(v: float, active: Floats) -> float:
@@ -270,7 +271,8 @@ def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, flo
 
 
 def _square(root: float) -> float:
-    return root * root  # root**2 raises where this is infinite
+    root = float(root)  # a NumPy number would warn where this is infinite, and root**2 raise
+    return root * root
 
 
 def _log_cosh(eta: float) -> float:

@@ -7,12 +7,13 @@ program tells which:
     max sum lambda_i   over   lambda >= 0,  sum lambda_i y_i (x_i, 1) = 0,  sum lambda_i <= K.
 
 Its optimum is K when the hulls meet, and lambda the proof; else 0, and the dual variables are a separator
-(w, b) with y_i (w.x_i + b) >= 1. There is nothing in between. As such programs are slow on many rows, the
-squared hinge loss, whose minimum tells the same less exactly, goes first: what it proves needs no program.
+(w, b) with y_i (w.x_i + b) >= 1. There is nothing in between. As such programs are slow on many rows, there
+the squared hinge loss goes first, whose minimum tells the same: what it proves needs no program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlearn.theory._rows import Floats, as_rows, blocks, radii, scores, signs
 
-_TOLERANCE = 1e-9  # how near to one point the hulls must come, in units of each feature's range
+_TOLERANCE = 1e-12  # how near to one point the hulls must come, in units of each feature's range
+_SMALL = 50_000  # numbers in X up to which a linear program is quick
 _FIRST_ROWS = 1000  # rows of the first linear program, if the features are few
 
 
@@ -51,7 +53,7 @@ def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
 
     Without `fit_intercept` it must pass through the origin. X is dense or sparse, y holds any two labels. A
     separator is checked on the data, rounding included, before it is returned; so is the point where the
-    hulls meet, up to 1e-9 of each feature's range: classes nearer than that may count as touching. Dense
+    hulls meet, up to 1e-12 of each feature's range: classes nearer than that may count as touching. Dense
     data far from the origin are no problem, sparse data aren't centred.
 
     >>> bool(separable([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]))
@@ -64,24 +66,14 @@ def separable(X: Any, y: ArrayLike, fit_intercept: bool = True) -> Separability:
     labels, classes = signs(y, X.shape[0])
     scaled = _Scaled(X, labels, fit_intercept)
 
-    v = _squared_hinge(scaled.Z)
-    rows, multipliers = np.arange(X.shape[0]), np.maximum(0.0, 1.0 - scaled.Z @ v)
-    in_program, size = np.zeros(X.shape[0], dtype=bool), max(_FIRST_ROWS, 2 * scaled.Z.shape[1])
-    while True:
+    for v, rows, multipliers in _attempts(scaled.Z):
         separator = scaled.separator(v)
         if separator is not None:
             return Separability(True, classes, *separator)
         proof = scaled.proof(rows, multipliers)
         if proof is not None:
             return Separability(False, classes, multipliers=proof)
-        if in_program.all():
-            raise ArithmeticError("The classes are too near to each other to tell if they are separable.")
-        # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be
-        # separated is one for all, so it seldom needs them all.
-        order = np.argsort(scaled.Z @ v, kind="stable")
-        in_program[order[~in_program[order]][:size]] = True
-        rows, size = np.flatnonzero(in_program), 2 * size
-        v, multipliers = _gordan(scaled.Z[rows])
+    raise ArithmeticError("The classes are too near to each other to tell if they are separable.")
 
 
 def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
@@ -173,8 +165,16 @@ class _Scaled:
 
     def proof(self, rows: NDArray[np.intp], multipliers: Floats) -> Floats | None:
         """The multipliers for the data as they came, if they do make one point of both hulls."""
-        lam = np.maximum(multipliers, 0.0)
-        if not lam.any() or not (np.abs(lam @ self.Z[rows]) <= _TOLERANCE * lam.sum() * self.largest).all():
+        from scipy.sparse.linalg import lsqr
+
+        rows, lam = rows[multipliers > 0.0], multipliers[multipliers > 0.0]
+        if not len(rows):
+            return None
+        # The solvers stop at about 1e-10. True multipliers are a tiny change away, and others a great one.
+        Z, before = self.Z[rows], lam.sum()
+        change = lsqr(Z.T, lam @ Z, atol=1e-15, btol=1e-15, iter_lim=2 * Z.shape[1] + 1000)[0]
+        lam = np.maximum(lam - change, 0.0)
+        if not (np.abs(lam @ Z) <= _TOLERANCE * before * self.largest).all() or lam.sum() < before / 2.0:
             return None
         full = np.zeros(self.X.shape[0])
         full[rows] = lam * self.row_scale[rows]
@@ -185,6 +185,27 @@ class _Scaled:
                 return None
             full[side] /= full[side].sum()
         return full
+
+
+def _attempts(Z: Any) -> Iterator[tuple[Floats, NDArray[np.intp], Floats]]:
+    """(v, rows, multipliers): v may separate, or the multipliers of the rows prove that nothing does."""
+    n_rows, n_columns = Z.shape
+    everything, small = np.arange(n_rows), n_rows * n_columns <= _SMALL
+    v = np.zeros(n_columns) if small else _squared_hinge(Z)
+    if not small:
+        yield v, everything, np.maximum(0.0, 1.0 - Z @ v)
+    # Grow the linear program by the rows that v has most wrong. A proof that some rows can't be separated is
+    # one for all, so it seldom needs them all.
+    chosen, size = np.zeros(n_rows, dtype=bool), max(_FIRST_ROWS, 2 * n_columns)
+    while not chosen.all():
+        order = np.argsort(Z @ v, kind="stable")
+        chosen[order[~chosen[order]][:size]] = True
+        rows, size = np.flatnonzero(chosen), 2 * size
+        v, multipliers = _gordan(Z[rows])
+        yield v, rows, multipliers
+    if small:
+        v = _squared_hinge(Z)
+        yield v, everything, np.maximum(0.0, 1.0 - Z @ v)
 
 
 def _squared_hinge(Z: Any) -> Floats:
@@ -216,7 +237,7 @@ def _squared_hinge(Z: Any) -> Floats:
 
 
 def _gordan(Z: Any) -> tuple[Floats, Floats]:
-    """(v, 0) with Z v >= 1, or (0, lambda) with lambda >= 0, lambda Z = 0, lambda not 0; by HiGHS."""
+    """(v, 0) with Z v >= 1, or (0, lambda) with lambda >= 0, not 0, lambda Z = 0; (0, 0) if HiGHS fails."""
     from scipy.optimize import linprog
 
     m, n = Z.shape
@@ -238,7 +259,7 @@ def _gordan(Z: Any) -> tuple[Floats, Floats]:
         )
         if answer.status == 0:
             return -answer.eqlin.marginals, answer.x
-    raise ArithmeticError(f"The linear program for separability failed: {answer.message}")
+    return np.zeros(n), np.zeros(m)  # no answer
 
 
 def _largest(size: Any, axis: int) -> Floats:

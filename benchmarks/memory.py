@@ -1,0 +1,83 @@
+"""Memory: what fit (two passes) adds at its peak to what was there before.
+
+Each in a process of its own, compiled ahead on a few rows. "Rows" is X itself, "weights" one float64 a
+weight, "per row" one float64 a row: fit keeps a few arrays of these two lengths (order, labels, sums).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from timing import OURS, Row
+
+LAYOUTS = ("sparse float64", "sparse float32", "dense float64", "dense float32", "dense float32, by column")
+LEARNERS = (OURS, "scikit-learn")
+
+
+def bench(quick: bool, repeat: int) -> Iterator[Row]:
+    if not Path("/proc/self/clear_refs").exists():
+        print("memory: needs Linux, whose /proc can forget a process's peak")
+        return
+    rows = 20_000 if quick else 200_000
+    # every larger array in pages of its own, so that it is seen to come and to go
+    env = dict(os.environ, MALLOC_MMAP_THRESHOLD_="65536")
+    for layout in LAYOUTS:
+        for classes in (2, 20):
+            taken: dict[str, list[float]] = {}
+            for learner in LEARNERS:
+                command = [sys.executable, __file__, layout, str(classes), learner, str(rows)]
+                done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+                size, weights, added = json.loads(done.stdout)
+                taken |= {"rows": [size], "weights": [weights], "per row": [8 * rows], learner: [added]}
+            yield Row(f"{layout}, {classes} classes", taken, {}, unit="bytes")
+
+
+def child(layout: str, classes: int, learner: str, rows: int) -> tuple[int, int, int]:
+    """The size of the rows, of the weights, and what fit added."""
+    import data
+    import numpy as np
+    from sklearn.linear_model import SGDClassifier
+
+    import onlearn
+
+    X: Any
+    if layout.startswith("sparse"):
+        X = data.sparse_rows(rows, 50_000, 60, "zipf")
+        if layout.endswith("32"):
+            X.data = X.data.astype(np.float32)
+        size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    else:
+        X = data.dense_rows(rows, 400, np.float64 if "64" in layout else np.float32)
+        X = np.asfortranarray(X) if layout.endswith("column") else X
+        size = X.nbytes
+    y = data.labels(X, classes)
+
+    def model() -> Any:
+        if learner == OURS:
+            return onlearn.OnlineClassifier(epochs=2, random_state=0)
+        return SGDClassifier(average=True, max_iter=2, tol=None, random_state=0)
+
+    model().fit(X[:2000], y[:2000])  # compiles
+    gc.collect()
+    fresh = model()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is there now
+    before = resident("VmRSS")
+    fresh.fit(X, y)
+    outputs = 1 if classes == 2 else classes
+    return size, 8 * (X.shape[1] + 1) * outputs, resident("VmHWM") - before
+
+
+def resident(field: str) -> int:
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition(f"{field}:")[2].split()[0])
+
+
+if __name__ == "__main__":
+    print(json.dumps(child(sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))))

@@ -1,0 +1,276 @@
+"""Certificates: the numbers, which bounds apply and why not, and small learners that never break them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlearn.theory import Certificate, bounds
+from onlearn.theory.certificate import certify
+from onlearn.theory.disjunction import smallest_disjunction
+
+PERCEPTRON = {"rule": "perceptron", "geometry": "additive"}
+
+
+def bound(certificate: Certificate, name: str):
+    return next(b for b in certificate.bounds if b.name == name)
+
+
+def applying(certificate: Certificate) -> set[str]:
+    return {b.name for b in certificate.bounds if b.applies}
+
+
+@pytest.mark.parametrize(
+    "layout", [np.asarray, sp.csr_array, sp.csr_matrix, lambda X: np.asarray(X, np.float32)]
+)
+def test_the_numbers_by_hand(layout):
+    X = layout([[3.0, 4.0], [0.0, -1.0]])
+    c = certify(X, [1, -1], [0.0, 2.0], intercept=1.0, bias=2.0, mistakes=1, **PERCEPTRON)
+    # u = (0, 2, 1/2) and x = (3, 4, 2), (0, -1, 2): scores 9 and -1
+    assert pytest.approx(math.sqrt(29)) == c.R
+    assert (c.radius_inf, c.norm1, c.mistakes, c.n_examples) == (4.0, 2.5, 1, 2)
+    assert c.norm2 == pytest.approx(math.sqrt(4.25))
+    assert c.margin == pytest.approx(1 / math.sqrt(4.25))
+    assert bound(c, "perceptron").value == pytest.approx(29 * 4.25)
+    assert bound(c, "additive").value == pytest.approx(29 * 4.25)
+    assert bound(c, "multiplicative").value == pytest.approx(2 * math.log(3) * 2.5**2 * 4**2)
+    assert applying(c) == {"perceptron", "perceptron_noisy", "additive"}
+    assert c.holds()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"rule": "pa1"}, "the rule is pa1"),
+        ({"geometry": "adagrad"}, "the geometry is adagrad"),
+        ({"init_zero": False}, "did not begin"),
+        ({"single_rate": False}, "one rate"),
+        ({"threshold": 0.1}, "threshold is fixed"),
+        ({"weights": [-1.0, 1.0]}, "do not separate"),
+    ],
+)
+def test_why_the_perceptron_bound_does_not_apply(change, why):
+    known = {"X": np.eye(2), "y": [1, -1], "weights": [1.0, -1.0], "mistakes": 100, **PERCEPTRON}
+    assert not certify(**known).holds()
+    c = certify(**(known | change))
+    assert not bound(c, "perceptron").applies
+    assert why in bound(c, "perceptron").why
+    assert bound(c, "perceptron_noisy").applies == ("weights" in change)
+
+
+def test_the_noisy_bound_is_for_the_rows_as_often_as_seen():
+    X, y = np.array([[1.0, 0.2], [-1.0, 0.1], [1.0, 0.0]] * 20), [1, -1, 1] * 19 + [1, -1, -1]
+    once, ten = (certify(X, y, [1.0, 0.0], passes=p, **PERCEPTRON) for p in (1, 9.5))
+    signed = np.array(y) * X[:, 0]
+    for c, passes in ((once, 1), (ten, 10)):
+        value = bounds.perceptron_noisy_best(c.R, signed, passes).value
+        assert bound(c, "perceptron_noisy").value == pytest.approx(value)
+        assert not bound(c, "perceptron").applies
+        assert c.best is bound(c, "perceptron_noisy")
+
+
+def test_weights_of_zero_and_rows_of_zero():
+    c = certify(np.zeros((3, 2)), [1, -1, 1], [0.0, 0.0], mistakes=3, **PERCEPTRON)
+    assert (c.R, c.margin, c.norm2) == (0.0, 0.0, 0.0)
+    assert applying(c) == {"perceptron_noisy"}
+    assert c.holds()
+
+
+def test_huge_numbers_stay_finite():
+    c = certify(np.eye(2) * 1e300, [1, -1], [1e300, -1e300], mistakes=2, **PERCEPTRON)
+    assert bound(c, "perceptron").value == pytest.approx(2.0)
+    assert c.holds()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"y": [1, 0]},
+        {"y": [1]},
+        {"weights": [1.0]},
+        {"weights": [math.nan, 1.0]},
+        {"mistakes": -1},
+        {"intercept": 1.0},
+    ],
+)
+def test_bad_arguments(change):
+    known = {"X": np.eye(2), "y": [1, -1], "weights": [1.0, -1.0], **PERCEPTRON}
+    with pytest.raises(ValueError, match=r"\.$"):
+        certify(**(known | change))
+
+
+def test_it_can_be_read_and_sent():
+    c = certify(np.eye(2), [1, -1], [-1.0, 1.0], mistakes=2, **PERCEPTRON)
+    sent = json.loads(json.dumps(c.to_dict(), allow_nan=False))
+    assert sent["holds"] is True
+    assert sent["bounds"][0] == {
+        "name": "perceptron",
+        "value": None,
+        "formula": "(R/g)^2",
+        "applies": False,
+        "why": "the learned weights do not separate the rows (margin -0.7071)",
+    }
+    assert str(c) == repr(c)
+    assert all(b.name in str(c) and b.why in str(c) for b in c.bounds)
+
+
+def run_perceptron(X, y, passes, bias):
+    X = np.column_stack([X, np.full(len(X), bias)])
+    w, mistakes = np.zeros(X.shape[1]), 0
+    for _ in range(passes):
+        for x, label in zip(X, y):
+            if label * (w @ x) <= 0:
+                w, mistakes = w + label * x, mistakes + 1
+    return w[:-1], w[-1] * bias, mistakes
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 5),
+    st.integers(1, 30),
+    st.sampled_from([0.0, 1.0, 4.0]),
+    st.floats(0, 0.3),
+)
+def test_the_perceptron_is_never_above_its_certificate(seed, n, passes, bias, noise):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, n))
+    y = np.where((X.sum(axis=1) > 0) ^ (rng.random(20) < noise), 1, -1)
+    w, b, mistakes = run_perceptron(X, y, passes, bias)
+    c = certify(sp.csr_array(X), y, w, b, bias, mistakes, passes=passes, **PERCEPTRON)
+    assert "perceptron_noisy" in applying(c)
+    assert c.holds()
+
+
+def winnow(**change):
+    # The first two features, or: all of the examples
+    X = np.array(list(itertools.product([0, 1], repeat=4)))
+    known = {
+        "X": X,
+        "y": np.where(X[:, :2].any(axis=1), 1, -1),
+        "weights": [8.0, 8.0, 0.5, 0.5],
+        "rule": "perceptron",
+        "geometry": "winnow",
+        "threshold": 4.0,
+        "alpha": 2.0,
+        "mistakes": 5,
+    }
+    return certify(**(known | change))
+
+
+def test_winnows_certificate():
+    c = winnow()
+    assert applying(c) == {"winnow"}
+    assert c.best.value == 3 * 2 * (2 + 1) + 2
+    assert c.best.formula == "3k(log2 n + 1) + 2"
+    assert "k = 2 of n = 4" in c.best.why
+    assert c.margin > 0
+    assert winnow(X=sp.csr_array(np.array(list(itertools.product([0, 1], repeat=4))))).best == c.best
+
+
+def test_winnows_certificate_for_other_factors_and_thresholds():
+    assert winnow(threshold=2.0).best.value == bounds.winnow(4, 2, 2.0, 2.0)
+    assert winnow(alpha=1.5).best.value == bounds.winnow(4, 2, 1.5, 4.0)
+    # A constant feature is one more irrelevant feature.
+    assert winnow(bias=1.0).best.value == bounds.winnow(5, 2, 2.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"geometry": "balanced"}, "not winnow"),
+        ({"rule": "margin"}, "the rule is margin"),
+        ({"single_rate": False}, "one rate"),
+        ({"threshold": 0.5}, "below 1"),
+        ({"alpha": None}, "alpha"),
+        ({"bias": 2.0}, "constant feature"),
+        ({"y": [1] + [-1] * 15}, "not a monotone disjunction"),
+        ({"X": np.array(list(itertools.product([0, 2], repeat=4)))}, "not a monotone disjunction"),
+    ],
+)
+def test_why_winnows_bound_does_not_apply(change, why):
+    b = bound(winnow(**change), "winnow")
+    assert not b.applies
+    assert b.value == math.inf
+    assert why in b.why
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 25), st.booleans())
+def test_the_greedy_disjunction_against_all_disjunctions(seed, n, m, planted):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (m, n))
+    y = X[:, rng.random(n) < 0.4].any(axis=1) if planted else rng.random(m) < 0.5
+    subsets = itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in range(n + 1))
+    fewest = next((len(s) for s in subsets if (X[:, list(s)].any(axis=1) == y).all()), None)
+    k = smallest_disjunction(X, y)
+    assert k == smallest_disjunction(sp.csr_array(X), y)
+    if fewest is None:
+        assert k is None
+    else:
+        assert fewest <= k <= fewest * (1 + math.log(max(1, y.sum())))
+
+
+def run_exponentiated(X, y, eta, passes, balanced):
+    wide = np.column_stack([X, -X]) if balanced else X
+    log_w, mistakes = np.zeros(wide.shape[1]), 0
+    for _ in range(passes):
+        for x, label in zip(wide, y):
+            if label * (np.exp(log_w - log_w.max()) @ x) <= 0:
+                log_w, mistakes = log_w + eta * label * x, mistakes + 1
+    w = np.exp(log_w - log_w.max())
+    w = w[: X.shape[1]] - w[X.shape[1] :] if balanced else w / w.sum()
+    return w, mistakes
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 12),
+    st.floats(0.02, 1.0),
+    st.booleans(),
+    st.sampled_from([0.5, 1.0, 3.0]),
+)
+def test_normalised_and_balanced_winnow_are_never_above_their_certificates(seed, n, eta, balanced, size):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-size, size, (30, n))
+    u = rng.dirichlet(np.full(n, 0.5)) * (rng.choice([-1, 1], n) if balanced else 1)
+    y = np.where(X @ u > 0, 1, -1)
+    w, mistakes = run_exponentiated(X, y, eta, 40, balanced)
+    kind = (
+        {"geometry": "balanced", "alpha": math.exp(eta)}
+        if balanced
+        else {"geometry": "exponentiated", "eta": eta}
+    )
+    c = certify(X, y, w, 0.0, 0.0, mistakes, rule="perceptron", passes=40, **kind)
+    assert c.holds()
+    assert applying(c) <= {"normalized_winnow", "normalized_winnow_simple", "multiplicative"}
+    if size > 1.0:
+        assert not bound(c, "normalized_winnow").applies
+
+
+def test_normalised_winnows_certificate_at_the_best_rate():
+    X, y, u = np.array([[1.0, -0.2], [0.2, -1.0]]), [1, -1], [0.5, 0.5]
+    known = {"X": X, "y": y, "weights": u, "rule": "perceptron", "geometry": "exponentiated"}
+    g = 0.4
+    c = certify(eta=bounds.best_eta(g), **known)
+    assert applying(c) == {"normalized_winnow", "normalized_winnow_simple", "multiplicative"}
+    assert c.best.value == pytest.approx(bounds.normalized_winnow(2, g))
+    assert bound(c, "multiplicative").value == pytest.approx(bounds.multiplicative(u, X, y))
+    assert applying(certify(eta=2 * g, **known)) == {"normalized_winnow"}
+    assert applying(certify(eta=5.0, **known)) == set()
+    assert applying(certify(**known)) == set()
+    negative = certify(X, y, [1.5, -0.1], eta=0.4, rule="perceptron", geometry="exponentiated")
+    assert "negative" in bound(negative, "multiplicative").why
+
+
+def test_the_import_is_light():
+    code = "import sys, onlearn.theory; print(*{'numba', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
