@@ -27,9 +27,7 @@ SKLEARN = "from sklearn.linear_model import SGDClassifier; model = SGDClassifier
 def python(code: str, **env: str) -> str:
     """Run code in a new process; returns what it prints."""
     command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, env=dict(os.environ, **env), check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+    return subprocess.run(command, env=dict(os.environ, **env), check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def bench(quick: bool, repeat: int) -> Iterator[Row]:

@@ -9,8 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import onlearn
 import pytest
+
+import onlearn
 
 PACKAGE = Path(onlearn.__file__).parent
 
@@ -21,8 +22,9 @@ import onlearn
 from onlearn import compile, loops
 X = np.random.default_rng(0).normal(size=(20, 3))
 model = onlearn.Perceptron().fit(X, (X[:, 0] > 0).astype(int))
-stats = loops.learn_one.stats
-print(json.dumps({"hits": sum(stats.cache_hits.values()), "misses": sum(stats.cache_misses.values()),
+stats = [compiled.stats for compiled in loops.learn_one.compiled.values()]
+print(json.dumps({"hits": sum(sum(s.cache_hits.values()) for s in stats),
+                  "misses": sum(sum(s.cache_misses.values()) for s in stats),
                   "folder": compile.cache_folder(), "right": model.score(X, (X[:, 0] > 0).astype(int))}))
 """
 FOLDER = "from onlearn import compile; import json; print(json.dumps(compile.cache_folder()))"
@@ -42,9 +44,7 @@ def run(program, package=PACKAGE, **environment):
 @pytest.fixture
 def copied(tmp_path):
     """A copy of the package, without what was compiled."""
-    return Path(
-        shutil.copytree(PACKAGE, tmp_path / "lib" / "onlearn", ignore=shutil.ignore_patterns("__pycache__"))
-    )
+    return Path(shutil.copytree(PACKAGE, tmp_path / "lib" / "onlearn", ignore=shutil.ignore_patterns("__pycache__")))
 
 
 def test_second_process_compiles_nothing(tmp_path):

@@ -1,15 +1,16 @@
 """Probabilities: calibrated, and never at odds with predict."""
 
 import numpy as np
-import onlearn
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from onlearn import calibrate
-from onlearn.learners import NAMED
 from scipy.optimize import minimize
 from scipy.special import expit
+
+import onlearn
+from onlearn import calibrate
+from onlearn.learners import NAMED
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 5))

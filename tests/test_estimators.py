@@ -2,11 +2,10 @@
 
 import pickle
 import warnings
+from itertools import pairwise
 
 import numpy as np
-import onlearn
 import pytest
-from onlearn.learners import NAMED
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -15,12 +14,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+import onlearn
+from onlearn.learners import NAMED
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
 Y = (X @ [2, -1, 0, 0, 1, 0.5] + 0.3 * RNG.normal(size=120) > 0).astype(int)
 BLOBS, COLOURS = make_blobs(n_samples=150, centers=4, n_features=5, random_state=0)
 
-ESTIMATORS = {"OnlineClassifier": onlearn.OnlineClassifier, "OnlineRegressor": onlearn.OnlineRegressor, **NAMED}
+ESTIMATORS = {
+    "OnlineClassifier": onlearn.OnlineClassifier,
+    "OnlineRegressor": onlearn.OnlineRegressor,
+    **NAMED,
+}
 
 ORDER = (
     "an online learner visits examples one after another, each pass in a shuffled order: a weight of 2 is one longer "
@@ -66,7 +72,7 @@ def test_named_learners_show_the_parameters_that_matter_flat():
 def test_a_named_learner_is_its_composition():
     pairs = [
         (onlearn.PassiveAggressive(0.1), dict(rule="pa1(0.1)")),
-        (onlearn.AveragedPerceptron(), dict()),
+        (onlearn.AveragedPerceptron(), {}),
         (onlearn.LinearSVM(l2=0.01), dict(rule="hinge", geometry='additive(schedule="1/sqrt(t)", l2=0.01)')),
         (onlearn.AROW(r=2.0), dict(rule="pa2(0.25)", geometry="arow(2)")),
         (onlearn.FTRL(l1=0.1), dict(rule="logistic", geometry="ftrl(l1=0.1)", stabilizer="last")),
@@ -157,7 +163,7 @@ def test_history_counts_mistakes_by_pass_and_by_doubling():
     assert sum(p["mistakes"] for p in passes) == model.n_mistakes_ == model.n_updates_
     doubling = model.history_["doubling"]
     assert [d["seen"] for d in doubling] == [1, 2, 4, 8, 16, 32, 64, 128, 256]
-    assert all(a["mistakes"] <= b["mistakes"] for a, b in zip(doubling, doubling[1:], strict=False))
+    assert all(a["mistakes"] <= b["mistakes"] for a, b in pairwise(doubling))
 
 
 def test_tol_stops_early_and_epochs_none_stops_at_a_faultless_pass():
@@ -229,7 +235,9 @@ def test_regression_learns_ridge_and_lasso():
     data = rng.normal(size=(2000, 5))
     target = data @ [3.0, -2.0, 0.0, 0.0, 0.05] + 1 + 0.1 * rng.normal(size=2000)
     settings = dict(epochs=60, random_state=0)
-    ridge = onlearn.OnlineRegressor(geometry='additive(0.5, schedule="1/sqrt(t)", l2=0.1)', **settings).fit(data, target)
+    ridge = onlearn.OnlineRegressor(geometry='additive(0.5, schedule="1/sqrt(t)", l2=0.1)', **settings).fit(
+        data, target
+    )
     peer = Ridge(alpha=0.1 * 2000).fit(data, target)
     np.testing.assert_allclose(ridge.coef_, peer.coef_, atol=0.02)
     lasso = onlearn.OnlineRegressor(

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+
 from onlearn import NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
 
 RNG = np.random.default_rng(0)
@@ -113,13 +114,19 @@ REFUSED = {
     "random Winnow": (lambda: Winnow(init="random").fit(abs(X), Y), "additive geometry"),
     "softmax": (lambda: OnlineClassifier(multiclass="softmax").fit(X, Y), "logistic rule's"),
     "multiclass": (lambda: OnlineClassifier(multiclass="ovo").fit(X, Y), "multiclass must be"),
-    "voted and l2": (lambda: OnlineClassifier(geometry="additive(l2=1)", stabilizer="voted").fit(X, Y), "voted"),
+    "voted and l2": (
+        lambda: OnlineClassifier(geometry="additive(l2=1)", stabilizer="voted").fit(X, Y),
+        "voted",
+    ),
     "regression rule": (lambda: OnlineClassifier(rule="epsilon").fit(X, Y), "is for regression"),
     "classification rule": (lambda: OnlineRegressor(rule="pa1").fit(X, Y), "is for classification"),
     "voted regression": (lambda: OnlineRegressor(stabilizer="voted").fit(X, Y), "counts mistakes"),
     "endless regression": (lambda: OnlineRegressor(epochs=None).fit(X, Y), "needs tol"),
     "NaN target": (lambda: OnlineRegressor().fit(X, np.where(Y, np.nan, 1.0)), "NaN"),
-    "lambda": (lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)')").fit(X, Y), "needs l2 above 0"),
+    "lambda": (
+        lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)')").fit(X, Y),
+        "needs l2 above 0",
+    ),
     "first partial_fit": (lambda: OnlineClassifier().partial_fit(X, Y), "classes must be passed"),
     "new label": (
         lambda: OnlineClassifier().partial_fit(X, Y, classes=[0, 1]).partial_fit(X, Y + 1),
@@ -129,7 +136,10 @@ REFUSED = {
         lambda: OnlineClassifier(intercept_scaling="radius").partial_fit(X, Y, classes=[0, 1]),
         "give a number",
     ),
-    "eta of a stream": (lambda: NormalizedWinnow(eta="auto").partial_fit(X, Y, classes=[0, 1]), "give the number"),
+    "eta of a stream": (
+        lambda: NormalizedWinnow(eta="auto").partial_fit(X, Y, classes=[0, 1]),
+        "give the number",
+    ),
     "held-out stream": (
         lambda: OnlineClassifier(calibration="holdout").partial_fit(X, Y, classes=[0, 1]),
         "needs fit",
@@ -170,7 +180,15 @@ def test_a_failed_first_call_leaves_an_unfitted_estimator():
     assert not [name for name in vars(model) if name.endswith("_") or name.startswith("_")]
 
 
-GEOMETRIES = ["additive", "additive(l2=0.1)", "additive(l1=0.1)", "adagrad", "adagrad(l1=0.1)", "arow", "ftrl"]
+GEOMETRIES = [
+    "additive",
+    "additive(l2=0.1)",
+    "additive(l1=0.1)",
+    "adagrad",
+    "adagrad(l1=0.1)",
+    "arow",
+    "ftrl",
+]
 MULTIPLICATIVE = ["winnow", "balanced", "exponentiated"]
 
 

@@ -11,8 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cases
 import numpy as np
+
+import cases
 import onlearn
 from onlearn import OnlineClassifier, OnlineRegressor
 

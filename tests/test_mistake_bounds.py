@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import onlearn
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import onlearn
 from onlearn.theory import bounds
 
 

@@ -3,9 +3,10 @@
 import gzip
 
 import numpy as np
-import onlearn
 import pytest
 from sklearn.datasets import load_svmlight_file, load_svmlight_files
+
+import onlearn
 
 
 @pytest.mark.parametrize("name", ["AveragedPerceptron", "LogisticRegression", "PassiveAggressive", "AROW", "FTRL"])

@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import numpy as np
-import onlearn
 import pytest
-from onlearn.store import ModelFileError, read_file
 from safetensors.numpy import save_file
+
+import onlearn
+from onlearn.store import ModelFileError, read_file
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(80, 4))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import onlearn
 import pytest
-from onlearn import OnlineClassifier, rules
-from onlearn.geometry import Additive
-from onlearn.stabilizers import Last
-from onlearn.training import Training
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
+
+import onlearn
+from onlearn import OnlineClassifier, rules
+from onlearn.geometry import Additive
+from onlearn.stabilizers import Last
+from onlearn.training import Training
 
 ONCE = dict(stabilizer="last", fit_intercept=False, shuffle=False, epochs=1)
 

@@ -36,7 +36,7 @@ _HOMES = {
 _MODULES = ["calibrate", "geometry", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_NAMES), *_MODULES]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_NAMES), *_MODULES]
 
 if TYPE_CHECKING:
     from onlearn import calibrate, geometry, rules, stabilizers, theory  # noqa: F401

@@ -37,7 +37,8 @@ def cache_folder() -> str | None:
     package = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
     for source in sorted(package.rglob("*.py")):
-        digest.update(source.read_bytes())
+        if "__pycache__" not in source.parts:  # where woven loops lie
+            digest.update(source.read_bytes())
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     roots = [package / "__pycache__", user / "onlearn"]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -39,8 +41,18 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-class LinearMixin:
+class LinearModel(BaseEstimator):
     """The part of a linear estimator that does not care what is predicted."""
+
+    epochs: int | None
+    max_epochs: int
+    shuffle: bool
+    tol: float | None
+    init: str
+    fit_intercept: bool
+    intercept_scaling: float | str
+    grow: bool
+    random_state: Any
 
     # ------------------------------------------------------------------ parameters
 
@@ -61,7 +73,7 @@ class LinearMixin:
         return params
 
     def set_params(self, **params: Any) -> Any:
-        nested = {key: params.pop(key) for key in list(params) if key.partition("__")[0] in FAMILIES and "__" in key}
+        nested = {key: params.pop(key) for key in list(params) if "__" in key and key.partition("__")[0] in FAMILIES}
         super().set_params(**params)
         for key, value in nested.items():
             name, _, own = key.partition("__")
@@ -90,8 +102,9 @@ class LinearMixin:
         names = inputs.column_names(X)
         given = X
         X = inputs.plain_table(X)
-        X = validate_data(self, X if reset else self._fit_width(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
-                          ensure_all_finite=False)  # fmt: skip
+        X = X if reset else self._fit_width(X)
+        kinds = [np.float64, np.float32]
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
         if sp.issparse(X) and not X.has_canonical_format:  # duplicates would count as features of their own
             X = X.copy() if X is given else X
             X.sum_duplicates()
@@ -120,7 +133,7 @@ class LinearMixin:
 
     def _is_wider(self, X: Any) -> bool:
         """Whether X brings new features to a learner that takes them in."""
-        shape = getattr(X, "shape", ())
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         return self.grow and len(shape) == 2 and shape[1] > self.n_features_in_
 
     def _check_lengths(self, X: Any, y: np.ndarray) -> None:
@@ -135,7 +148,9 @@ class LinearMixin:
         if weight.ndim == 0:
             weight = np.full(X.shape[0], float(weight))
         if weight.shape != (X.shape[0],):
-            raise ValueError(f"Sample weights must be 1D, one a row: sample_weight.shape == {weight.shape}, expected ({X.shape[0]},)")
+            raise ValueError(
+                f"Sample weights must be 1D, one a row: sample_weight.shape == {weight.shape}, expected ({X.shape[0]},)"
+            )
         if not np.isfinite(weight).all():
             raise ValueError(f"sample_weight contains NaN or infinity in row {int(np.argmin(np.isfinite(weight)))}")
         if (weight < 0).any():
@@ -153,12 +168,16 @@ class LinearMixin:
         bias = float(self.fit_intercept)
         if self.fit_intercept and self.intercept_scaling == "radius":
             if not sees_all:
-                raise ValueError("intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number")
+                raise ValueError(
+                    "intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number"
+                )
             bias = inputs.radius(X) or 1.0
         elif self.fit_intercept:
             bias = float(self.intercept_scaling)
         random = check_random_state(self.random_state)
-        self._seed = int(self.random_state) if isinstance(self.random_state, Integral) else int(random.randint(2**31 - 1))
+        self._seed = (
+            int(self.random_state) if isinstance(self.random_state, Integral) else int(random.randint(2**31 - 1))
+        )
         training = Training(choices["rule"], geometry, choices["stabilizer"], output, X.shape[1], outputs, bias)
         if self.init == "random":
             training.randomize(np.random.default_rng([self._seed, 1]))
@@ -244,8 +263,6 @@ class LinearMixin:
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        try:
+        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
             tags.input_tags.positive_only = getattr(self._choices()["geometry"], "positive_only", False)
-        except (TypeError, ValueError):
-            pass
         return tags

@@ -96,7 +96,13 @@ def _progress(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], 
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TextColumn("examples"), TimeRemainingColumn()
+    columns = (
+        TextColumn("learning"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("examples"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns) as bar:
         task = bar.add_task("", total=passes * rows)
         yield lambda examples: bar.advance(task, examples)

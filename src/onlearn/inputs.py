@@ -27,8 +27,11 @@ def plain_table(X: Any) -> Any:
         kind = field.type
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
             raise ValueError(f"column {name!r} holds {kind}, not numbers: encode it first")
-        columns.append(X.column(name).to_numpy(zero_copy_only=False) if hasattr(X, "num_row_groups") else
-                       np.asarray(X.column(name)))
+        columns.append(
+            X.column(name).to_numpy(zero_copy_only=False)
+            if hasattr(X, "num_row_groups")
+            else np.asarray(X.column(name))
+        )
     dtype = np.result_type(*columns) if columns else np.float64
     single = dtype in (np.float16, np.float32)
     return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)

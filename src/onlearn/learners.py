@@ -41,7 +41,7 @@ def named(*, defaults: dict[str, Any] | None = None, **parts: Any) -> Callable[[
         ]
         signature = inspect.Signature([rest[0].replace(default=inspect.Parameter.empty), *shown, *rest[1:]])
 
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
             for name, value in list(bound.arguments.items())[1:]:
@@ -126,7 +126,7 @@ class AdaGrad(OnlineClassifier):
     """Hinge loss with a rate for each feature, r / sqrt(its sum of squared gradients)."""
 
 
-@named(rule=lambda self: rules.PA2(aggressiveness=1 / (2 * self.r)), geometry=geometry.AROW)
+@named(rule=lambda self: rules.PA2(1 / (2 * self.r)), geometry=geometry.AROW)  # type: ignore[call-arg]
 class AROW(OnlineClassifier):
     """Adaptive regularisation of weights: a confidence for each weight (Crammer et al. 2009)."""
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from onlearn import calibrate
-from onlearn.estimator import LinearMixin, all_or_nothing
+from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
 from onlearn.labels import encode, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
 from onlearn.store import pack_labels, unpack_labels
 
 
-class OnlineClassifier(LinearMixin, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(ClassifierMixin, LinearModel):
     """Learns a linear classifier from examples one at a time.
 
     Parameters

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
-from onlearn.estimator import LinearMixin, all_or_nothing
+from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
 
 
-class OnlineRegressor(LinearMixin, RegressorMixin, BaseEstimator):
+class OnlineRegressor(RegressorMixin, LinearModel):
     """Learns a linear regression from examples one at a time: least squares, ridge, lasso, epsilon-insensitive.
 
     Parameters are those of ``OnlineClassifier`` that have a meaning here.

@@ -189,7 +189,9 @@ class Voted:
         """Whether a state read from a file keeps within its own arrays."""
         used, present = (int(n) for n in st.used)
         outputs, weights = st.outputs.size, st.base.size
-        roomy = st.at.size == st.change.size >= used >= 0 and st.start.size > present + 1 and st.votes.size > present >= 0
+        roomy = (
+            st.at.size == st.change.size >= used >= 0 and st.start.size > present + 1 and st.votes.size > present >= 0
+        )
         if not roomy or st.scales.size < (present + 1) * outputs:
             return False
         inside = not used or (st.at[:used].min() >= 0 and st.at[:used].max() < weights)

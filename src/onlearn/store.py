@@ -7,6 +7,7 @@ renamed over it, so a crash leaves the old model or the new one, whole.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import tempfile
@@ -111,11 +112,10 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, n
     return header, arrays
 
 
-def _public(name: str) -> type | None:
-    """An estimator by its public name."""
-    import onlearn
-
-    return getattr(onlearn, name) if name in onlearn._NAMES and name[:1].isupper() else None
+def _public(name: str) -> Any:
+    """An estimator's class by its public name, or None."""
+    public = importlib.import_module("onlearn")  # whose table of names is the list of what may be stored
+    return getattr(public, name) if name in public._NAMES and name[:1].isupper() else None
 
 
 def _spell_params(estimator: Any) -> dict[str, Any]:

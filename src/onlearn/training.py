@@ -55,7 +55,9 @@ class Training:
     def randomize(self, rng: np.random.Generator) -> None:
         """Start from small random weights instead of zero."""
         if not getattr(self.geometry, "signed", False):
-            raise ValueError(f"init='random' needs an additive geometry, not {self.geometry!r}: its weights must start alike")
+            raise ValueError(
+                f"init='random' needs an additive geometry, not {self.geometry!r}: its weights must start alike"
+            )
         self.g.w[:] = rng.normal(scale=1 / np.sqrt(self.features + 1), size=self.g.w.size)
         self.st = self.stabilizer.start(self.g.w, self.outputs)
 
@@ -86,10 +88,13 @@ class Training:
                 failed = self._segment(rows, sub, y[part[where]], weight[part[where]])
                 if failed is not None:
                     row = int(part[where][failed])
+                    assert backup is not None, "a built-in rule never returns NaN"
                     self.g, self.st, self.audit, self.tally = backup
                     self.consumed = consumed
                     del self.history["doubling"][doublings:]
-                    raise ValueError(f"the rule {self.rule.name!r} returned NaN for the example in row {row}; nothing was learned")
+                    raise ValueError(
+                        f"the rule {self.rule.name!r} returned NaN for the example in row {row}; nothing was learned"
+                    )
             done += len(part)
             self.consumed += len(part)
             if self.consumed & (self.consumed - 1) == 0:
@@ -105,7 +110,11 @@ class Training:
             changes = _entries(rows, order) * self.outputs
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
         measured = getattr(self.geometry, "measures", False) or rules.uses_sqnorm(self.rule)
-        step, loss, params = rules.compile_step(self.rule), rules.compile_loss(self.rule), rules.values(self.rule)
+        step, loss, params = (
+            rules.compile_step(self.rule),
+            rules.compile_loss(self.rule),
+            rules.values(self.rule),
+        )
         shared = (step, loss, params, measured, self.theta, self.g, self.st, self.audit, self.tally)
         if self.output is None:
             done = learn_one(rows, order, y, weight, *shared)

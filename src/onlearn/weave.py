@@ -25,7 +25,7 @@ import textwrap
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -34,6 +34,7 @@ import numpy as np
 from onlearn.compile import INTERPRETED, REORDER, cache_folder, our_cache
 
 Kinds = tuple[type, ...]
+Function = Callable[..., Any]
 
 
 class Verb:
@@ -45,16 +46,16 @@ class Verb:
 
     def __init__(self, signature: Callable[..., Any]) -> None:
         self.__name__, self.__doc__ = signature.__name__, signature.__doc__
-        self.table: dict[Kinds, FunctionType] = {}
+        self.table: dict[Kinds, Function] = {}
 
-    def on(self, *kinds: type) -> Callable[[FunctionType], FunctionType]:
-        def register(body: FunctionType) -> FunctionType:
+    def on(self, *kinds: type) -> Callable[[Function], Function]:
+        def register(body: Function) -> Function:
             self.table[kinds] = body
             return body
 
         return register
 
-    def body(self, kinds: Kinds) -> FunctionType:
+    def body(self, kinds: Kinds) -> Function:
         fitting = [
             key
             for key in self.table
@@ -81,7 +82,7 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
 class Loop:
     """A loop with verbs, woven and compiled for each combination of types it is called with."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: Function) -> None:
         self.function = function
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self.compiled: dict[Kinds, Any] = {}
@@ -98,18 +99,19 @@ class Loop:
         names = inspect.signature(self.function).parameters
         typed = {n: type(a) for n, a in zip(names, arguments, strict=True) if hasattr(a, "_fields")}
         woven = _module(
-            "_".join([self.__name__, *(kind.__name__ for kind in typed.values())]), source(self.function, typed)
+            "_".join([self.__name__, *(kind.__name__ for kind in typed.values())]),
+            source(self.function, typed),
         )
         with our_cache() as cached:
             options = dict(nogil=True, error_model="numpy", fastmath=REORDER)
             return numba.njit(cache=cached, **options)(getattr(woven, self.__name__))
 
 
-def source(function: FunctionType, kinds: dict[str, type]) -> str:
+def source(function: Function, kinds: dict[str, type]) -> str:
     """The text of a loop with all verbs and helpers pasted in, for arguments of the given types."""
     weaver = _Weaver()
     tree = _tree(function)
-    names = {a.arg: ast.Name(a.arg, ast.Load()) for a in tree.args.args}
+    names: dict[str, ast.expr] = {a.arg: ast.Name(a.arg, ast.Load()) for a in tree.args.args}
     scope = _Scope(function, names, kinds)
     for name in _assigned(tree):
         scope.names.setdefault(name, ast.Name(name, ast.Load()))
@@ -127,7 +129,7 @@ def source(function: FunctionType, kinds: dict[str, type]) -> str:
 class _Scope:
     """The names of one function being pasted: what stands for each, and the types that are known."""
 
-    def __init__(self, function: FunctionType, names: dict[str, ast.expr], kinds: dict[str, type]) -> None:
+    def __init__(self, function: Function, names: dict[str, ast.expr], kinds: dict[str, type]) -> None:
         self.function, self.names, self.kinds = function, names, kinds
 
     def lookup(self, name: str) -> Any:
@@ -178,8 +180,9 @@ class _Weaver:
 
     def weaves(self, node: ast.AST, scope: _Scope) -> bool:
         """Whether a verb or helper is called somewhere in the expression."""
-        calls = (n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
-        return any(_is_woven(scope.lookup(call.func.id)) for call in calls if call.func.id not in scope.names)
+        functions = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+        names = (f.id for f in functions if isinstance(f, ast.Name) and f.id not in scope.names)
+        return any(_is_woven(scope.lookup(name)) for name in names)
 
     def expression(self, node: ast.expr, scope: _Scope, out: list[ast.stmt]) -> ast.expr:
         if isinstance(node, ast.Name):
@@ -197,7 +200,11 @@ class _Weaver:
             if isinstance(value, ast.expr):
                 setattr(node, field, self.expression(value, scope, out))
             elif isinstance(value, list):
-                setattr(node, field, [self.expression(v, scope, out) if isinstance(v, ast.expr) else v for v in value])
+                setattr(
+                    node,
+                    field,
+                    [self.expression(v, scope, out) if isinstance(v, ast.expr) else v for v in value],
+                )
         return node
 
     def name(self, node: ast.Name, scope: _Scope) -> ast.expr:
@@ -213,9 +220,8 @@ class _Weaver:
             self.needed["np"] = np
             kind = ast.Attribute(ast.Name("np", ast.Load()), type(value).__name__, ast.Load())
             return ast.Call(kind, [ast.Constant(value.item())], [])
-        if not hasattr(builtins, node.id):
-            if self.needed.setdefault(node.id, value) is not value:
-                raise SyntaxError(f"{node.id} means two things in one loop")
+        if not hasattr(builtins, node.id) and self.needed.setdefault(node.id, value) is not value:
+            raise SyntaxError(f"{node.id} means two things in one loop")
         return node
 
     def branches(self, node: ast.IfExp, scope: _Scope, out: list[ast.stmt]) -> ast.expr:
@@ -255,7 +261,7 @@ class _Weaver:
             if not isinstance(statement, ast.Return):
                 self.statement(statement, inner, out)
                 continue
-            result = self.expression(statement.value, inner, out)
+            result = self.expression(statement.value or ast.Constant(None), inner, out)
             if len(statements) == 1:
                 return result
             out.append(ast.Assign([ast.Name(f"result_{mark}", ast.Store())], result))
@@ -268,11 +274,11 @@ def _is_woven(called: Any) -> bool:
 
 
 @cache
-def _parsed(function: FunctionType) -> ast.FunctionDef:
+def _parsed(function: Function) -> ast.FunctionDef:
     return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]  # type: ignore[return-value]
 
 
-def _tree(function: FunctionType) -> ast.FunctionDef:
+def _tree(function: Function) -> ast.FunctionDef:
     return copy.deepcopy(_parsed(function))
 
 
@@ -295,7 +301,7 @@ def _module(name: str, text: str) -> ModuleType:
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
         module = ModuleType(full)
         sys.modules[full] = module
-        exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 - our own source, woven above
+        exec(compile(text, path, "exec"), module.__dict__)
         return module
     file = Path(folder) / f"{name}.py"
     if not file.exists() or file.read_text() != text:

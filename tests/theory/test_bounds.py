@@ -31,9 +31,7 @@ def test_worked_numbers():
     assert bounds.best_eta(1.0) == math.inf
 
 
-@pytest.mark.parametrize(
-    "layout", [np.asarray, sp.csr_matrix, sp.csc_array, lambda X: np.asarray(X, np.float32)]
-)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix, sp.csc_array, lambda X: np.asarray(X, np.float32)])
 def test_general_forms_by_hand(layout):
     X, y, u = layout([[3.0, 4.0, 0.0], [0.0, -2.0, 1.0]]), [1, -1], [1.0, 1.0, 0.0]
     # |u|_2^2 = 2, max|x|_2 = 5, g = 2; |u|_1 = 2, max|x|_inf = 4, n = 3

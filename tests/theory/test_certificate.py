@@ -29,9 +29,7 @@ def applying(certificate: Certificate) -> set[str]:
     return {b.name for b in certificate.bounds if b.applies}
 
 
-@pytest.mark.parametrize(
-    "layout", [np.asarray, sp.csr_array, sp.csr_matrix, lambda X: np.asarray(X, np.float32)]
-)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csr_matrix, lambda X: np.asarray(X, np.float32)])
 def test_the_numbers_by_hand(layout):
     X = layout([[3.0, 4.0], [0.0, -1.0]])
     c = certify(X, [1, -1], [0.0, 2.0], intercept=1.0, bias=2.0, mistakes=1, **PERCEPTRON)
@@ -243,11 +241,7 @@ def test_normalised_and_balanced_winnow_are_never_above_their_certificates(seed,
     u = rng.dirichlet(np.full(n, 0.5)) * (rng.choice([-1, 1], n) if balanced else 1)
     y = np.where(X @ u > 0, 1, -1)
     w, mistakes = run_exponentiated(X, y, eta, 40, balanced)
-    kind = (
-        {"geometry": "balanced", "alpha": math.exp(eta)}
-        if balanced
-        else {"geometry": "exponentiated", "eta": eta}
-    )
+    kind = {"geometry": "balanced", "alpha": math.exp(eta)} if balanced else {"geometry": "exponentiated", "eta": eta}
     c = certify(X, y, w, 0.0, 0.0, mistakes, rule="perceptron", passes=40, **kind)
     assert c.holds()
     assert applying(c) <= {"normalized_winnow", "normalized_winnow_simple", "multiplicative"}

@@ -46,7 +46,9 @@ class Exponentiated:
         eta = self.eta if self.margin is None else best_eta(self.margin)
         v = np.ones(features * outputs)
         total = np.full(outputs, float(features))
-        return Normalised(v, np.zeros(v.size), total, total.copy(), np.zeros(outputs), np.zeros(outputs), np.array([eta]))
+        return Normalised(
+            v, np.zeros(v.size), total, total.copy(), np.zeros(outputs), np.zeros(outputs), np.array([eta])
+        )
 
     @property
     def undecided(self):

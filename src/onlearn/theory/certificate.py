@@ -44,16 +44,13 @@ class Certificate:
     @property
     def best(self) -> Bound | None:
         """The smallest bound that applies; None if none does."""
-        return min(
-            (bound for bound in self.bounds if bound.applies), key=lambda bound: bound.value, default=None
-        )
+        return min((bound for bound in self.bounds if bound.applies), key=lambda bound: bound.value, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON: an infinite value is null."""
         fields = asdict(self)
         fields["bounds"] = [
-            {**bound, "value": bound["value"] if math.isfinite(bound["value"]) else None}
-            for bound in fields["bounds"]
+            {**bound, "value": bound["value"] if math.isfinite(bound["value"]) else None} for bound in fields["bounds"]
         ]
         fields["holds"] = self.holds()
         return fields

@@ -124,9 +124,7 @@ class Run:
         ]
 
     def separates(self) -> list[tuple[bool, str]]:
-        return [
-            (self.margin > 0.0, f"the learned weights do not separate the rows (margin {self.margin:.4g})")
-        ]
+        return [(self.margin > 0.0, f"the learned weights do not separate the rows (margin {self.margin:.4g})")]
 
     def additive(self) -> list[tuple[bool, str]]:
         return [
@@ -160,12 +158,15 @@ def _perceptron(run: Run) -> Bound:
 
 def _perceptron_noisy(run: Run) -> Bound:
     R, _ = run.radii
+    value, why = (
+        float(run.passes * len(run.signed)),
+        "one mistake for each example seen: no margin gives less",
+    )
     if R > 0.0 and run.norm2 > 0.0:
         best = bounds.perceptron_noisy_best(R, run.signed, run.passes)
-        value, at = best.value, f"smallest at g = {best.margin:.4g}, D2 = {best.D2:.4g}"
-    else:
-        value, at = float(run.passes * len(run.signed)), "with no separator to speak of"
-    why = f"for every row seen {run.passes} times, {at}"
+        if math.isfinite(best.margin):
+            value = best.value
+            why = f"smallest at g = {best.margin:.4g}, D2 = {best.D2:.4g} (passes: {run.passes})"
     return _judge("perceptron_noisy", "((R + D2)/g)^2", value, run.additive(), why)
 
 

@@ -1,0 +1,90 @@
+"""The command line: ``onlearn COMMAND``. One file a command; this one lists them.
+
+Nothing heavy is imported before a command needs it, so that ``--help`` answers at once. Exit codes: 0 good,
+2 bad usage or input, 1 failure, 130 stopped by Ctrl-C; an error is one sentence on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from onlearn import __version__
+from onlearn.cli import demo, warm
+from onlearn.cli.terminal import complain, manners
+
+app = typer.Typer(
+    name="onlearn",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # Rich's help takes longer to import than everything else together
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo.demo)
+app.command()(warm.warm)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"onlearn {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Mistake-driven learning at hardware speed: every classic online learner from one small engine.
+
+    \b
+    Examples:
+      onlearn demo              train every named learner and see how it does
+      onlearn demo --help       what a command can do
+      onlearn warm              compile ahead, for images and CI
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """The ``onlearn`` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        with manners():
+            code = app(arguments, prog_name="onlearn", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _explain(error)
+    if code == 130:
+        complain("stopped")
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    """Say what went wrong in one sentence; returns the exit code."""
+    if os.environ.get("ONLEARN_TRACEBACK"):
+        raise error
+    # Typer brings a Click of its own or uses the installed one: its errors are known by what they can do.
+    if hasattr(error, "format_message"):
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "onlearn"
+        complain(f"{error.format_message().rstrip('.')} (see {where} --help)")
+        return int(getattr(error, "exit_code", 2))
+    text = " ".join(str(error).split())
+    complain(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    return 1

@@ -1,0 +1,57 @@
+"""How commands speak: results on stdout, all else on stderr, colours and bars only on a terminal."""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def complain(text: str) -> None:
+    """One line on stderr."""
+    print(f"onlearn: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def manners() -> Iterator[None]:
+    """Warnings take one line, and Ctrl-C is obeyed wherever it comes."""
+
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        complain(f"warning: {' '.join(str(message).split())}")
+
+    def unraisable(lost: Any) -> None:
+        # Ctrl-C while LLVM calls back into Python is lost there: it is sent again, to arrive elsewhere.
+        if lost.exc_type is KeyboardInterrupt:
+            again = threading.Timer(0.1, _thread.interrupt_main)
+            again.daemon = True
+            again.start()
+        else:
+            sys.__unraisablehook__(lost)
+
+    sys.unraisablehook = unraisable
+    with warnings.catch_warnings():
+        warnings.showwarning = warn
+        yield
+
+
+@contextmanager
+def progress(doing: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr; call what it yields with the name of each part that is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(doing),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda part: bar.update(task, advance=1, description=part)

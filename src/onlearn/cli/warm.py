@@ -1,0 +1,45 @@
+"""``onlearn warm``: compile ahead what learners will need."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from onlearn.cli.terminal import complain, progress
+
+
+def warm(
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Every combination, also those that no named learner uses: takes long."),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes that compile; as many as processors if not given.")
+    ] = None,
+) -> None:
+    """Compile ahead of time, for images and CI.
+
+    The loops of the named learners: dense and sparse rows, float32 and float64, two classes and several. What
+    is compiled already is left alone.
+
+    \b
+    Examples:
+      onlearn warm
+      onlearn warm --all --jobs 4
+    """
+    from onlearn import warming
+
+    if not warming.can_keep():
+        complain(warming.WHY_NOT)
+        raise typer.Exit(1)
+    start = perf_counter()
+    loops = warming.all_loops() if everything else warming.named_loops()
+    compiled = 0
+    with progress("compiling", len(loops)) as advance:
+        for loop, fresh in warming.warm(loops, jobs):
+            compiled += fresh
+            advance(f"{loop.geometry}, {loop.stabilizer}")
+    seconds = perf_counter() - start
+    typer.echo(f"{compiled} loops compiled, {len(loops) - compiled} were ready, {seconds:.1f} s")

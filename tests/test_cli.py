@@ -1,0 +1,225 @@
+"""The commands, as processes where that matters: what they print, where, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onlearn
+import onlearn.demo
+from onlearn import cli, warming
+from onlearn.learners import NAMED
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
+COMMANDS = ["demo", "warm"]
+SMALL = warming.Loop("perceptron", "additive", "last", None, "dense", "float64", "int32")
+
+
+def python(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=300, **options
+    )
+
+
+def said(capsys):
+    """The one line on stderr."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("onlearn: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# ---------------------------------------------------------------- help and start
+
+
+def test_help_lists_the_commands():
+    done = python("-m", "onlearn.cli", "--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} +\w", done.stdout, re.M)
+
+
+def test_without_a_command_comes_the_help(capsys):
+    assert cli.run([]) == 0
+    bare = capsys.readouterr().out
+    assert cli.run(["-h"]) == 0
+    assert capsys.readouterr().out == bare
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_examples_in_the_help_are_understood(command, capsys):
+    assert cli.run([*command, "--help"]) == 0
+    examples = re.findall(r"^ {4}onlearn (.*?)(?:  .*| > .*)?$", capsys.readouterr().out, re.M)
+    assert examples
+    for example in examples:
+        assert cli.run([*example.split(), "--help"]) == 0, example
+
+
+def test_version(capsys):
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"onlearn {onlearn.__version__}\n"
+
+
+def test_help_imports_nothing_heavy():
+    done = python("-X", "importtime", "-m", "onlearn.cli", "--help")
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"numba", "sklearn", "scipy", "numpy", "rich.table"}
+
+
+def test_help_starts_at_once():
+    """Processor time, over that of bare Python: what else the machine does is not our affair."""
+
+    def seconds(*arguments):
+        before = os.times()
+        assert python(*arguments).returncode == 0
+        after = os.times()
+        return after.children_user - before.children_user + after.children_system - before.children_system
+
+    bare = min(seconds("-c", "") for _ in range(3))
+    assert min(seconds("-m", "onlearn.cli", "--help") for _ in range(3)) - bare < 0.3
+
+
+# ---------------------------------------------------------------- how commands end
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["nonsense"], "nonsense"),
+        (["demo", "--nonsense"], "--nonsense"),
+        (["demo", "--seed", "x"], "--seed"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["demo", "--data", "digit"], "did you mean digits?"),
+        (["demo", "--learner", "Winow"], "did you mean Winnow?"),
+        (["demo", "--learner", "12345"], "known are Perceptron, "),
+        (["warm", "--jobs", "0"], "--jobs"),
+    ],
+)
+def test_bad_usage_is_2(arguments, reason, capsys):
+    assert cli.run(arguments) == 2
+    assert reason in said(capsys)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """The demo fails with an error of one's choice."""
+
+    def install(error):
+        def fail(*_):
+            raise error
+
+        monkeypatch.setattr(onlearn.demo, "loops_for", fail)
+
+    return install
+
+
+def test_failure_is_1(failing, capsys):
+    failing(OSError("the disk\nis full"))
+    assert cli.run(["demo"]) == 1
+    assert said(capsys) == "onlearn: OSError: the disk is full\n"
+
+
+def test_traceback_for_those_who_want_it(failing, monkeypatch):
+    failing(OSError("the disk is full"))
+    monkeypatch.setenv("ONLEARN_TRACEBACK", "1")
+    with pytest.raises(OSError, match="full"):
+        cli.run(["demo"])
+
+
+def test_interrupt_is_130(failing, capsys):
+    failing(KeyboardInterrupt())
+    assert cli.run(["demo"]) == 130
+    assert said(capsys) == "onlearn: stopped\n"
+
+
+def test_nobody_reads_the_output():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onlearn.cli", "--help"],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+
+
+# ---------------------------------------------------------------- demo
+
+
+def test_demo_as_json():
+    few = ["--data", "cancer", "--learner", "Perceptron", "--learner", "PassiveAggressive"]
+    done = python("-m", "onlearn.cli", "demo", "--json", "--seed", "3", *few)
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    assert (report["onlearn"], report["seed"]) == (onlearn.__version__, 3)
+    perceptron, other = report["results"]
+    assert (perceptron["learner"], other["learner"]) == ("Perceptron", "PassiveAggressive")
+    assert perceptron["data"] == other["data"] == "cancer"
+    assert min(perceptron["accuracy"], other["accuracy"]) > 0.9
+    assert 0 < perceptron["mistakes"] <= perceptron["bound"]
+    assert (other["bound"], other["theorem"]) == (None, None)
+    assert min(perceptron["examples_per_second"], other["examples_per_second"]) > 0
+
+
+def test_demo_as_tables(capsys):
+    assert cli.run(["demo", "--data", "cancer", "--learner", "Perceptron"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"Perceptron +0\.9\d\d +\d+ +\d+ +perceptron noisy +[\d,]+", out)
+    assert "\x1b" not in out  # not a terminal
+    assert max(map(len, out.splitlines())) <= 80
+
+
+# ---------------------------------------------------------------- warm
+
+
+def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(warming, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
+    assert cli.run(["warm"]) == 0
+    assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")
+    assert cli.run(["warm", "--jobs", "1"]) == 0
+    assert capsys.readouterr().out.startswith("0 loops compiled, 2 were ready, ")
+
+
+def test_warm_where_nothing_can_be_kept(monkeypatch, capsys):
+    monkeypatch.setattr(warming, "can_keep", lambda: False)
+    assert cli.run(["warm"]) == 1
+    assert "NUMBA_DISABLE_JIT" in said(capsys)
+
+
+def test_a_loop_that_cannot_be_compiled_is_named():
+    with pytest.raises(RuntimeError, match=r"cannot compile nonsense, additive, .*unknown rule 'nonsense'"):
+        list(warming.warm([SMALL._replace(rule="nonsense")]))
+
+
+def test_named_loops_are_all_that_a_learner_needs():
+    for loop in warming.named_loops(["AveragedPerceptron"]):
+        if (loop.layout, loop.dtype) == ("sparse", "float32"):
+            warming.compile_loop(loop)
+    before = warming._compilations()
+    X = warming.sample(SMALL._replace(layout="sparse", dtype="float32"))
+    for y in ([0, 1, 1], [0, 1, 2]):
+        onlearn.AveragedPerceptron().partial_fit(X, y, classes=sorted(set(y))).predict_proba(X)
+    assert warming._compilations() == before
+
+
+def test_all_loops_have_the_named_ones_among_them():
+    def kinds(loops):
+        """What a loop is compiled for, by the names of the choices alone."""
+        return {(*(text.partition("(")[0] for text in loop[1:3]), *loop[3:]) for loop in loops}
+
+    named, everything = warming.named_loops(), warming.all_loops()
+    assert kinds(named) <= kinds(everything)
+    assert {loop.rule.partition("(")[0] for loop in named} == {cls()._choices()["rule"].name for cls in NAMED.values()}
+    assert not [loop for loop in everything if "additive(l" in loop.geometry and loop.stabilizer == "voted"]
