@@ -161,10 +161,6 @@ class LinearModel(BaseEstimator):
         """A new training for data like X; y is what ``Training.learn`` will be given."""
         choices = self._choices()
         geometry = choices["geometry"]
-        if getattr(geometry, "undecided", False):
-            if not sees_all or output is not None:
-                raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
-            geometry = geometry.estimate(X, y)
         bias = float(self.fit_intercept)
         if self.fit_intercept and self.intercept_scaling == "radius":
             if not sees_all:
@@ -174,6 +170,10 @@ class LinearModel(BaseEstimator):
             bias = inputs.radius(X) or 1.0
         elif self.fit_intercept:
             bias = float(self.intercept_scaling)
+        if getattr(geometry, "undecided", False):
+            if not sees_all or output is not None:
+                raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
+            geometry = geometry.estimate(X, y, bias)
         random = check_random_state(self.random_state)
         self._seed = (
             int(self.random_state) if isinstance(self.random_state, Integral) else int(random.randint(2**31 - 1))

@@ -14,6 +14,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from onlearn.geometry.family import GEOMETRIES
 from onlearn.spelling import choice, param
@@ -22,7 +23,7 @@ from onlearn.theory.separable import simplex_margin
 from onlearn.verbs import Numbers, Outputs, Weights, fold, move, rescale, scale, settle, stride
 from onlearn.weave import helper
 
-SAMPLED = 500  # rows to estimate a margin from
+SAMPLED = 100_000  # numbers to estimate a margin from, which takes a second or two
 LEAST_MARGIN = 0.05
 LONGEST = 30.0  # of one change of a logarithm: e^30 leaves the average its digits
 SPREAD = 1e6  # the sum may grow or fall so much before v is formed anew
@@ -55,11 +56,13 @@ class Exponentiated:
         """Whether ``estimate`` must be asked before the start."""
         return self.eta == "auto" and self.margin is None
 
-    def estimate(self, X, signs):
+    def estimate(self, X, signs, bias):
         """This geometry with eta from the margin of the data, by linear programming on some of the rows."""
-        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], SAMPLED)).astype(int)
-        size = float(abs(X[some]).max()) or 1.0
-        margin, _ = simplex_margin(X[some], signs[some])
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 50 + SAMPLED // X.shape[1])).astype(int)
+        rows = X[some].toarray() if sp.issparse(X) else np.asarray(X[some])
+        rows = np.column_stack([rows, np.full(len(rows), bias)]) if bias else rows
+        size = float(np.abs(rows).max()) or 1.0
+        margin, _ = simplex_margin(rows, signs[some])
         if margin <= 0:
             warnings.warn(
                 'exponentiated: no weights on the simplex separate the data, so eta="auto" assumes a margin of '

@@ -158,10 +158,8 @@ def _perceptron(run: Run) -> Bound:
 
 def _perceptron_noisy(run: Run) -> Bound:
     R, _ = run.radii
-    value, why = (
-        float(run.passes * len(run.signed)),
-        "one mistake for each example seen: no margin gives less",
-    )
+    value = float(run.passes * len(run.signed))
+    why = "one mistake for each example seen: no margin gives less"
     if R > 0.0 and run.norm2 > 0.0:
         best = bounds.perceptron_noisy_best(R, run.signed, run.passes)
         if math.isfinite(best.margin):
