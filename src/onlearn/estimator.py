@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -18,7 +19,7 @@ from onlearn import inputs
 from onlearn.calibrate import CALIBRATIONS
 from onlearn.geometry import GEOMETRIES
 from onlearn.predicting import linear_scores, voted_scores
-from onlearn.rules import RULES
+from onlearn.rules import RULES, is_custom
 from onlearn.stabilizers import STABILIZERS
 from onlearn.training import Training
 
@@ -31,6 +32,9 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
+        if "_training" in before:  # only a user's rule can fail once learning has begun
+            keep = copy.deepcopy if is_custom(self._training.rule) else copy.copy
+            before["_training"] = keep(self._training)
         try:
             return method(self, *args, **kwargs)
         except Exception:

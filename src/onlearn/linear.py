@@ -142,11 +142,11 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             known = unique_labels(np.asarray(classes) if classes is not None else y)
             if len(known) < 2 and not self.grow:
                 raise ValueError(f"a classifier needs two classes or more; classes holds only one class, {known[0]!r}")
-            encode(y, known)
             training = self._new_training(X, y, known, sees_all=False)
             self.classes_, self._training, self._dtype = known, training, X.dtype
             self._counts = np.zeros(len(known) + 1)
             self._held_out = None
+        self._counts = self._counts.copy()
         if self.grow:
             new = np.setdiff1d(unique_labels(y), self.classes_)
             if new.size:
@@ -321,6 +321,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         self.separable_, self._counts = facts["separable"], arrays["counts"]
         held_out = "held_out.scores" in arrays
         self._held_out = (arrays["held_out.scores"], arrays["held_out.codes"]) if held_out else None
-        one = self._training.output is None
-        if len(self.classes_) != (2 if one else self._training.outputs) and not self.grow:
-            raise ValueError(f"{len(self.classes_)} classes do not go with {self._training.outputs} outputs")
+        count, outputs = len(self.classes_), self._training.outputs
+        fits = count == 2 if self._training.output is None else count == outputs or (self.grow and count < outputs)
+        if not fits or self._counts.shape != (count + 1,):
+            raise ValueError(f"{count} classes do not go with {outputs} outputs")

@@ -22,6 +22,7 @@ from onlearn.stabilizers import STABILIZERS
 from onlearn.verbs import layout
 
 SEGMENT = 1 << 16  # examples between two looks at the clock, the keyboard and the progress bar
+ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
 AUDITED = 1024  # scores kept for calibration
 
 
@@ -69,29 +70,33 @@ class Training:
               progress: Callable[[int], None] | None = None) -> None:  # fmt: skip
         """Learn from the rows of X in the given order.
 
-        y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X.
+        y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X. Should a user's rule fail,
+        the state is that of the examples before; estimators put back what they had.
         """
         self._handed = None
         known = weight[weight > 0]
         self.even = self.even and bool(known.size == 0 or (known == 1.0).all())
-        backup = copy.deepcopy((self.g, self.st, self.audit, self.tally)) if rules.is_custom(self.rule) else None
-        consumed, doublings = self.consumed, len(self.history["doubling"])
         due = int(self.audit.due[0])
         if not audit:
             self.audit.due[0] = 0
+        try:
+            self._visit(X, y, weight, order, progress)
+        finally:
+            if not audit:
+                self.audit.due[0] = due
+
+    def _visit(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any) -> None:
+        """Run the compiled loop over segments of the order."""
+        longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
         done = 0
         while done < len(order):
             # stop where the count of examples is a power of two, for the history
             room = (1 << self.consumed.bit_length()) - self.consumed
-            part = order[done : done + min(room, SEGMENT)]
+            part = order[done : done + min(room, longest)]
             for rows, sub, where in row_batches(X, part, self.bias, len(part)):
                 failed = self._segment(rows, sub, y[part[where]], weight[part[where]])
                 if failed is not None:
                     row = int(part[where][failed])
-                    assert backup is not None, "a built-in rule never returns NaN"
-                    self.g, self.st, self.audit, self.tally = backup
-                    self.consumed = consumed
-                    del self.history["doubling"][doublings:]
                     raise ValueError(
                         f"the rule {self.rule.name!r} returned NaN for the example in row {row}; nothing was learned"
                     )
@@ -101,8 +106,6 @@ class Training:
                 self.history["doubling"].append(self.record(np.zeros(4)))
             if progress is not None:
                 progress(len(part))
-        if not audit:
-            self.audit.due[0] = due
 
     def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Run the compiled loop; returns the place of an example the rule failed on."""
