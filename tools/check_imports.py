@@ -18,9 +18,9 @@ from pathlib import Path
 LAYERS = {
     # theory is mathematics on plain arrays: it knows nothing of learners
     "foundation": "compile weave spelling verbs theory",
-    "parts": "rules rows geometry stabilizers outputs",
+    "parts": "rules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
-    "services": "calibrate inputs labels",
+    "services": "calibrate labels",
     "training": "training fitting",
     "estimators": "store estimator linear regression learners",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.

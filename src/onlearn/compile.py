@@ -1,8 +1,8 @@
 """How the loops are compiled: the disk cache, and prefetching.
 
-``compiled`` is ``numba.njit`` with a disk cache that cannot go stale. Numba notices only that the file of the
-*outer* function changed; our cache folder is named by a digest of every source in the package, so editing any of
-them starts a new one. Loops that are written with verbs go through ``weave`` first.
+Numba's disk cache notices only that the file of the compiled function itself has changed. A woven loop's file holds
+all that it does (see ``weave``), so that is enough; but for what this file and the weaver add to it, and so the cache
+folder is named by a digest of these two.
 
 ``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie anywhere in
 memory; without it an epoch mostly waits.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -36,9 +36,8 @@ def cache_folder() -> str | None:
     """A writable folder for compiled code: NUMBA_CACHE_DIR, the package's, the user's, or none."""
     package = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
-    for source in sorted(package.rglob("*.py")):
-        if "__pycache__" not in source.parts:  # where woven loops lie
-            digest.update(source.read_bytes())
+    for source in ("compile.py", "weave.py"):
+        digest.update((package / source).read_bytes())
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     roots = [package / "__pycache__", user / "onlearn"]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
@@ -68,12 +67,6 @@ def our_cache() -> Iterator[bool]:
         yield folder is not None
     finally:
         numba.config.CACHE_DIR = before
-
-
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile on first use, keep on disk, release the GIL while running."""
-    with our_cache() as cached:
-        return numba.njit(cache=cached, nogil=True, error_model="numpy")(function)
 
 
 if INTERPRETED:

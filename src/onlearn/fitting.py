@@ -61,7 +61,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, ConvergenceWarning, stacklevel=4)
+    warnings.warn(text, ConvergenceWarning, stacklevel=5)  # where fit was called
 
 
 def _proves_by_cycling(training: Training) -> bool:

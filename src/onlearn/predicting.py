@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.compile import compiled
+from onlearn.inputs import as_rows
+from onlearn.rows import span
 from onlearn.stabilizers import cast_votes
 from onlearn.weave import Loop
 
@@ -32,28 +33,29 @@ def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
         list(pool.map(work, edges[:-1], edges[1:]))
 
 
-@compiled
-def sparse_score(data, indices, indptr, w, b, out, start, stop):
-    """out[i] = x_i . w + b"""
+@Loop
+def sparse_score(rows, w, b, out, start, stop):
+    """out[i] = x_i . w + b[0]"""
     for i in range(start, stop):
+        first, past = span(rows, i)
         s = 0.0
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            s += data[p] * w[np.uint64(indices[p])]
-        out[i] = s + b
+        for p in range(first, past):
+            s += rows.data[p] * w[np.uint64(rows.indices[p])]
+        out[i] = s + b[0]
 
 
-@compiled
-def sparse_scores(data, indices, indptr, w, b, out, start, stop):
+@Loop
+def sparse_scores(rows, w, b, out, start, stop):
     """out[i, c] = x_i . w[:, c] + b[c]; w has the outputs of a feature side by side"""
     outputs = w.shape[1]
-    s = np.empty(outputs, w.dtype)
     for i in range(start, stop):
-        s[:] = b
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            x, k = data[p], np.uint64(indices[p])
+        first, past = span(rows, i)
+        for c in range(outputs):
+            out[i, c] = b[c]
+        for p in range(first, past):
+            x, k = rows.data[p], np.uint64(rows.indices[p])
             for c in range(outputs):
-                s[c] += x * w[k, c]
-        out[i] = s
+                out[i, c] += x * w[k, c]
 
 
 def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -62,17 +64,18 @@ def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         scores = X @ w.astype(X.dtype, copy=False)
         scores += b.astype(X.dtype, copy=False)
         return scores
+    rows = as_rows(X, 0.0)
     out = np.empty((X.shape[0], w.shape[1]), X.dtype)
     if w.shape[1] == 1:
         flat, line = np.ascontiguousarray(w[:, 0]), out.reshape(-1)
 
         def work(start: int, stop: int) -> None:
-            sparse_score(X.data, X.indices, X.indptr, flat, b[0], line, start, stop)
+            sparse_score(rows, flat, b, line, start, stop)
     else:
         square = np.ascontiguousarray(w)
 
         def work(start: int, stop: int) -> None:
-            sparse_scores(X.data, X.indices, X.indptr, square, b, out, start, stop)
+            sparse_scores(rows, square, b, out, start, stop)
 
     over_rows(work, X.shape[0], X.nnz * w.shape[1])
     return out

@@ -80,31 +80,39 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
 
 
 class Loop:
-    """A loop with verbs, woven and compiled for each combination of types it is called with."""
+    """A loop with verbs, woven and compiled for each combination of types it is called with.
+
+    Each combination of element types, too, is a function of its own: Numba's cache is not made for several processes
+    that compile one function for different types at the same time.
+    """
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.__name__, self.__doc__ = function.__name__, function.__doc__
-        self.compiled: dict[Kinds, Any] = {}
+        self.compiled: dict[tuple[Kinds, str], Any] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         if INTERPRETED:
             return self.function(*arguments)
-        kinds = kinds_of(arguments)
-        if kinds not in self.compiled:
-            self.compiled[kinds] = self._compile(arguments)
-        return self.compiled[kinds](*arguments)
+        key = kinds_of(arguments), elements_of(arguments)
+        if key not in self.compiled:
+            self.compiled[key] = self._compile(arguments, key[1])
+        return self.compiled[key](*arguments)
 
-    def _compile(self, arguments: tuple[Any, ...]) -> Any:
+    def _compile(self, arguments: tuple[Any, ...], elements: str) -> Any:
         names = inspect.signature(self.function).parameters
         typed = {n: type(a) for n, a in zip(names, arguments, strict=True) if hasattr(a, "_fields")}
-        woven = _module(
-            "_".join([self.__name__, *(kind.__name__ for kind in typed.values())]),
-            source(self.function, typed),
-        )
+        name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values()), elements])
+        woven = _module(name, source(self.function, typed))
         with our_cache() as cached:
             options = dict(nogil=True, error_model="numpy", fastmath=REORDER)
             return numba.njit(cache=cached, **options)(getattr(woven, self.__name__))
+
+
+def elements_of(arguments: tuple[Any, ...]) -> str:
+    """The element types of all arrays among the arguments, a letter each."""
+    arrays = (x for a in arguments for x in (a if isinstance(a, tuple) else (a,)))
+    return "".join([x.dtype.char for x in arrays if isinstance(x, np.ndarray)])
 
 
 def source(function: Function, kinds: dict[str, type]) -> str:

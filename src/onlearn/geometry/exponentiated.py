@@ -67,7 +67,7 @@ class Exponentiated:
             warnings.warn(
                 'exponentiated: no weights on the simplex separate the data, so eta="auto" assumes a margin of '
                 f"{LEAST_MARGIN} times the largest feature",
-                stacklevel=2,
+                stacklevel=6,  # where fit was called
             )
         return Exponentiated(eta=best_eta(min(max(margin / size, LEAST_MARGIN), 0.999)) / size)
 
