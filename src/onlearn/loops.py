@@ -108,7 +108,7 @@ def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, the
                 audit.scores[place * outputs + c] = audit.now[c]
         for c in range(outputs):
             out.s[c] = tame(out.s[c] * scale(g, c) - theta)
-        margin, q, cost = decide(out, right, rule, loss, params, measured, g, rows, i)
+        margin, cost = decide(out, right, rule, loss, params, measured, g, rows, i)
         change = False
         for c in range(outputs):
             change = change or out.t[c] != 0.0
@@ -123,7 +123,7 @@ def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, the
             for c in range(outputs):
                 if out.t[c] != 0.0:
                     t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * weight[n]
-                    step(rows, i, g, st, stride(g, t, c), q, outputs, c)
+                    step(rows, i, g, st, stride(g, t, c), out.q[c], outputs, c)
         settle(g, st)
         tick(st, g)
     return len(order)

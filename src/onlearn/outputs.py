@@ -1,8 +1,8 @@
 """Several classes from one scalar rule: one-vs-all, true multiclass, softmax.
 
-``decide`` looks at the scores of one example and fills in the step ``t[c]`` of every class c. It returns
-the margin of the right class over its best rival (the example is a mistake when that is not above zero),
-the squared length it used, and the loss.
+``decide`` looks at the scores ``s`` of one example and fills in the step ``t[c]`` of every class c, and the squared
+length ``q[c]`` that goes with it. It returns the margin of the right class over its best rival (the example is a mistake
+when that is not above zero) and the loss.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class OneVsAll(NamedTuple):
 
     s: np.ndarray
     t: np.ndarray
+    q: np.ndarray
 
 
 class TrueMulticlass(NamedTuple):
@@ -27,6 +28,7 @@ class TrueMulticlass(NamedTuple):
 
     s: np.ndarray
     t: np.ndarray
+    q: np.ndarray
 
 
 class Softmax(NamedTuple):
@@ -34,6 +36,7 @@ class Softmax(NamedTuple):
 
     s: np.ndarray
     t: np.ndarray
+    q: np.ndarray
 
 
 OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
@@ -41,7 +44,7 @@ OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
 
 @Verb
 def decide(out, gold, rule, loss, params, measured, g, rows, i):
-    """Fill in out.t from out.s."""
+    """Fill in out.t and out.q from out.s."""
 
 
 @helper
@@ -62,20 +65,20 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
     t = rule(margin, 1.0, q, params)
     for c in range(n):
         out.t[c] = 0.0
+        out.q[c] = q
     out.t[gold] = t
     out.t[rival] = -t
-    return margin, q, loss(margin, 1.0, q, params)
+    return margin, loss(margin, 1.0, q, params)
 
 
 @decide.on(OneVsAll, object, object)
 def _(out, gold, rule, loss, params, measured, g, rows, i):
-    n, q = len(out.s), 1.0
+    n = len(out.s)
     for c in range(n):
-        if measured:
-            q = sqnorm(g, rows, i, n, c)
-        out.t[c] = rule(out.s[c], 1.0 if c == gold else -1.0, q, params)
+        out.q[c] = sqnorm(g, rows, i, n, c) if measured else 1.0
+        out.t[c] = rule(out.s[c], 1.0 if c == gold else -1.0, out.q[c], params)
     margin = out.s[gold] - out.s[best_rival(out.s, gold)]
-    return margin, q, loss(out.s[gold], 1.0, q, params)
+    return margin, loss(out.s[gold], 1.0, out.q[gold], params)
 
 
 @decide.on(Softmax, object, object)
@@ -90,5 +93,5 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
     cost = np.log(total) - (out.s[gold] - top)
     for c in range(n):
         out.t[c] = (1.0 if c == gold else 0.0) - out.t[c] / total
-    q = sqnorm(g, rows, i, n, gold) if measured else 1.0
-    return out.s[gold] - out.s[best_rival(out.s, gold)], q, cost
+        out.q[c] = sqnorm(g, rows, i, n, c) if measured else 1.0
+    return out.s[gold] - out.s[best_rival(out.s, gold)], cost

@@ -32,6 +32,10 @@ from onlearn.weave import helper
 STABILIZERS = Family("stabilizer")
 
 
+def _scales(g: Any, outputs: int) -> np.ndarray:
+    return np.array([scale(g, c) for c in range(outputs)])
+
+
 @choice(STABILIZERS, "last")
 class Last:
     """The last hypothesis, as it is."""
@@ -60,6 +64,13 @@ class Averaged:
 
     def start(self, w, outputs):
         return Mean(np.zeros(w.size), np.zeros(outputs), np.zeros(1))
+
+    def mend(self, st, g, new):
+        """After growth: what is new (a mask of outputs by feature) was there all along, at its present weight."""
+        st.clock[new.all(axis=0)] = st.clock[0]
+        v, scales = g.w.reshape(new.shape), _scales(g, new.shape[1])
+        st.u.reshape(new.shape)[new] = ((st.clock - st.seen[0] * scales) * v)[new]
+        return st
 
 
 class Mean(NamedTuple):
@@ -115,6 +126,10 @@ class Survivor:
 
     def start(self, w, outputs):
         return Longest(w.copy(), np.zeros(outputs), np.zeros(2))
+
+    def mend(self, st, g, new):
+        st.best.reshape(new.shape)[new] = (_scales(g, new.shape[1]) * g.w.reshape(new.shape))[new]
+        return st
 
 
 class Longest(NamedTuple):
@@ -184,6 +199,15 @@ class Voted:
             votes=longer(st.votes, count),
             scales=longer(st.scales, count * st.outputs.size),
         )
+
+    def mend(self, st, g, new):
+        """After growth: places are counted anew, and past hypotheses have the new outputs' present scale."""
+        outputs = new.shape[1]
+        before = outputs - np.count_nonzero(new.all(axis=0))
+        scales = np.tile(_scales(g, outputs), (st.votes.size, 1))
+        scales[:, :before] = st.scales.reshape(-1, before)
+        st.base.reshape(new.shape)[new] = g.w.reshape(new.shape)[new]
+        return st._replace(at=st.at // before * outputs + st.at % before, scales=scales.reshape(-1))
 
     def sound(self, st):
         """Whether a state read from a file keeps within its own arrays."""

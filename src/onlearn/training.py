@@ -122,7 +122,7 @@ class Training:
         if self.output is None:
             done = learn_one(rows, order, y, weight, *shared)
         else:
-            out = OUTPUTS[self.output](np.zeros(self.outputs), np.zeros(self.outputs))
+            out = OUTPUTS[self.output](*np.zeros((3, self.outputs)))
             done = learn_many(rows, order, y, weight, out, *shared)
         return None if done == len(order) else int(done)
 
@@ -160,6 +160,10 @@ class Training:
         self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))
         if hasattr(self.geometry, "mend"):
             self.geometry.mend(self.g)
+        if hasattr(self.stabilizer, "mend"):
+            new = np.ones((capacity + 1, outputs), dtype=bool)
+            new[: old[0], : old[1]] = False
+            self.st = self.stabilizer.mend(self.st, self.g, new)
         if outputs != self.outputs:
             scores = np.zeros((self.audit.gold.size, outputs))
             scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)

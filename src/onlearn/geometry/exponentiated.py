@@ -76,7 +76,8 @@ class Exponentiated:
         return float(state.knobs[0])
 
     def mend(self, state):
-        """After growth: the new weights count in the sums."""
+        """After growth: the new weights, of logarithm 0, count in the sums."""
+        state.w.reshape(-1, state.total.size)[:] = np.exp(state.logarithm.reshape(-1, state.total.size) - state.shift)
         state.total[:] = state.w.reshape(-1, state.total.size).sum(axis=0)
         state.origin[:] = state.total
 
@@ -104,11 +105,11 @@ def _(g, t, c):
 
 @move.on(Normalised)
 def _(g, j, x, t, sqnorm):
-    change = min(max(t * x, -LONGEST), LONGEST)
+    c = j % np.uint64(len(g.total))
     before = g.w[j]
-    g.logarithm[j] += change
-    g.w[j] = before * np.exp(change)
-    g.total[j % np.uint64(len(g.total))] += g.w[j] - before
+    g.logarithm[j] += min(max(t * x, -LONGEST), LONGEST)
+    g.w[j] = np.exp(g.logarithm[j] - g.shift[c])
+    g.total[c] += g.w[j] - before
     return g.w[j] - before
 
 

@@ -53,5 +53,6 @@ def _(g, j, x, t, sqnorm):
     g.z[j] += q - sigma * before
     z = g.z[j]
     excess = max(0.0, abs(z) - l1)
-    g.w[j] = (-excess if z > 0.0 else excess) / ((g.knobs[1] + np.sqrt(g.n[j])) / rate + l2)
+    size = excess / ((g.knobs[1] + np.sqrt(g.n[j])) / rate + l2) if excess > 0.0 else 0.0
+    g.w[j] = -size if z > 0.0 else size
     return g.w[j] - before

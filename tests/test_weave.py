@@ -1,0 +1,132 @@
+"""The weaver: the woven text does what the loop as written does, and says so when it cannot."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from onlearn import weave
+from onlearn.geometry.additive import Plain
+from onlearn.loops import Audit, learn_one
+from onlearn.rows import Sparse
+from onlearn.stabilizers import Mean, Newest
+from onlearn.weave import Verb, helper, source
+
+LIMIT = 2.5
+STEP = np.uint64(1)
+
+
+class Red(NamedTuple):
+    a: np.ndarray
+
+
+class Blue(NamedTuple):
+    a: np.ndarray
+
+
+@Verb
+def paint(x, k):
+    """Chosen by the type of x."""
+
+
+@paint.on(object)
+def _(x, k):
+    return x.a[k]
+
+
+@paint.on(Blue)
+def _(x, k):
+    v = x.a[k]
+    x.a[k] = v + 1.0
+    return v * LIMIT
+
+
+@helper
+def clip(v):
+    v = min(v, LIMIT)
+    return v
+
+
+@helper
+def nothing(x):
+    pass
+
+
+def loop(x, n):
+    total = 0.0
+    for i in range(n):
+        v = clip(paint(x, STEP) + paint(x, i)) if i > 1 else paint(x, i)
+        nothing(x)
+        total += v
+    return total
+
+
+def run(kind, n=4):
+    text = source(loop, {"x": kind})
+    space = {}
+    exec(text, space)
+    woven, plain = kind(np.arange(6.0)), kind(np.arange(6.0))
+    return space["loop"](woven, n), loop(plain, n), woven.a, plain.a, text
+
+
+@pytest.mark.parametrize("kind", [Red, Blue])
+def test_woven_text_does_what_the_loop_does(kind):
+    result, wanted, after, wanted_after, text = run(kind)
+    assert result == wanted
+    np.testing.assert_array_equal(after, wanted_after)
+    assert "paint" not in text and "clip" not in text and "nothing" not in text
+
+
+def test_only_the_side_of_a_conditional_that_is_taken_runs():
+    *_, after, wanted_after, text = run(Blue, n=2)
+    np.testing.assert_array_equal(after, wanted_after)
+    assert after[1] == 2.0 and "if i > 1" in text
+
+
+def test_a_stabilizer_that_remembers_nothing_costs_nothing():
+    """The line that keeps the average is in the woven loop of ``averaged``, and gone from that of ``last``."""
+    kinds = {"rows": Sparse, "g": Plain, "audit": Audit}
+    assert "st.u[" in source(learn_one.function, {**kinds, "st": Mean})
+    assert " st." not in source(learn_one.function, {**kinds, "st": Newest})
+
+
+def early(x):
+    if x.a[0] > 0:
+        return 1.0
+    return 2.0
+
+
+def calls_early(x):
+    return helper(early)(x)
+
+
+def test_what_cannot_be_woven_is_refused():
+    hasty = helper(early)
+
+    def uses_hasty(x):
+        return hasty(x)
+
+    uses_hasty.__globals__["hasty"] = hasty
+
+    def conditional_and(x):
+        return x.a[0] > 0.0 and paint(x, 0) > 0.0
+
+    def waits(x):
+        while paint(x, 0) > 0.0:
+            x.a[0] -= 1.0
+
+    with pytest.raises(SyntaxError, match="returns before its last statement"):
+        source(uses_hasty, {"x": Red})
+    with pytest.raises(SyntaxError, match="calls a verb on its right"):
+        source(conditional_and, {"x": Red})
+    with pytest.raises(SyntaxError, match="while condition"):
+        source(waits, {"x": Red})
+    with pytest.raises(TypeError, match="paint is not defined for"):
+        paint(1, 2)
+
+
+def test_without_a_cache_folder_loops_still_compile(monkeypatch):
+    monkeypatch.setattr(weave, "cache_folder", lambda: None)
+    monkeypatch.setattr("onlearn.compile.cache_folder", lambda: None)
+    fresh = weave.Loop(loop)
+    assert fresh(Red(np.arange(6.0)), 4) == loop(Red(np.arange(6.0)), 4)
