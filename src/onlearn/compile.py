@@ -85,7 +85,7 @@ else:
             pointer = builder.gep(view.data, [arguments[1]])
             byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-            call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
             read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
             builder.call(call, [builder.bitcast(pointer, byte), read, keep, data])
             return target.get_dummy_value()
