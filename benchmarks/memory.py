@@ -17,7 +17,14 @@ from typing import Any
 
 from timing import OURS, Row
 
-LAYOUTS = ("sparse float64", "sparse float32", "dense float64", "dense float32", "dense float32, by column")
+LAYOUTS = (
+    "sparse float64",
+    "sparse float64, not sorted",  # as scikit-learn's text vectorizers make them
+    "sparse float32",
+    "dense float64",
+    "dense float32",
+    "dense float32, by column",
+)
 LEARNERS = (OURS, "scikit-learn")
 
 
@@ -43,6 +50,7 @@ def child(layout: str, classes: int, learner: str, rows: int) -> tuple[int, int,
     """The size of the rows, of the weights, and what fit added."""
     import data
     import numpy as np
+    import scipy.sparse as sp
     from sklearn.linear_model import SGDClassifier
 
     import onlearn
@@ -52,6 +60,8 @@ def child(layout: str, classes: int, learner: str, rows: int) -> tuple[int, int,
         X = data.sparse_rows(rows, 50_000, 60, "zipf")
         if layout.endswith("32"):
             X.data = X.data.astype(np.float32)
+        if layout.endswith("sorted"):
+            X = sp.csr_matrix((X.data[::-1].copy(), X.indices[::-1].copy(), X.nnz - X.indptr[::-1]), X.shape)
         size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     else:
         X = data.dense_rows(rows, 400, np.float64 if "64" in layout else np.float32)

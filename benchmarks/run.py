@@ -15,7 +15,8 @@ from rich.console import Console
 
 NOTE = (
     "Best of interleaved turns after a warm-up turn each (so compiled ahead). 'x': times what onlearn takes; "
-    "above 1 is slower than onlearn. '%': accuracy on test rows. '~': measured on a part, and scaled."
+    "above 1 is slower than onlearn. '%': accuracy on test rows, mean and deviation over the turns. "
+    "'~': measured on a part, and scaled."
 )
 
 

@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
     work: str
     taken: dict[str, list[float]]  # empty: not installed
-    accuracy: dict[str, float]  # of those that were judged
+    accuracy: dict[str, list[float]]  # of those that were judged, one number a turn
     estimated: frozenset[str] = frozenset()
     unit: str = "s"
 
@@ -61,7 +61,7 @@ def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, An
     ready = {name: run for name, run in contenders.items() if run is not None}
     parts = {name: run if isinstance(run, Part) else Part(run, 1.0) for name, run in ready.items()}
     taken: dict[str, list[float]] = {name: [] for name in contenders}
-    accuracy = {}
+    accuracy: dict[str, list[float]] = {}
     spent = dict.fromkeys(parts, 0.0)
     for turn in range(repeat + 1):
         for name, part in parts.items():
@@ -74,8 +74,8 @@ def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, An
             spent[name] += seconds
             if turn > 0:
                 taken[name].append(seconds * part.factor)
-            elif test is not None and callable(result):
-                accuracy[name] = float(np.mean(result(test[0]) == test[1]))
+            if test is not None and callable(result):
+                accuracy.setdefault(name, []).append(float(np.mean(result(test[0]) == test[1])))
     return Row(work, taken, accuracy, frozenset(name for name, part in parts.items() if part.factor != 1.0))
 
 
@@ -107,7 +107,8 @@ def cell(row: Row, name: str) -> str:
     if row.unit == "s" and name != OURS and row.taken.get(OURS):
         text += f" {row.best(name) / row.best(OURS):6.2f}x"
     if name in row.accuracy:
-        text += f"\n{100 * row.accuracy[name]:.2f} %"
+        reached = 100 * np.array(row.accuracy[name])
+        text += f"\n{reached.mean():.2f} %" + (f" ± {reached.std():.2f}" if np.ptp(reached) else "")
     return text
 
 

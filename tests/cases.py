@@ -57,6 +57,7 @@ GEOMETRIES = {
     "arow": {"arow(0.5)": partial(ref.AROW, 0.5), "arow(10)": partial(ref.AROW, 10.0)},
     "ftrl": {
         "ftrl(0.3)": partial(ref.FTRL, 0.3),
+        "ftrl(0.3, beta=0.0)": partial(ref.FTRL, 0.3, 0.0),
         "ftrl(0.3, l1=1.5)": partial(ref.FTRL, 0.3, l1=1.5),
         "ftrl(0.3, 0.5, l1=1.0, l2=0.2)": partial(ref.FTRL, 0.3, 0.5, l1=1.0, l2=0.2),
     },

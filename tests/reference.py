@@ -360,11 +360,13 @@ def with_constant(X, bias):
     return np.column_stack([np.full(len(X), bias), X]) if bias else X
 
 
-def learn(rule, geometry, output, X, y, *, outputs=1, weight=None, epochs=1, bias=1.0):
-    """Take a fresh geometry through the examples, in the order given."""
+def learn(rule, geometry, output, X, y, *, outputs=1, weight=None, epochs=1, bias=1.0, start=None):
+    """Take a fresh geometry through the examples, in the order given; from given weights, if any."""
     decide = OUTPUTS[output]
     inputs = with_constant(X, bias)
-    geometry.begin([bool(bias)] + [False] * np.shape(X)[1] if bias else [False] * np.shape(X)[1], outputs)
+    geometry.begin([False] * np.shape(X)[1] if not bias else [True] + [False] * np.shape(X)[1], outputs)
+    if start is not None:
+        geometry.w = start.copy()
     trail = Trail([geometry.w.copy()], bias, geometry.theta)
     weight = np.ones(len(y)) if weight is None else weight
     for _ in range(epochs):

@@ -18,7 +18,7 @@ import onlearn
 from onlearn import OnlineClassifier, OnlineRegressor
 
 ROWS = 16
-CASES = cases.BINARY[::3] + cases.MANY_COVERING[::2]
+CASES = cases.BINARY[::5] + cases.MANY_COVERING
 
 
 def trained() -> dict[str, dict[str, list]]:
@@ -70,8 +70,9 @@ def test_interpreted_equals_compiled():
     assert interpreted.keys() == compiled.keys()
     for case, results in compiled.items():
         for name, numbers in results.items():
+            rtol = 1e-6 if "probabilities" in name else 1e-9  # fitted by iteration
             np.testing.assert_allclose(
-                interpreted[case][name], numbers, rtol=1e-9, atol=1e-12, err_msg=f"{case} {name}"
+                interpreted[case][name], numbers, rtol=rtol, atol=1e-3 * rtol, err_msg=f"{case} {name}"
             )
 
 

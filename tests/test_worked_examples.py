@@ -66,6 +66,16 @@ def test_XOR_is_proved_not_separable():
     assert len(model.history_["passes"]) < 100
 
 
+def test_XOR_in_random_order_stops_at_max_epochs():
+    """Without a fixed order nothing is proved; training gives up where it is told to, and says so."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    model = onlearn.Perceptron(epochs=None, max_epochs=7, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_epochs=7"):
+        model.fit(X, [0, 1, 1, 0])
+    assert model.separable_ is None
+    assert len(model.history_["passes"]) == 7
+
+
 def test_passes_that_prove_nothing():
     """A fixed number of passes says nothing about data it still errs on, and proves those it does not."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
