@@ -42,7 +42,8 @@ EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": ORDER,
     "check_sample_weight_equivalence_on_sparse_data": ORDER,
 }
-WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "OnlineRegressor"}
+# the last two are excused from accuracy by their tags: without negative weights they learn only some problems
+WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "OnlineRegressor", "NormalizedWinnow", "Winnow"}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

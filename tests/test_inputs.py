@@ -106,7 +106,7 @@ REFUSED = {
     "negative for Winnow": (lambda: Winnow().fit(X, Y), r"Negative values.*row \d+, column \d+"),
     "negative for Winnow, sparse": (lambda: Winnow().fit(sp.csr_matrix(X), Y), "Negative values"),
     "negative weight": (lambda: OnlineClassifier().fit(X, Y, -np.ones(60)), "must not be negative; row 0"),
-    "all weights zero": (lambda: OnlineClassifier().fit(X, Y, np.zeros(60)), "sample_weight above 0"),
+    "all weights zero": (lambda: OnlineClassifier().fit(X, Y, np.zeros(60)), "every sample_weight is zero"),
     "unknown rule": (lambda: OnlineClassifier(rule="percepton").fit(X, Y), "did you mean 'perceptron'"),
     "rule of the wrong kind": (lambda: OnlineClassifier(rule=3).fit(X, Y), "rule must be a name"),
     "epochs": (lambda: OnlineClassifier(epochs=0).fit(X, Y), "epochs must be a whole number of at least 1"),

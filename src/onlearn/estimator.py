@@ -144,8 +144,8 @@ class LinearModel(BaseEstimator):
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} entries: inconsistent numbers of samples")
 
-    def _check_weights(self, sample_weight: Any, X: Any) -> np.ndarray:
-        """One weight a row, as floats; a stretch of a stream may be all zeros."""
+    def _check_weights(self, sample_weight: Any, X: Any, *, sees_all: bool) -> np.ndarray:
+        """One weight a row, as floats; a stretch of a stream may be all zeros, a whole data set may not."""
         if sample_weight is None:
             return np.ones(X.shape[0])
         weight = np.asarray(sample_weight, dtype=np.float64)
@@ -159,6 +159,8 @@ class LinearModel(BaseEstimator):
             raise ValueError(f"sample_weight contains NaN or infinity in row {int(np.argmin(np.isfinite(weight)))}")
         if (weight < 0).any():
             raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
+        if sees_all and not weight.any():
+            raise ValueError("every sample_weight is zero, so there is nothing to learn from")
         return weight
 
     def _start(self, X: Any, y: np.ndarray, output: str | None, outputs: int, sees_all: bool) -> Training:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -103,12 +104,13 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         going_on = self.warm_start and hasattr(self, "_training")
         X = self._check_rows(X, reset=not going_on)
         y = self._check_labels(X, y)
-        weight = self._check_weights(sample_weight, X)
+        weight = self._check_weights(sample_weight, X, sees_all=True)
         if not going_on:
             classes = unique_labels(y if weight.all() else y[weight > 0])
             if len(classes) < 2:
-                only = f"only one class, {classes[0]!r}" if len(classes) else "no example with a sample_weight above 0"
-                raise ValueError(f"a classifier needs examples of two classes or more; y holds {only}")
+                raise ValueError(
+                    f"a classifier needs examples of two classes or more; y holds only one class, {classes[0]!r}"
+                )
             training = self._new_training(X, y, classes, sees_all=True)
             self.classes_, self._training, self._dtype = classes, training, X.dtype
             self._counts = np.zeros(len(classes) + 1)
@@ -137,7 +139,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_}")
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_labels(X, y)
-        weight = self._check_weights(sample_weight, X)
+        weight = self._check_weights(sample_weight, X, sees_all=False)
         if first:
             known = unique_labels(np.asarray(classes) if classes is not None else y)
             if len(known) < 2 and not self.grow:
@@ -303,6 +305,12 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             alpha=getattr(geometry, "alpha", None),
             eta=geometry.rate_of(training.g) if hasattr(geometry, "rate_of") else None,
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # without negative weights only some problems can be learned
+            tags.classifier_tags.poor_score = getattr(self._choices()["geometry"], "positive_weights", False)
+        return tags
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         facts, arrays = super()._pack()

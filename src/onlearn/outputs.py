@@ -1,8 +1,8 @@
 """Several classes from one scalar rule: one-vs-all, true multiclass, softmax.
 
 ``decide`` looks at the scores ``s`` of one example and fills in the step ``t[c]`` of every class c, and the squared
-length ``q[c]`` that goes with it. It returns the margin of the right class over its best rival (the example is a mistake
-when that is not above zero) and the loss.
+length ``q[c]`` that goes with it. It returns the margin of the right class over its best rival (not above zero is a
+mistake) and the loss.
 """
 
 from __future__ import annotations

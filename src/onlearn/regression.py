@@ -64,7 +64,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
         going_on = self.warm_start and hasattr(self, "_training")
         X = self._check_rows(X, reset=not going_on)
         y = self._check_targets(X, y)
-        weight = self._check_weights(sample_weight, X)
+        weight = self._check_weights(sample_weight, X, sees_all=True)
         if not going_on:
             self._training, self._dtype = self._new_training(X, y, sees_all=True), X.dtype
         run_passes(self._training, X, y, weight, self, self._seed)
@@ -77,7 +77,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
         first = not hasattr(self, "_training")
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_targets(X, y)
-        weight = self._check_weights(sample_weight, X)
+        weight = self._check_weights(sample_weight, X, sees_all=False)
         if first:
             self._training, self._dtype = self._new_training(X, y, sees_all=False), X.dtype
         if self.grow:

@@ -37,6 +37,8 @@ class Exponentiated:
     eta: float | str = param(0.1, "learning rate, or from the margin", above=0, words=("auto",))
     margin: float | None = param(None, "for eta=auto; None: estimated from the data", above=0, below=1, words=(None,))
 
+    positive_weights = True
+
     def check(self):
         if self.margin is not None and self.eta != "auto":
             raise ValueError('exponentiated: margin is used only with eta="auto"')

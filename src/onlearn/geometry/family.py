@@ -7,6 +7,7 @@ the constant one. The facts, where they are not the usual ones, are class attrib
 * ``measures``: its steps need the squared length of the example, whatever the rule.
 * ``signed``: weights may have either sign, and start at zero or at random.
 * ``positive_only``: features must not be negative.
+* ``positive_weights``: weights are never negative, so that some problems cannot be learned.
 """
 
 from onlearn.spelling import Family

@@ -25,6 +25,7 @@ class Winnow:
     threshold: float | None = param(None, "None: the number of features", above=0, words=(None,))
 
     positive_only = True
+    positive_weights = True
 
     def start(self, features, outputs):
         theta = features - 1 if self.threshold is None else self.threshold
