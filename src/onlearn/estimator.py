@@ -206,7 +206,7 @@ class LinearModel(BaseEstimator):
         training = self._training
         if not getattr(training.stabilizer, "every_hypothesis", False):
             w, b = self._weights()
-            return linear_scores(X, w.astype(self._dtype, copy=False), b)
+            return linear_scores(X, w, b)
         rows = inputs.as_rows(X if sp.issparse(X) else np.ascontiguousarray(X), training.bias)
         return voted_scores(rows, X.shape[0], training.theta, training.st, training.outputs)
 

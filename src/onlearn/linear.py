@@ -16,6 +16,7 @@ from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
 from onlearn.labels import encode, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
+from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
 
 
@@ -219,13 +220,13 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     def coef_(self) -> np.ndarray:
         """Weights of the hypothesis: (1, features) for two classes, (classes, features) for more."""
         w, _ = self._weights()
-        return self._per_class(w).T.astype(self._dtype)
+        return np.array(narrow(self._per_class(w).T, self._dtype))
 
     @property
     def intercept_(self) -> np.ndarray:
         """What is added to the weighted sum: (1,) for two classes, (classes,) for more."""
         _, b = self._weights()
-        return self._per_class(b[None])[0].astype(self._dtype)
+        return np.array(narrow(self._per_class(b[None])[0], self._dtype))
 
     def _per_class(self, values: np.ndarray) -> np.ndarray:
         """A learner that may grow keeps two columns for two classes; users expect their difference."""

@@ -15,6 +15,7 @@ from onlearn.rows import span
 from onlearn.stabilizers import cast_votes
 from onlearn.weave import Loop
 
+LARGE = 1e25  # weights beyond which single precision might overflow
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 
@@ -58,14 +59,24 @@ def sparse_scores(rows, w, b, out, start, stop):
                 out[i, c] += x * w[k, c]
 
 
+def narrow(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Values in another precision, the largest it has standing for those beyond."""
+    if values.dtype == dtype:
+        return values
+    most = np.finfo(dtype).max
+    return np.clip(values, -most, most).astype(dtype)
+
+
 def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """X w + b with w of shape (features, outputs), in the precision of X."""
+    """X w + b with w of shape (features, outputs), in the precision of X where that can hold it."""
+    single = X.dtype == np.float32 and max(np.abs(w).max(initial=0.0), np.abs(b).max(initial=0.0)) < LARGE
+    w, b = (narrow(w, X.dtype), narrow(b, X.dtype)) if single else (w, b)
     if not sp.issparse(X):
-        scores = X @ w.astype(X.dtype, copy=False)
-        scores += b.astype(X.dtype, copy=False)
+        scores = X @ w
+        scores += b
         return scores
     rows = as_rows(X, 0.0)
-    out = np.empty((X.shape[0], w.shape[1]), X.dtype)
+    out = np.empty((X.shape[0], w.shape[1]), w.dtype)
     if w.shape[1] == 1:
         flat, line = np.ascontiguousarray(w[:, 0]), out.reshape(-1)
 

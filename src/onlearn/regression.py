@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_y
 
 from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
+from onlearn.predicting import narrow
 
 
 class OnlineRegressor(RegressorMixin, LinearModel):
@@ -110,12 +111,12 @@ class OnlineRegressor(RegressorMixin, LinearModel):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the hypothesis, (features,)."""
-        return self._weights()[0][:, 0].astype(self._dtype)
+        return np.array(narrow(self._weights()[0][:, 0], self._dtype))
 
     @property
     def intercept_(self) -> np.ndarray:
         """What is added to the weighted sum, (1,)."""
-        return self._weights()[1].astype(self._dtype)
+        return narrow(self._weights()[1], self._dtype)
 
     def predict(self, X: Any) -> np.ndarray:
         return self._scores(X)[:, 0]
