@@ -137,6 +137,16 @@ class Geometry:
     def done(self):
         pass
 
+    def add_output(self):
+        """One output more, as new as all were at the beginning; returns its weights."""
+        known = {name: array for name, array in vars(self).items() if np.ndim(array) == 2}
+        others = {name: value for name, value in vars(self).items() if name not in known}
+        self.begin(self.free, self.w.shape[1] + 1)
+        for name, array in known.items():
+            getattr(self, name)[:, :-1] = array
+        vars(self).update(others)
+        return self.w[:, -1:].copy()
+
 
 def shrink(w, rate, l1, l2, free):
     """The proximal step of r (l1 |w|_1 + l2 |w|_2^2 / 2); the rate may differ from weight to weight."""

@@ -225,7 +225,7 @@ def test_long_streams(geometry, reference, stabilizer):
 
 # ---------------------------------------------------------------- properties, on generated data
 
-GENERIC = np.random.default_rng(11).uniform(0.5, 1.5, (24, cases.FEATURES))  # so that no two sums are equal
+GENERIC = np.random.default_rng(11).uniform(0.1, 0.3, (24, cases.FEATURES))  # so that no two sums are equal
 
 
 @st.composite
@@ -339,47 +339,46 @@ def test_weight_zero_equals_absence(group, stream, rule, class_weight):
 
 # ---------------------------------------------------------------- growing
 
-GROWING = [case for case in cases.MANY_COVERING if case.group in ("plain", "decayed", "truncated")]
 
-
-@settings(max_examples=12)
-@pytest.mark.parametrize("case", GROWING, ids=str)
+@settings(max_examples=6)
+@pytest.mark.parametrize("case", [c for c in cases.MANY_COVERING if c.group != "exponentiated"], ids=str)
 @given(stream=st.data(), rule=any_rule())
 def test_a_feature_may_come_late(case, stream, rule):
     """With grow=True a feature that first appears in a later call counts as having been there, at zero."""
-    X, y = stream.draw(streams(classes=3, least=2, ties=False))
+    X, y = stream.draw(streams(case.group == "winnow", classes=3, least=2, ties=False))
     cut = stream.draw(st.integers(1, len(y) - 1))
     narrow = stream.draw(st.integers(1, X.shape[1]))
     X[:cut, narrow:] = 0.0
     as_rows = LAYOUTS[case.layout]
     rule = "logistic" if case.output == "softmax" else rule
-    for geometry in GEOMETRIES[case.group]:
-        there = classifier(rule, geometry, case.stabilizer, case.output, grow=True)
-        there.partial_fit(as_rows(X), y, classes=[0, 1, 2])
-        late = classifier(rule, geometry, case.stabilizer, case.output, grow=True)
-        late.partial_fit(as_rows(X[:cut, :narrow]), y[:cut], classes=[0, 1, 2])
-        late.partial_fit(as_rows(X[cut:]), y[cut:])
-        assert late.n_features_in_ == X.shape[1]
-        assert (late.n_mistakes_, late.n_updates_) == (there.n_mistakes_, there.n_updates_)
-        assert_close(late.decision_function(as_rows(X)), there.decision_function(as_rows(X)), f"{rule} {geometry}")
+    geometry, _ = example_geometry(case.group)
+    there, late = (classifier(rule, geometry, case.stabilizer, case.output, grow=True) for _ in range(2))
+    there.partial_fit(as_rows(X), y, classes=[0, 1, 2])
+    late.partial_fit(as_rows(X[:cut, :narrow]), y[:cut], classes=[0, 1, 2])
+    late.partial_fit(as_rows(X[cut:]), y[cut:])
+    assert late.n_features_in_ == X.shape[1]
+    assert (late.n_mistakes_, late.n_updates_) == (there.n_mistakes_, there.n_updates_)
+    assert_close(late.decision_function(as_rows(X)), there.decision_function(as_rows(X)), f"{rule} {geometry}")
+    if case.stabilizer != "voted":
+        assert_close(learned(late), learned(there), f"{rule} {geometry}")
 
 
 def learn_with_a_late_class(rule, geometry, output, X, y, cut):
-    """Two classes up to the cut, three from there on: the third starts at zero."""
+    """Two classes up to the cut, three from there on: the third is new, and was so all along."""
     trail = ref.learn(rule, geometry, output, X[:cut], y[:cut], outputs=2)
-    trail.hypotheses = [np.pad(w, ((0, 0), (0, 1))) for w in trail.hypotheses]
-    geometry.w = np.pad(geometry.w, ((0, 0), (0, 1)))
+    fresh = geometry.add_output()
+    trail.hypotheses = [np.hstack([w, fresh]) for w in trail.hypotheses]
     for x, label in zip(ref.with_constant(X[cut:], 1.0), y[cut:]):
         ref.learn_example(rule, geometry, ref.OUTPUTS[output], x, label, 1.0, trail)
     return trail
 
 
-@settings(max_examples=12)
-@pytest.mark.parametrize("case", GROWING, ids=str)
+@settings(max_examples=6)
+@pytest.mark.parametrize("case", cases.MANY_COVERING, ids=str)
 @given(stream=st.data(), rule=any_rule())
 def test_a_class_may_come_late(case, stream, rule):
-    """With grow=True a class that first appears in a later call starts at zero, as all did."""
-    X, y = stream.draw(streams(least=4, ties=False))
+    """With grow=True a class that first appears in a later call starts as all did."""
+    X, y = stream.draw(streams(case.group == "winnow", least=4, ties=False))
     cut = stream.draw(st.integers(2, len(y) - 1))
     y[:2], y[cut] = [0, 1], 2
     as_rows = LAYOUTS[case.layout]
