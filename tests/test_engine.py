@@ -157,11 +157,8 @@ def test_sample_weight_multiplies_the_step(group):
 
 @pytest.mark.parametrize("bias", [0.0, 2.5])
 @pytest.mark.parametrize("group", GEOMETRIES)
-def test_size_of_the_constant_feature(group, bias, request):
+def test_size_of_the_constant_feature(group, bias):
     """The intercept is the weight of a constant feature, of any size or absent."""
-    why = "without an intercept the constant feature still has its share of the simplex"
-    if group == "exponentiated" and bias == 0.0:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     data = cases.data("binary", group == "winnow")
     size = dict(fit_intercept=False) if bias == 0.0 else dict(intercept_scaling=bias)
     geometry, reference = example_geometry(group)

@@ -39,7 +39,7 @@ class Training:
         self.rule, self.geometry, self.stabilizer, self.output = rule, geometry, stabilizer, output
         self.features, self.outputs, self.bias = features, outputs, bias
         self.capacity = features
-        self.g = geometry.start(features + 1, outputs)
+        self.g = self._start(features + 1, outputs)
         self.st = stabilizer.start(self.g.w, outputs)
         size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
         self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
@@ -50,6 +50,13 @@ class Training:
         self.classifies = True
         self.even = True  # all examples so far had the same weight
         self._handed: np.ndarray | None = None
+
+    def _start(self, features: int, outputs: int) -> Any:
+        """The state of the geometry before the first example."""
+        g = self.geometry.start(features, outputs)
+        if self.bias == 0.0 and hasattr(self.geometry, "without_constant"):
+            self.geometry.without_constant(g)
+        return g
 
     # ------------------------------------------------------------------ learning
 
@@ -154,7 +161,7 @@ class Training:
             return
         capacity = max(features, int(1.5 * self.capacity)) if features > self.capacity else self.capacity
         old = (self.capacity + 1, self.outputs)
-        g = self.geometry.start(capacity + 1, outputs)
+        g = self._start(capacity + 1, outputs)
         st = self.stabilizer.start(g.w, outputs)
         self.g = _enlarged(self.g, g, old, (capacity + 1, outputs))
         self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))

@@ -25,6 +25,7 @@ from onlearn.weave import helper
 
 SAMPLED = 100_000  # numbers to estimate a margin from, which takes a second or two
 LEAST_MARGIN = 0.05
+NOTHING = -1e9  # the logarithm, as good as, of zero
 LONGEST = 30.0  # of one change of a logarithm: e^30 leaves the average its digits
 SPREAD = 1e6  # the sum may grow or fall so much before v is formed anew
 OFTEN = 1 << 16  # steps before it is formed anew in any case, so that rounding does not add up
@@ -76,6 +77,13 @@ class Exponentiated:
     def rate_of(self, state):
         """The eta in use."""
         return float(state.knobs[0])
+
+    def without_constant(self, state):
+        """Where there is no intercept, the constant feature has no part of the simplex."""
+        outputs = state.total.size
+        state.w[:outputs], state.logarithm[:outputs] = 0.0, NOTHING
+        state.total[:] = state.w.reshape(-1, outputs).sum(axis=0)
+        state.origin[:] = state.total
 
     def mend(self, state):
         """After growth: the new weights, of logarithm 0, count in the sums."""
