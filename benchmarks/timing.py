@@ -9,8 +9,7 @@ from __future__ import annotations
 import gc
 import platform
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,30 +62,22 @@ def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, An
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     accuracy: dict[str, list[float]] = {}
     spent = dict.fromkeys(parts, 0.0)
+    gc.collect()
     for turn in range(repeat + 1):
         for name, part in parts.items():
             if turn > 1 and spent[name] > BUDGET:
                 continue
-            with no_collection():
-                start = clock()
-                result = part.run()
-                seconds = clock() - start
+            gc.disable()
+            start = clock()
+            result = part.run()
+            seconds = clock() - start
+            gc.enable()
             spent[name] += seconds
             if turn > 0:
                 taken[name].append(seconds * part.factor)
             if test is not None and callable(result):
                 accuracy.setdefault(name, []).append(float(np.mean(result(test[0]) == test[1])))
     return Row(work, taken, accuracy, frozenset(name for name, part in parts.items() if part.factor != 1.0))
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def table(title: str, rows: list[Row]) -> Table:

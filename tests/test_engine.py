@@ -393,6 +393,17 @@ def test_a_class_may_come_late(case, stream, rule):
             assert_close(learned(model), handed, f"{rule} {geometry}")
 
 
+@pytest.mark.xfail(strict=True, reason="features there is only room for have their share of the simplex")
+def test_exponentiated_weights_sum_to_one_after_growth():
+    """Room made ahead for more features is nobody's weight."""
+    data = cases.data("multiclass", False)
+    model = classifier("perceptron", "exponentiated(0.4)", output="true", grow=True, fit_intercept=False)
+    model.partial_fit(data.X[:, :5], data.y, classes=[0, 1, 2])
+    assert_close(model.coef_.sum(axis=1), np.ones(3), "before")
+    model.partial_fit(data.X, data.y)
+    assert_close(model.coef_.sum(axis=1), np.ones(3), "after")
+
+
 # ---------------------------------------------------------------- whatever the input
 
 

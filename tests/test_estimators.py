@@ -46,7 +46,13 @@ EXPECTED = {
 WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "OnlineRegressor", "NormalizedWinnow", "Winnow"}
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+# Each of these differs from the others in its loops or its parameters; the rest, which do not, are slow.
+TYPICAL = {"OnlineClassifier", "OnlineRegressor", "VotedPerceptron", "Winnow", "LogisticRegression", "AROW"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in TYPICAL else pytest.mark.slow, id=n) for n in ESTIMATORS]
+)
 def test_check_estimator_passes(name):
     expected = dict(EXPECTED)
     if name not in WEIGHTED_WELL:

@@ -194,6 +194,7 @@ MULTIPLICATIVE = ["winnow", "balanced", "exponentiated"]
 
 @pytest.mark.parametrize("geometry", GEOMETRIES + MULTIPLICATIVE)
 @pytest.mark.parametrize("rule", ["perceptron", "lms", "pa1", "aggressive", "squared_hinge", "logistic"])
+@pytest.mark.filterwarnings("ignore:the weights grew beyond")
 def test_enormous_values_leave_the_weights_finite(geometry, rule):
     enormous = np.abs(X)
     enormous[::7, 1] = 1e300
