@@ -19,6 +19,7 @@ LINE = 64  # bytes in a cache line
 AHEAD = 4  # examples between asking for a row and using it: enough to cover memory's delay
 MOST = 4096  # bytes to ask for of one row; the hardware follows a longer one by itself
 ONE = np.uint64(1)
+SOON = np.uint64(8)  # values between asking for the weights of a feature and using them
 
 
 class Dense(NamedTuple):
@@ -115,6 +116,10 @@ def scores(rows: Any, i: int, g: Any, st: Any, out: np.ndarray) -> None:
     for c in range(outputs):
         out[c] = rows.bias * weigh(g, st, c)
     for p in range(start, stop):
+        if p + SOON < stop:  # the weights of a feature lie together, but far from those of the next
+            far = (column(rows, p + SOON, start) + ONE) * outputs
+            for c in range(np.uint64(0), outputs, np.uint64(LINE // 8)):
+                prefetch(g.w, far + c)
         x, base = rows.data[p], (column(rows, p, start) + ONE) * outputs
         for c in range(outputs):
             out[c] += x * weigh(g, st, base + c)
