@@ -393,7 +393,6 @@ def test_a_class_may_come_late(case, stream, rule):
             assert_close(learned(model), handed, f"{rule} {geometry}")
 
 
-@pytest.mark.xfail(strict=True, reason="features there is only room for have their share of the simplex")
 def test_exponentiated_weights_sum_to_one_after_growth():
     """Room made ahead for more features is nobody's weight."""
     data = cases.data("multiclass", False)

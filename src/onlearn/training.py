@@ -159,7 +159,9 @@ class Training:
         if features <= self.capacity and outputs == self.outputs:
             self.features = features
             return
-        capacity = max(features, int(1.5 * self.capacity)) if features > self.capacity else self.capacity
+        # room ahead, so that growing is seldom; but not on a simplex, where it would have its share
+        ahead = 1.0 if hasattr(self.geometry, "without_constant") else 1.5
+        capacity = max(features, int(ahead * self.capacity)) if features > self.capacity else self.capacity
         old = (self.capacity + 1, self.outputs)
         g = self._start(capacity + 1, outputs)
         st = self.stabilizer.start(g.w, outputs)
