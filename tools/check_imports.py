@@ -17,7 +17,7 @@ from pathlib import Path
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
     # theory is mathematics on plain arrays: it knows nothing of learners
-    "foundation": "compile weave spelling verbs theory",
+    "foundation": "compile weave spelling verbs theory hashing named",
     "parts": "rules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "services": "calibrate labels",
@@ -25,6 +25,10 @@ LAYERS = {
     "estimators": "store estimator linear regression learners",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
+    # from files to rows: readers make batches, features make matrices of them
+    "data": "data",
+    "features": "features",
+    "pipeline": "pipeline",
     "demo": "demo warming",
     "commands": "cli __main__",
 }

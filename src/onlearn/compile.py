@@ -2,7 +2,8 @@
 
 Numba's disk cache notices only that the file of the compiled function itself has changed. A woven loop's file holds
 all that it does (see ``weave``), so that is enough; but for what this file and the weaver add to it, and so the cache
-folder is named by a digest of these two.
+folder is named by a digest of these two. Functions that are ``compiled`` as they stand may call each other across
+the files of their package, and so their folder is named by a digest of all of those.
 
 ``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie anywhere in
 memory; without it an epoch mostly waits.
@@ -11,6 +12,7 @@ memory; without it an epoch mostly waits.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,18 +34,18 @@ REORDER = {"reassoc", "contract", "nsz"}
 
 
 @cache
-def cache_folder() -> str | None:
-    """A writable folder for compiled code: NUMBA_CACHE_DIR, the package's, the user's, or none."""
+def cache_folder(kind: str = "loops", *sources: Path) -> str | None:
+    """A writable folder for code compiled from some files: NUMBA_CACHE_DIR, the package's, the user's, or none."""
     package = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
-    for source in ("compile.py", "weave.py"):
-        digest.update((package / source).read_bytes())
+    for source in sources or (package / "compile.py", package / "weave.py"):
+        digest.update(source.read_bytes())
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     roots = [package / "__pycache__", user / "onlearn"]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         roots.insert(0, Path(chosen))
     for root in roots:
-        folder = root / f"loops-{digest.hexdigest()}"
+        folder = root / f"{kind}-{digest.hexdigest()}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
@@ -54,19 +56,29 @@ def cache_folder() -> str | None:
 
 
 @contextmanager
-def our_cache() -> Iterator[bool]:
-    """Let functions decorated inside use our cache folder; yields whether there is one.
+def our_cache(*folder_of: Any) -> Iterator[bool]:
+    """Let functions decorated inside use our cache folder (of a kind and files); yields whether there is one.
 
     Numba reads the folder from a process-wide setting when a function is decorated. It is set only
     for that moment, so that a user's own compiled functions keep their place.
     """
-    folder = None if INTERPRETED else cache_folder()
+    folder = None if INTERPRETED else cache_folder(*folder_of)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder or before
     try:
         yield folder is not None
     finally:
         numba.config.CACHE_DIR = before
+
+
+def compiled(function: Any) -> Any:
+    """Compile a plain function of scalars and arrays on first use, and keep it in the disk cache."""
+    file = Path(inspect.getfile(function))
+    package = Path(__file__).parent
+    beside = file.parent.glob("*.py") if file.parent != package else [file]
+    sources = sorted({package / "compile.py", package / "hashing.py", *beside})
+    with our_cache("functions", *sources) as cached:
+        return numba.njit(cache=cached, nogil=True, error_model="numpy")(function)
 
 
 if INTERPRETED:
