@@ -1,7 +1,7 @@
 """Hashing names of features, the same way wherever a name comes from: a file, a text, a column.
 
-A name is a group's prefix (a column's or a namespace's, such as ``"colour="``) and the bytes that follow it. Its hash is
-that of the bytes, seeded with the prefix's, so that a prefix is hashed once and not for every feature.
+A name is a group's prefix (a column's or a namespace's, such as ``"colour="``) and the bytes that follow it. Its hash
+is that of the bytes, seeded with the prefix's, so that a prefix is hashed once and not for every feature.
 Eight bytes at a time: multiply, fold the upper half onto the lower.
 """
 
