@@ -33,7 +33,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
             training.passes += 1
             entry = training.record(before)
-            training.history["passes"].append(entry)
+            training.by_pass.append(entry)
             if training.passes == 1 and passes > 1:
                 first_size = float(np.linalg.norm(training.weights()))
             if entry.get("mistakes") == 0:

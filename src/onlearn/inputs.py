@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.rows import Dense, Sparse
+from onlearn.weave import Loop
 
 BUFFER = 1 << 22  # bytes of rows gathered at a time where they do not lie one after another
 
@@ -73,6 +74,31 @@ def check_finite(X: Any, names: Any = None) -> None:
     raise ValueError(f"X contains {what} in row {row}, {where}: remove the row, or fill the value in")
 
 
+def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
+    """X, or a copy in which values of one row and column are summed: as two they would count as two features.
+
+    Indices need not be in order, so nothing is sorted unless there are duplicates.
+    """
+    if X.has_canonical_format:
+        return X
+    if X.shape[1] <= 16 * max(X.nnz, 1 << 16) and not _repeats(X.indices, X.indptr, np.full(X.shape[1], -1)):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+@Loop
+def _repeats(indices, indptr, met):
+    """Whether a row has a column twice. ``met`` holds the last row that each column was met in."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            if met[indices[p]] == i:
+                return True
+            met[indices[p]] = i
+    return False
+
+
 def check_positive(X: Any, who: str) -> None:
     """Refuse negative features, saying where the first one is."""
     values = X.data if sp.issparse(X) else X
@@ -106,8 +132,8 @@ def as_rows(X: Any, bias: float) -> Dense | Sparse | None:
     return None
 
 
-def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[tuple[Any, np.ndarray, slice]]:
-    """Rows, the order in which to take them, and which part of the whole order that is.
+def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    """Rows, the order in which to take them, and which row of X each of those is.
 
     At most ``size`` examples a batch. Rows that do not lie one after another (a data frame's columns do) are
     gathered a few megabytes at a time.
@@ -116,12 +142,11 @@ def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[t
     if rows is None:
         size = max(1, min(size, BUFFER // max(1, X.shape[1] * X.itemsize)))
     for start in range(0, len(order), size):
-        part = slice(start, min(start + size, len(order)))
+        part = order[start : start + size]
         if rows is not None:
-            yield rows, order[part], part
+            yield rows, part, part
         else:
-            gathered = np.ascontiguousarray(X[order[part]])
-            yield as_rows(gathered, bias), np.arange(len(gathered)), part
+            yield as_rows(np.ascontiguousarray(X[part]), bias), np.arange(len(part)), part
 
 
 def radius(X: Any) -> float:

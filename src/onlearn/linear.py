@@ -184,8 +184,13 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if output == "softmax" and rule.name != "logistic":
             raise ValueError(f"multiclass='softmax' is the logistic rule's; {rule!r} goes with 'true' or 'one-vs-all'")
         one = len(classes) == 2 and not self.grow
-        signs = np.where(y == classes[-1], 1.0, -1.0)
-        return self._start(X, signs, None if one else output, 1 if one else max(2, len(classes)), sees_all)
+        return self._start(
+            X,
+            lambda: np.where(y == classes[-1], 1.0, -1.0),
+            None if one else output,
+            1 if one else max(2, len(classes)),
+            sees_all,
+        )
 
     def _held_out_rows(self, rows: int) -> np.ndarray:
         """The rows that fit keeps for calibration."""
@@ -200,7 +205,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         return encode(y if weight.all() else np.where(weight > 0, y, self.classes_[0]), self.classes_)
 
     def _targets(self, codes: np.ndarray) -> np.ndarray:
-        return codes if self._training.output is not None else np.where(codes == 1, 1.0, -1.0)
+        return codes if self._training.output is not None else 2.0 * codes - 1.0
 
     def _class_weighted(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
@@ -243,6 +248,9 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row; on a tie the first of them."""
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            return self.classes_[self._best_outputs(X)]
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)]
 

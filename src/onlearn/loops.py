@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.outputs import decide
+from onlearn.outputs import decide, take_steps
 from onlearn.rows import look_ahead, opinion, score, scores, sqnorm, step
 from onlearn.verbs import handed, live, scale, settle, stride, tick
 from onlearn.weave import Loop, helper
 
-MISTAKES, UPDATES, LOSS, SEEN = range(4)  # places in a tally
+# Places in a tally. Examples done are those seen and those of weight zero; DUE is the count of them at which the first
+# four are next remembered, KEPT how often they were.
+MISTAKES, UPDATES, LOSS, SEEN, DONE, DUE, KEPT = range(7)
+DOUBLINGS = 64  # more than there will ever be
 
 LONGEST_STEP = 1e100  # no rule needs more; keeps diverging learners finite
 HIGHEST_SCORE = 1e300
@@ -56,81 +59,98 @@ def tame(s: float) -> float:
     return 0.0 if s != s else min(max(s, -HIGHEST_SCORE), HIGHEST_SCORE)
 
 
+@helper
+def count(tally: np.ndarray, doubling: np.ndarray) -> None:
+    """One more example is done; remember the tally when their number is a power of two."""
+    tally[DONE] += 1.0
+    if tally[DONE] == tally[DUE]:
+        at = np.int64(tally[KEPT])
+        for n in range(4):
+            doubling[at * 4 + n] = tally[n]
+        tally[KEPT] += 1.0
+        tally[DUE] *= 2.0
+
+
 @Loop
-def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally):
+def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling):
     """One output: binary classification (y is -1 or +1) and regression."""
     for n in range(len(order)):
         look_ahead(rows, order, n)
-        if weight[n] == 0.0:  # as if the example were not there
-            continue
-        i = order[n]
-        raw = score(rows, i, g, st)
-        s = tame(raw * scale(g, 0) - theta)
-        place = audit_due(audit, y[n])
-        if place >= 0:
-            audit.now[0] = raw
-            opinion(st, g, rows, i, theta, audit.now)
-            audit.scores[place] = audit.now[0]
-        q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
-        t = rule(s, y[n], q, params)
-        if t != t:
-            return n
-        mistake = s * y[n] <= 0.0
-        tally[MISTAKES] += mistake
-        tally[LOSS] += min(loss(s, y[n], q, params), HIGHEST_LOSS)
-        tally[SEEN] += 1.0
-        live(st, g, mistake, t != 0.0)
-        if t != 0.0:
-            tally[UPDATES] += 1.0
-            t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * weight[n]
-            step(rows, i, g, st, stride(g, t, 0), q, 1, 0)
-        settle(g, st)
-        tick(st, g)
+        i, gold, importance = order[n], y[n], weight[n]
+        if importance != 0.0:  # else it is as if the example were not there
+            raw = score(rows, i, g, st)
+            s = tame(raw * scale(g, 0) - theta)
+            place = audit_due(audit, gold)
+            if place >= 0:
+                audit.now[0] = raw
+                opinion(st, g, rows, i, theta, audit.now)
+                audit.scores[place] = audit.now[0]
+            q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
+            t = rule(s, gold, q, params)
+            if t != t:
+                return n
+            mistake = s * gold <= 0.0
+            tally[MISTAKES] += mistake
+            tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
+            tally[SEEN] += 1.0
+            live(st, g, mistake, t != 0.0)
+            if t != 0.0:
+                tally[UPDATES] += 1.0
+                t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
+                step(rows, i, g, st, stride(g, t, 0), q)
+            settle(g, st)
+            tick(st, g)
+        count(tally, doubling)
     return len(order)
 
 
 @Loop
-def learn_many(rows, order, gold, weight, out, rule, loss, params, measured, theta, g, st, audit, tally):
-    """Several outputs: multiclass classification, ``gold`` being the index of the right class."""
+def learn_many(rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling):
+    """Several outputs: multiclass classification, y being the index of the right class."""
     outputs = len(out.s)
+    for c in range(outputs):
+        out.q[c] = 1.0
     for n in range(len(order)):
         look_ahead(rows, order, n)
-        if weight[n] == 0.0:
-            continue
-        i, right = order[n], gold[n]
-        scores(rows, i, g, st, out.s)
-        place = audit_due(audit, right)
-        if place >= 0:
+        i, gold, importance = order[n], y[n], weight[n]
+        if importance != 0.0:
+            scores(rows, i, g, st, out.s)
+            place = audit_due(audit, gold)
+            if place >= 0:
+                for c in range(outputs):
+                    audit.now[c] = out.s[c]
+                opinion(st, g, rows, i, theta, audit.now)
+                for c in range(outputs):
+                    audit.scores[place * outputs + c] = audit.now[c]
             for c in range(outputs):
-                audit.now[c] = out.s[c]
-            opinion(st, g, rows, i, theta, audit.now)
+                out.s[c] = tame(out.s[c] * scale(g, c) - theta)
+            margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
+            change = False
             for c in range(outputs):
-                audit.scores[place * outputs + c] = audit.now[c]
-        for c in range(outputs):
-            out.s[c] = tame(out.s[c] * scale(g, c) - theta)
-        margin, cost = decide(out, right, rule, loss, params, measured, g, rows, i)
-        change = False
-        for c in range(outputs):
-            change = change or out.t[c] != 0.0
-            if out.t[c] != out.t[c]:
-                return n
-        tally[MISTAKES] += margin <= 0.0
-        tally[LOSS] += min(cost, HIGHEST_LOSS)
-        tally[SEEN] += 1.0
-        live(st, g, margin <= 0.0, change)
-        if change:
-            tally[UPDATES] += 1.0
-            for c in range(outputs):
-                if out.t[c] != 0.0:
-                    t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * weight[n]
-                    step(rows, i, g, st, stride(g, t, c), out.q[c], outputs, c)
-        settle(g, st)
-        tick(st, g)
+                change = change or out.t[c] != 0.0
+                if out.t[c] != out.t[c]:
+                    return n
+            tally[MISTAKES] += margin <= 0.0
+            tally[LOSS] += min(cost, HIGHEST_LOSS)
+            tally[SEEN] += 1.0
+            live(st, g, margin <= 0.0, change)
+            if change:
+                tally[UPDATES] += 1.0
+                for c in range(outputs):
+                    if out.t[c] != 0.0:
+                        t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * importance
+                        out.t[c] = stride(g, t, c)
+                take_steps(out, rows, i, g, st)
+            settle(g, st)
+            tick(st, g)
+        count(tally, doubling)
     return len(order)
 
 
 @Loop
 def hand_out(g, st, outputs, weights):
     """All weights of the hypothesis that would be handed out now. Brings lazy weights up to date."""
-    for j in range(len(weights)):
-        weights[j] = handed(st, g, np.uint64(j), j % outputs)
+    for k in range(len(weights) // outputs):
+        for c in range(outputs):
+            j = np.uint64(k * outputs + c)
+            weights[j] = handed(st, g, j, c)

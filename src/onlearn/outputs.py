@@ -2,7 +2,7 @@
 
 ``decide`` looks at the scores ``s`` of one example and fills in the step ``t[c]`` of every class c, and the squared
 length ``q[c]`` that goes with it. It returns the margin of the right class over its best rival (not above zero is a
-mistake) and the loss.
+mistake) and the loss. ``take_steps`` moves the classes whose step is not zero.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlearn.rows import sqnorm
+from onlearn.rows import sqnorm, sqnorms, step_all, step_some
 from onlearn.weave import Verb, helper
 
 
@@ -21,6 +21,7 @@ class OneVsAll(NamedTuple):
     s: np.ndarray
     t: np.ndarray
     q: np.ndarray
+    which: np.ndarray  # room for the indices of classes
 
 
 class TrueMulticlass(NamedTuple):
@@ -29,6 +30,7 @@ class TrueMulticlass(NamedTuple):
     s: np.ndarray
     t: np.ndarray
     q: np.ndarray
+    which: np.ndarray  # room for the indices of classes
 
 
 class Softmax(NamedTuple):
@@ -37,6 +39,12 @@ class Softmax(NamedTuple):
     s: np.ndarray
     t: np.ndarray
     q: np.ndarray
+    which: np.ndarray  # room for the indices of classes
+
+
+def start(kind: str, outputs: int) -> OneVsAll | TrueMulticlass | Softmax:
+    """Room for the scores and steps of one example."""
+    return OUTPUTS[kind](*np.zeros((3, outputs)), np.zeros(outputs, dtype=np.uint64))
 
 
 OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
@@ -45,6 +53,26 @@ OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
 @Verb
 def decide(out, gold, rule, loss, params, measured, g, rows, i):
     """Fill in out.t and out.q from out.s."""
+
+
+@Verb
+def take_steps(out, rows, i, g, st):
+    """Move along row i all classes with a step."""
+
+
+@take_steps.on(object, object, object, object)
+def _(out, rows, i, g, st):
+    some = 0
+    for c in range(len(out.t)):
+        if out.t[c] != 0.0:
+            out.which[some] = c
+            some += 1
+    step_some(rows, i, g, st, out, some)
+
+
+@take_steps.on(Softmax, object, object, object)
+def _(out, rows, i, g, st):
+    step_all(rows, i, g, st, out)  # as good as always there is a step for every class
 
 
 @helper
@@ -74,8 +102,9 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
 @decide.on(OneVsAll, object, object)
 def _(out, gold, rule, loss, params, measured, g, rows, i):
     n = len(out.s)
+    if measured:
+        sqnorms(g, rows, i, out.q)
     for c in range(n):
-        out.q[c] = sqnorm(g, rows, i, n, c) if measured else 1.0
         out.t[c] = rule(out.s[c], 1.0 if c == gold else -1.0, out.q[c], params)
     margin = out.s[gold] - out.s[best_rival(out.s, gold)]
     return margin, loss(out.s[gold], 1.0, out.q[gold], params)
@@ -84,6 +113,8 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
 @decide.on(Softmax, object, object)
 def _(out, gold, rule, loss, params, measured, g, rows, i):
     n = len(out.s)
+    if measured:
+        sqnorms(g, rows, i, out.q)
     top, total = out.s[0], 0.0
     for c in range(n):
         top = max(top, out.s[c])
@@ -93,5 +124,4 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
     cost = np.log(total) - (out.s[gold] - top)
     for c in range(n):
         out.t[c] = (1.0 if c == gold else 0.0) - out.t[c] / total
-        out.q[c] = sqnorm(g, rows, i, n, c) if measured else 1.0
     return out.s[gold] - out.s[best_rival(out.s, gold)], cost

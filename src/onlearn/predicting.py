@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from onlearn.inputs import as_rows
-from onlearn.rows import span
+from onlearn.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
 from onlearn.stabilizers import cast_votes
-from onlearn.weave import Loop
+from onlearn.weave import Loop, helper
 
 LARGE = 1e25  # weights beyond which single precision might overflow
+CACHED = 1 << 18  # bytes of weights up to which dense rows are faster one by one than by the BLAS
+LAST = float(np.finfo(np.float64).max)  # beyond it is infinity
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 
@@ -23,40 +26,105 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
-    """Call ``work(start, stop)`` so that all rows are covered, in threads if that is worthwhile."""
+def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> list[Any]:
+    """Call ``work(start, stop)`` so that all rows are covered, in threads if that is worthwhile; what it returned."""
     workers = min(cores(), rows, max(1, cost // WORTHWHILE))
     if workers <= 1:
-        work(0, rows)
-        return
-    edges = np.linspace(0, rows, workers + 1).astype(int)
+        return [work(0, rows)]
+    edges = [rows * n // workers for n in range(workers + 1)]
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, edges[:-1], edges[1:]))
+        return list(pool.map(work, edges[:-1], edges[1:]))
 
 
 @Loop
 def sparse_score(rows, w, b, out, start, stop):
-    """out[i] = x_i . w + b[0]"""
+    """out[i] = x_i . w + b[0]; returns whether all of them are finite."""
+    strange = 0
     for i in range(start, stop):
         first, past = span(rows, i)
-        s = 0.0
+        s = b[0]
         for p in range(first, past):
             s += rows.data[p] * w[np.uint64(rows.indices[p])]
-        out[i] = s + b[0]
+        out[i] = s
+        strange += not abs(s) <= LAST
+    return strange == 0
 
 
 @Loop
-def sparse_scores(rows, w, b, out, start, stop):
-    """out[i, c] = x_i . w[:, c] + b[c]; w has the outputs of a feature side by side"""
-    outputs = w.shape[1]
+def sparse_scores(rows, w, b, out, best, start, stop):
+    """out[i, c] = x_i . w[c] + b[c], all flat; w has the outputs of a feature side by side.
+
+    If there is room in ``best``, the output with the highest score goes there, and ``out`` is room for one row only.
+    Returns whether all scores are finite.
+    """
+    outputs, strange = np.uint64(len(b)), 0
     for i in range(start, stop):
-        first, past = span(rows, i)
+        at = np.uint64(i) * outputs if len(best) == 0 else np.uint64(0)
+        line = out[at : at + outputs]
         for c in range(outputs):
-            out[i, c] = b[c]
-        for p in range(first, past):
-            x, k = rows.data[p], np.uint64(rows.indices[p])
-            for c in range(outputs):
-                out[i, c] += x * w[k, c]
+            line[c] = b[c]
+        add_products(rows, i, w, np.uint64(0), line)
+        strange += choose(line, best, i)
+    return strange == 0
+
+
+@Loop
+def dense_scores(x, width, w, b, out, best, start, stop):
+    """The same for dense rows, w having the features of an output side by side; ``out`` has room for two rows.
+
+    Two rows by four outputs at a time, so that what is loaded is used often.
+    """
+    outputs, d = np.uint64(len(b)), np.uint64(width)
+    strange = 0
+    i, end = np.uint64(start), np.uint64(stop)
+    while i < end:
+        k = min(i + ONE, end - ONE)  # the last row of an odd number keeps itself company
+        p, q, c = i * d, k * d, np.uint64(0)
+        here, there = (i * outputs, k * outputs) if len(best) == 0 else (np.uint64(0), outputs)
+        while c + THREE < outputs:
+            s0, s1, s2, s3 = b[c], b[c + ONE], b[c + TWO], b[c + THREE]
+            t0, t1, t2, t3 = s0, s1, s2, s3
+            w0 = c * d
+            w1, w2, w3 = w0 + d, w0 + TWO * d, w0 + THREE * d
+            for n in range(d):
+                s0 += x[p + n] * w[w0 + n]
+                s1 += x[p + n] * w[w1 + n]
+                s2 += x[p + n] * w[w2 + n]
+                s3 += x[p + n] * w[w3 + n]
+                t0 += x[q + n] * w[w0 + n]
+                t1 += x[q + n] * w[w1 + n]
+                t2 += x[q + n] * w[w2 + n]
+                t3 += x[q + n] * w[w3 + n]
+            at, too = here + c, there + c
+            out[at], out[at + ONE], out[at + TWO], out[at + THREE] = s0, s1, s2, s3
+            out[too], out[too + ONE], out[too + TWO], out[too + THREE] = t0, t1, t2, t3
+            c += FOUR
+        while c < outputs:
+            s, t = b[c], b[c]
+            for n in range(d):
+                s += x[p + n] * w[c * d + n]
+                t += x[q + n] * w[c * d + n]
+            out[here + c], out[there + c] = s, t
+            c += ONE
+        strange += choose(out[here : here + outputs], best, i)
+        strange += choose(out[there : there + outputs], best, k)
+        i += TWO
+    return strange == 0
+
+
+@helper
+def choose(scores: Any, best: Any, i: Any) -> int:
+    """Put the first output with the highest score into best[i], if there is room; returns how many are not finite."""
+    top, strange = scores[0], 0
+    for c in range(len(scores)):
+        top = max(top, scores[c])
+        strange += not abs(scores[c]) <= LAST
+    if len(best) > 0:
+        first = len(scores)
+        for c in range(len(scores)):  # without a branch that depends on the scores, which nobody can predict
+            first = min(first, c if scores[c] == top else len(scores))
+        best[i] = first
+    return strange
 
 
 def narrow(values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -67,29 +135,49 @@ def narrow(values: np.ndarray, dtype: Any) -> np.ndarray:
     return np.clip(values, -most, most).astype(dtype)
 
 
-def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """X w + b with w of shape (features, outputs), in the precision of X where that can hold it."""
-    single = X.dtype == np.float32 and max(np.abs(w).max(initial=0.0), np.abs(b).max(initial=0.0)) < LARGE
-    w, b = (narrow(w, X.dtype), narrow(b, X.dtype)) if single else (w, b)
-    if not sp.issparse(X):
+def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+    """X w + b with w of shape (features, outputs), in the precision of X if that can hold it; are they all finite?"""
+    w, b = _precision(X, w, b)
+    if _for_the_blas(X, w):
         scores = X @ w
         scores += b
-        return scores
-    rows = as_rows(X, 0.0)
-    out = np.empty((X.shape[0], w.shape[1]), w.dtype)
-    if w.shape[1] == 1:
-        flat, line = np.ascontiguousarray(w[:, 0]), out.reshape(-1)
+        return scores, bool(np.isfinite(scores).all())
+    out = np.empty(X.shape[0] * w.shape[1], w.dtype)
+    finite = _run(X, w, b, lambda: out, np.empty(0, dtype=np.int64))
+    return out.reshape(-1, w.shape[1]), finite
 
-        def work(start: int, stop: int) -> None:
-            sparse_score(rows, flat, b, line, start, stop)
+
+def best_outputs(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+    """For each row the first output with the highest score, of two or more; are all scores finite?"""
+    w, b = _precision(X, w, b)
+    if _for_the_blas(X, w):
+        scores, finite = linear_scores(X, w, b)
+        return np.argmax(scores, axis=1), finite
+    best = np.empty(X.shape[0], dtype=np.int64)
+    return best, _run(X, w, b, lambda: np.empty(2 * w.shape[1], w.dtype), best)
+
+
+def _precision(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    single = X.dtype == np.float32 and max(np.abs(w).max(initial=0.0), np.abs(b).max(initial=0.0)) < LARGE
+    return (narrow(w, X.dtype), narrow(b, X.dtype)) if single else (w, b)
+
+
+def _for_the_blas(X: Any, w: np.ndarray) -> bool:
+    return not sp.issparse(X) and (not X.flags.c_contiguous or w.shape[1] == 1 or w.nbytes > CACHED)
+
+
+def _run(X: Any, w: np.ndarray, b: np.ndarray, room: Callable[[], np.ndarray], best: np.ndarray) -> bool:
+    """Score all rows, each thread into ``room()``."""
+    rows: Any = as_rows(X, 0.0)
+    if isinstance(rows, Dense):
+        turned = np.ascontiguousarray(w.T).reshape(-1)
+        cost, loop = X.size * len(b), partial(dense_scores, rows.data, rows.width, turned, b)
+    elif len(b) == 1:
+        line = np.ascontiguousarray(w[:, 0])
+        return all(over_rows(lambda *part: sparse_score(rows, line, b, room(), *part), X.shape[0], X.nnz))
     else:
-        square = np.ascontiguousarray(w)
-
-        def work(start: int, stop: int) -> None:
-            sparse_scores(rows, square, b, out, start, stop)
-
-    over_rows(work, X.shape[0], X.nnz * w.shape[1])
-    return out
+        cost, loop = X.nnz * len(b), partial(sparse_scores, rows, np.ascontiguousarray(w).reshape(-1), b)
+    return all(over_rows(lambda *part: loop(room(), best, *part), X.shape[0], cost))
 
 
 @Loop

@@ -104,7 +104,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             )
         if self.epochs is None and self.tol is None:
             raise ValueError("epochs=None needs tol in regression, where no pass is free of error")
-        training = self._start(X, y, None, 1, sees_all)
+        training = self._start(X, lambda: y, None, 1, sees_all)
         training.classifies = False
         return training
 

@@ -9,6 +9,7 @@ and in reports. Reading it back runs no code: it is parsed, never evaluated.
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import math
 import numbers
@@ -25,18 +26,22 @@ class Family:
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.members: dict[str, type] = {}
+        self.known: dict[str, Any] = {}  # spellings met before, for a choice is asked for at every prediction
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.members)
 
     def add(self, name: str, cls: type) -> type:
         self.members[name] = cls
+        self.known.clear()
         return cls
 
     def get(self, value: Any) -> Any:
         """A fresh choice from its spelling, its class, or another choice of this family."""
         if isinstance(value, str):
-            return self._parse(value)
+            if value not in self.known:
+                self.known[value] = self._parse(value)
+            return copy.copy(self.known[value])
         if isinstance(value, type) and value in self.members.values():
             return value()
         if type(value) in self.members.values():

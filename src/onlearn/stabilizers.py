@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.compile import prefetch
 from onlearn.rows import ONE, column, dot, opinion, span
 from onlearn.spelling import Family, choice
 from onlearn.verbs import (
@@ -18,6 +19,7 @@ from onlearn.verbs import (
     Outputs,
     Weights,
     clock,
+    expect,
     fold,
     handed,
     live,
@@ -87,6 +89,11 @@ def _(st, c):
 @note.on(Mean)
 def _(st, j, change, at):
     st.u[j] += change * at
+
+
+@expect.on(object, Mean)
+def _(g, st, j):
+    prefetch(st.u, j)
 
 
 @tick.on(Mean, object)

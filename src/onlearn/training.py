@@ -13,15 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from onlearn import rules
+from onlearn import outputs, rules
 from onlearn.geometry import GEOMETRIES
 from onlearn.inputs import row_batches
-from onlearn.loops import LOSS, MISTAKES, SEEN, UPDATES, Audit, hand_out, learn_many, learn_one
+from onlearn.loops import (
+    DONE,
+    DOUBLINGS,
+    DUE,
+    KEPT,
+    LOSS,
+    MISTAKES,
+    SEEN,
+    UPDATES,
+    Audit,
+    hand_out,
+    learn_many,
+    learn_one,
+)
 from onlearn.outputs import OUTPUTS
 from onlearn.stabilizers import STABILIZERS
 from onlearn.verbs import layout
 
-SEGMENT = 1 << 16  # examples between two looks at the clock, the keyboard and the progress bar
+SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
 ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
 AUDITED = 1024  # scores kept for calibration
 
@@ -43,10 +56,10 @@ class Training:
         self.st = stabilizer.start(self.g.w, outputs)
         size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
         self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
-        self.tally = np.zeros(4)
-        self.consumed = 0  # examples met, those of weight zero included
+        self.tally = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+        self.doubling = np.zeros(4 * DOUBLINGS)
         self.passes = 0
-        self.history: dict[str, list[dict[str, float]]] = {"passes": [], "doubling": []}
+        self.by_pass: list[dict[str, float]] = []
         self.classifies = True
         self.even = True  # all examples so far had the same weight
         self._handed: np.ndarray | None = None
@@ -81,8 +94,7 @@ class Training:
         the state is that of the examples before; estimators put back what they had.
         """
         self._handed = None
-        known = weight[weight > 0]
-        self.even = self.even and bool(known.size == 0 or (known == 1.0).all())
+        self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
         due = int(self.audit.due[0])
         if not audit:
             self.audit.due[0] = 0
@@ -95,24 +107,14 @@ class Training:
     def _visit(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any) -> None:
         """Run the compiled loop over segments of the order."""
         longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
-        done = 0
-        while done < len(order):
-            # stop where the count of examples is a power of two, for the history
-            room = (1 << self.consumed.bit_length()) - self.consumed
-            part = order[done : done + min(room, longest)]
-            for rows, sub, where in row_batches(X, part, self.bias, len(part)):
-                failed = self._segment(rows, sub, y[part[where]], weight[part[where]])
-                if failed is not None:
-                    row = int(part[where][failed])
-                    raise ValueError(
-                        f"the rule {self.rule.name!r} returned NaN for the example in row {row}; nothing was learned"
-                    )
-            done += len(part)
-            self.consumed += len(part)
-            if self.consumed & (self.consumed - 1) == 0:
-                self.history["doubling"].append(self.record(np.zeros(4)))
+        for rows, sub, at in row_batches(X, order, self.bias, longest):
+            failed = self._segment(rows, sub, y[at], weight[at])
+            if failed is not None:
+                raise ValueError(
+                    f"the rule {self.rule.name!r} returned NaN for the example in row {at[failed]}; nothing was learned"
+                )
             if progress is not None:
-                progress(len(part))
+                progress(len(sub))
 
     def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Run the compiled loop; returns the place of an example the rule failed on."""
@@ -125,17 +127,22 @@ class Training:
             rules.compile_loss(self.rule),
             rules.values(self.rule),
         )
-        shared = (step, loss, params, measured, self.theta, self.g, self.st, self.audit, self.tally)
+        shared = (step, loss, params, measured, self.theta, self.g, self.st, self.audit, self.tally, self.doubling)
         if self.output is None:
             done = learn_one(rows, order, y, weight, *shared)
         else:
-            out = OUTPUTS[self.output](*np.zeros((3, self.outputs)))
-            done = learn_many(rows, order, y, weight, out, *shared)
+            done = learn_many(rows, order, y, weight, outputs.start(self.output, self.outputs), *shared)
         return None if done == len(order) else int(done)
 
-    def record(self, before: np.ndarray) -> dict[str, float]:
-        """An entry of the history: what happened since a tally was taken."""
-        now = self.tally - before
+    @property
+    def history(self) -> dict[str, list[dict[str, float]]]:
+        """What happened, by pass and at doubling counts of examples."""
+        kept = self.doubling.reshape(-1, 4)[: int(self.tally[KEPT])]
+        return {"passes": self.by_pass, "doubling": [self.record(np.zeros(4), now) for now in kept]}
+
+    def record(self, before: np.ndarray, now: np.ndarray | None = None) -> dict[str, float]:
+        """An entry of the history: what happened since a tally was taken, until another (or the present one) was."""
+        now = (self.tally if now is None else now)[: SEEN + 1] - before[: SEEN + 1]
         seen = float(now[SEEN])
         entry = {"seen": seen, "loss": float(now[LOSS]) / seen if seen else 0.0}
         return {"mistakes": float(now[MISTAKES]), **entry} if self.classifies else entry
@@ -186,8 +193,9 @@ class Training:
         """The hypothesis handed out, (1 + features) x outputs; row 0 belongs to the constant feature."""
         if self._handed is None:
             handed = np.empty(self.g.w.size)
-            # on copies: bringing lazy weights up to date now would change the rounding of what is learned later
-            hand_out(*copy.deepcopy((self.g, self.st)), self.outputs, handed)
+            # Lazy ones on copies: bringing weights up to date now would change the rounding of what is learned later.
+            lazy = getattr(self.geometry, "drifts", False)
+            hand_out(*(copy.deepcopy((self.g, self.st)) if lazy else (self.g, self.st)), self.outputs, handed)
             self._handed = handed.reshape(-1, self.outputs)
         return self._handed[: self.features + 1]
 
@@ -213,15 +221,14 @@ class Training:
 
     # ------------------------------------------------------------------ saving
 
-    FACTS = ("output", "features", "outputs", "bias", "capacity", "consumed", "passes", "classifies", "even",
-             "history")  # fmt: skip
+    FACTS = ("output", "features", "outputs", "bias", "capacity", "passes", "classifies", "even", "by_pass")
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything, as plain facts and arrays."""
         facts = {name: getattr(self, name) for name in self.FACTS}
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
         arrays = {f"{part}.{name}": array for part in PARTS for name, array in getattr(self, part)._asdict().items()}
-        return facts, {**arrays, "tally": self.tally}
+        return facts, {**arrays, "tally": self.tally, "doubling": self.doubling}
 
     @classmethod
     def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
@@ -248,9 +255,12 @@ class Training:
                 raise ValueError(f"the state of {choice!r} contradicts itself")
         for name in cls.FACTS:
             setattr(self, name, facts[name])
-        if arrays["tally"].shape != self.tally.shape or (self.audit.due[1:] < 0).any():
+        tally, doubling = arrays["tally"], arrays["doubling"]
+        if tally.shape != self.tally.shape or doubling.shape != self.doubling.shape or (self.audit.due[1:] < 0).any():
             raise ValueError("the counters do not have the shape that this learner has")
-        self.tally = arrays["tally"]
+        if not 0 <= tally[KEPT] < DOUBLINGS or tally[DUE] <= tally[DONE]:
+            raise ValueError("the counters contradict each other")
+        self.tally, self.doubling = tally, doubling
         return self
 
 

@@ -14,11 +14,11 @@ be grown, saved and checked without knowing what it means.
 
 from __future__ import annotations
 
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
-from onlearn.weave import Verb
+from onlearn.weave import Verb, helper
 
 Weights = Annotated[np.ndarray, "weights"]  # one number a weight
 Outputs = Annotated[np.ndarray, "outputs"]  # one number an output
@@ -38,12 +38,19 @@ def layout(kind: type) -> dict[str, str]:
 
 
 @Verb
-def weigh(g, st, j):
-    """The stored weight j, first brought up to date if the geometry is lazy."""
+def catch_up(g, st, j):
+    """Bring the stored weight j up to date, if the geometry is lazy."""
 
 
-@weigh.on(object, object)
+@catch_up.on(object, object)
 def _(g, st, j):
+    pass
+
+
+@helper
+def weigh(g: Any, st: Any, j: int) -> float:
+    """The stored weight j, first brought up to date."""
+    catch_up(g, st, j)
     return g.w[j]
 
 
@@ -71,8 +78,18 @@ def _(g, t, c):
 def move(g, j, x, t, sqnorm):
     """Step by t along coordinate j, where the example holds x; returns the change of the stored weight.
 
-    It must not make a weight infinite or NaN, whatever x is, and must do nothing where x is zero.
+    It must not make a weight infinite or NaN, whatever x is, and must do nothing where x or t is zero.
     """
+
+
+@Verb
+def expect(g, st, j):
+    """Ask memory for what a step at weight j will touch, besides the weight itself."""
+
+
+@expect.on(object, object)
+def _(g, st, j):
+    pass
 
 
 @Verb

@@ -17,7 +17,7 @@ import numpy as np
 
 from onlearn.geometry.family import GEOMETRIES
 from onlearn.spelling import choice, param
-from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, clock, move, note, settle, weigh
+from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, catch_up, clock, move, note, settle
 from onlearn.weave import helper
 
 
@@ -73,16 +73,15 @@ def _(g, st):
     g.steps[0] += 1.0
 
 
-@weigh.on(Penalised, object)
+@catch_up.on(Penalised, object)
 def _(g, st, j):
     if j >= len(g.free) and g.last[j] != g.steps[0]:
-        catch_up(g, st, j, g.steps[0] - g.last[j], clock(st, 0))
+        shrink(g, st, j, g.steps[0] - g.last[j], clock(st, 0))
         g.last[j] = g.steps[0]
-    return g.w[j]
 
 
 @helper
-def catch_up(g: Any, st: Any, j: int, m: float, at: float) -> None:
+def shrink(g: Any, st: Any, j: int, m: float, at: float) -> None:
     """Make the m proximal steps that are due; ``at`` is the clock now, and it went by one a step."""
     w = abs(g.w[j])
     if w > 0.0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlearn.geometry.family import GEOMETRIES
-from onlearn.rows import ONE, column, span, sqnorm
+from onlearn.rows import ONE, column, span, sqnorm, sqnorms
 from onlearn.spelling import choice, param
 from onlearn.verbs import LARGEST, Numbers, Weights, move
 
@@ -48,10 +48,23 @@ def _(g, rows, i, outputs, c):
     return total
 
 
+@sqnorms.on(Confident, object)
+def _(g, rows, i, q):
+    start, stop = span(rows, i)
+    outputs = np.uint64(len(q))
+    for c in range(outputs):
+        q[c] = rows.bias * rows.bias * g.variance[c]
+    for p in range(start, stop):
+        x, base = np.float64(rows.data[p]), (column(rows, p, start) + ONE) * outputs
+        for c in range(outputs):
+            q[c] += x * x * g.variance[base + c]
+
+
 @move.on(Confident)
 def _(g, j, x, t, sqnorm):
     s = g.variance[j]
     change = min(max(t * s * x, -LARGEST), LARGEST)
     g.w[j] += change
-    g.variance[j] = s * max(0.0, 1.0 - s * x * (x / (sqnorm + g.knobs[0])))
+    if t != 0.0:
+        g.variance[j] = s * max(0.0, 1.0 - s * x * (x / (sqnorm + g.knobs[0])))
     return change

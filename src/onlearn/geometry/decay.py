@@ -22,6 +22,7 @@ from onlearn.verbs import (
     Numbers,
     Outputs,
     Weights,
+    catch_up,
     clock,
     fold,
     move,
@@ -29,7 +30,6 @@ from onlearn.verbs import (
     scale,
     settle,
     stride,
-    weigh,
 )
 from onlearn.weave import helper
 
@@ -110,12 +110,11 @@ def _(g, st):
         restart(g, st)
 
 
-@weigh.on(Truncated, object)
+@catch_up.on(Truncated, object)
 def _(g, st, j):
     last, now = g.last[j], g.now[0]
     if last >= 0 and last != now:
         truncate(g, st, j, last, now)
-    return g.w[j]
 
 
 @helper
@@ -152,7 +151,7 @@ def _(g, st):
     g.steps[0] += 1.0
     if g.m[0] < SMALLEST or now + 2 == len(g.q):
         for j in range(len(g.w)):
-            weigh(g, st, np.uint64(j))
+            catch_up(g, st, np.uint64(j))
             g.last[j] = min(g.last[j], 0)
         restart(g, st)
         g.now[0] = 0
