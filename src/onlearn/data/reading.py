@@ -208,5 +208,3 @@ def read(
         bad.strict = True
     options = Options(target, task, weight, id, labels, missing, delimiter, header, types or {}, block_size)
     return Reader(source, format, options, batch_rows, bad, workers)
-
-

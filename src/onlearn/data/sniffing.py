@@ -7,6 +7,7 @@ import re
 
 from onlearn.data.badrows import DataError
 from onlearn.data.blocks import first_lines
+from onlearn.data.csvlayout import guess_delimiter
 from onlearn.data.sources import Stream
 
 LINES = 50
@@ -39,11 +40,10 @@ def sniff(stream: Stream, expected: str | None) -> tuple[str, str]:
         return "fasttext", "lines begin with __label__"
     if is_conll(whole):
         return "conll", "lines have the same number of columns, and empty ones between"
-    for delimiter, what in ((b"\t", "tabs"), (b",", "commas"), (b";", "semicolons")):
-        if delimiter in lines[0] or (len(lines) > 1 and delimiter in lines[1]):
-            consistent = sum(line.count(delimiter) > 0 for line in lines)
-            if consistent >= 0.9 * len(lines):
-                return ("tsv" if delimiter == b"\t" else "csv"), f"{what} separate the columns"
+    readable = [line.decode("utf-8", "replace") for line in lines]
+    delimiter = guess_delimiter(readable)
+    if sum(delimiter in line for line in readable) >= 0.9 * len(readable):
+        return ("tsv" if delimiter == "\t" else "csv"), f"{delimiter!r} separates the columns"
     raise DataError(
         f"{stream.source.name}: what format it is cannot be told from its name or its first lines: say format="
     )

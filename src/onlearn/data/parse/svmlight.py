@@ -222,7 +222,9 @@ def ask(unsure: Any, count: Any, position: Any, start: Any, stop: Any) -> Any:
 
 
 @compiled
-def counts(row: Any, k: Any, line: Any, bad: Any, unsure: Any, duplicates: Any, qids: Any, messy: Any, stopped: Any) -> Any:
+def counts(
+    row: Any, k: Any, line: Any, bad: Any, unsure: Any, duplicates: Any, qids: Any, messy: Any, stopped: Any
+) -> Any:
     return row, np.int64(k), line, bad, unsure, np.int64(duplicates), qids, messy, stopped
 
 
