@@ -1,0 +1,16 @@
+"""Readers: files of many formats as batches of rows, in constant memory, parsed while earlier rows are learned from."""
+
+from __future__ import annotations
+
+from onlearn.data.badrows import Bad, BadRows, DataError
+from onlearn.data.batch import Batch, Sentences
+from onlearn.data.loading import load
+from onlearn.data.reading import Reader, read
+from onlearn.data.registry import reader, readers
+
+__all__ = ["Bad", "BadRows", "Batch", "DataError", "Reader", "Sentences", "format_names", "load", "read", "reader"]
+
+
+def format_names() -> list[str]:
+    """The formats that can be read."""
+    return sorted(readers())

@@ -1,0 +1,112 @@
+"""Rows that cannot be read: counted, shown with the place and the reason, kept in a file, and not too many of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, NamedTuple
+
+SHOWN = 5
+SOON = 1000  # rows after which there need be no end of the file to say that there are too many bad ones
+
+
+class DataError(ValueError):
+    """Data that cannot be read; the message is one sentence for whoever owns the file."""
+
+
+class Bad(NamedTuple):
+    """One bad row: its line and column (both from 1; column 0 means the whole row), the reason, and what it was."""
+
+    line: int
+    column: int
+    reason: str
+    raw: bytes = b""
+
+
+class BadRows:
+    """Collects bad rows of a run.
+
+    ``limit`` is the part of all rows that may be bad; ``strict`` allows none. The raw rows go to ``path``, if given.
+
+    >>> bad = BadRows(limit=0.5)
+    >>> bad.seen(3)
+    >>> bad.add("a.svm", Bad(2, 5, "the value is not a number"))
+    >>> bad.check()
+    >>> print(bad.summary())
+    1 of 4 rows could not be read:
+      a.svm, line 2, column 5: the value is not a number
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, limit: float = 0.01, strict: bool = False, shown: int = SHOWN
+    ) -> None:
+        if not 0 <= limit <= 1:
+            raise ValueError(f"limit is a part of all rows, from 0 to 1, not {limit}")
+        self.path = None if path is None else Path(path)
+        self.limit, self.strict, self.shown = limit, strict, shown
+        self.count = 0
+        self.rows = 0  # good and bad
+        self.examples: list[tuple[str, Bad]] = []
+        self._file: IO[bytes] | None = None
+
+    def seen(self, good: int) -> None:
+        """So many rows were read well."""
+        self.rows += good
+
+    def add(self, file: str, bad: Bad) -> None:
+        """One could not be read."""
+        self.count += 1
+        self.rows += 1
+        if len(self.examples) < self.shown:
+            self.examples.append((file, bad))
+        if self.path is not None:
+            self._keep(bad.raw)
+        if self.strict:
+            raise DataError(f"{place(file, bad)}: {bad.reason}")
+        if self.rows >= SOON and self.count > 2 * self.limit * self.rows:
+            self._too_many()
+
+    def check(self) -> None:
+        """Raise if there are more bad rows than allowed; to be called at the end of the data."""
+        if self._file is not None:
+            self._file.flush()
+        if self.count > self.limit * self.rows:
+            self._too_many()
+
+    def summary(self) -> str:
+        """The count, and the first few with place and reason."""
+        if not self.count:
+            return f"all {self.rows} rows could be read"
+        lines = [f"{self.count} of {self.rows} rows could not be read:"]
+        lines += [f"  {place(file, bad)}: {bad.reason}" for file, bad in self.examples]
+        if self.count > len(self.examples):
+            lines.append(f"  and {self.count - len(self.examples)} more")
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _keep(self, raw: bytes) -> None:
+        try:
+            if self._file is None:
+                self._file = open(self.path or os.devnull, "wb")  # noqa: SIM115 (open until the run ends)
+            self._file.write(raw.rstrip(b"\r\n") + b"\n")
+        except OSError as error:
+            raise DataError(f"cannot write bad rows to {self.path}: {error.strerror or error}") from error
+
+    def _too_many(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+        file, first = self.examples[0] if self.examples else ("", Bad(0, 0, ""))
+        raise DataError(
+            f"{self.count} of {self.rows} rows cannot be read, more than {100 * self.limit:g} % are too many; "
+            f"the first: {place(file, first)}: {first.reason}"
+        )
+
+
+def place(file: str, bad: Bad) -> str:
+    """Where a bad row is, in words."""
+    column = f", column {bad.column}" if bad.column else ""
+    return f"{file}, line {bad.line}{column}"

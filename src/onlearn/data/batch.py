@@ -1,0 +1,131 @@
+"""What readers yield: some rows of one file, their labels, and where they stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlearn.named import NamedRows
+
+
+@dataclass(slots=True)
+class Sentences:
+    """Tokens of several sentences, column by column; sentence i is tokens ``offsets[i]`` to ``offsets[i + 1]``."""
+
+    columns: dict[str, np.ndarray]  # object arrays of str, one entry a token
+    offsets: np.ndarray  # int64
+
+    @property
+    def words(self) -> np.ndarray:
+        """The first column, or the one named form."""
+        return self.columns["form"] if "form" in self.columns else next(iter(self.columns.values()))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class Batch:
+    """Rows in the order of their file.
+
+    ``rows`` is a ``csr_matrix``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``. ``y`` holds the labels as they
+    are written (str; None without one), or float64 for regression. To train without making strings, take ``codes``:
+    positions in ``label_names``, a list that only grows from batch to batch; -1 is a row without a label.
+    With ``Sentences``, labels and codes are one a token.
+    """
+
+    __slots__ = ("_y", "codes", "file", "groups", "ids", "label_names", "lines", "rows", "weight")
+
+    def __init__(
+        self,
+        rows: Any,
+        y: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
+        file: str = "",
+        lines: np.ndarray | None = None,
+        codes: np.ndarray | None = None,
+        label_names: list[str] | None = None,
+    ) -> None:
+        self.rows, self._y, self.weight, self.ids, self.groups = rows, y, weight, ids, groups
+        self.file = file
+        self.lines = np.arange(1, rows_in(rows) + 1) if lines is None else lines
+        self.codes, self.label_names = codes, label_names
+
+    @property
+    def y(self) -> np.ndarray | None:
+        if self._y is None and self.codes is not None and self.label_names is not None:
+            names = np.empty(len(self.label_names) + 1, dtype=object)  # the last one, -1, stays None
+            names[:-1] = self.label_names
+            self._y = names[self.codes]
+        return self._y
+
+    def __len__(self) -> int:
+        return rows_in(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<Batch of {len(self)} rows ({type(self.rows).__name__}) from {self.file or 'memory'}>"
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Some of the rows."""
+
+        def part(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
+            return None if array is None else array[rows]
+
+        here = slice(start, stop)
+        targets = here
+        if isinstance(self.rows, Sentences):
+            targets = slice(int(self.rows.offsets[start]), int(self.rows.offsets[stop]))
+        return Batch(
+            rows_between(self.rows, start, stop),
+            part(self._y, targets),
+            part(self.weight, here),
+            part(self.ids, here),
+            part(self.groups, here),
+            self.file,
+            self.lines[here],
+            part(self.codes, targets),
+            self.label_names,
+        )
+
+    def split(self, most: int) -> Iterator[Batch]:
+        """The batch in parts of at most so many rows."""
+        for start in range(0, len(self), most):
+            yield self.slice(start, min(start + most, len(self)))
+
+
+def rows_in(rows: Any) -> int:
+    """How many rows there are."""
+    if isinstance(rows, NamedRows):
+        return len(rows.indptr) - 1
+    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
+
+
+def rows_between(rows: Any, start: int, stop: int) -> Any:
+    """Rows start to stop, of any kind."""
+    if isinstance(rows, NamedRows):
+        first, last = int(rows.indptr[start]), int(rows.indptr[stop])
+        parts = (getattr(rows, name)[first:last] for name in ("hashes", "values", "starts", "lengths", "groups"))
+        return NamedRows(rows.indptr[start : stop + 1] - first, *parts, rows.text, rows.prefixes)
+    if isinstance(rows, Sentences):
+        first, last = int(rows.offsets[start]), int(rows.offsets[stop])
+        columns = {name: column[first:last] for name, column in rows.columns.items()}
+        return Sentences(columns, rows.offsets[start : stop + 1] - first)
+    if hasattr(rows, "column_names"):
+        return rows.slice(start, stop - start)
+    return rows[start:stop]
+
+
+def rows_at(rows: Any, keep: np.ndarray) -> Any:
+    """Some rows, by position, of any kind but sentences."""
+    if isinstance(rows, NamedRows):
+        counts = np.diff(rows.indptr)
+        mask = np.zeros(len(counts), dtype=bool)
+        mask[keep] = True
+        features = np.repeat(mask, counts)
+        parts = (getattr(rows, name)[features] for name in ("hashes", "values", "starts", "lengths", "groups"))
+        return NamedRows(np.concatenate([[0], np.cumsum(counts[mask])]), *parts, rows.text, rows.prefixes)
+    return rows.take(keep) if hasattr(rows, "column_names") else rows[keep]

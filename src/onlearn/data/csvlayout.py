@@ -1,0 +1,114 @@
+"""How a CSV file is laid out, found out from its first rows: delimiter, quotes, header, types, target."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlearn.data.badrows import DataError
+from onlearn.data.registry import Options
+from onlearn.data.tables import TARGETS
+
+DELIMITERS = (",", "\t", ";", "|")
+FEW = 50  # distinct labels that a column of classes has at most
+HEADINGS = {*TARGETS, "text", "id", "name", "weight"}
+
+
+@dataclass(slots=True)
+class Layout:
+    delimiter: int
+    quote: int  # 0: quotes are ordinary
+    names: list[str]
+    header: bool
+    numeric: list[bool]
+    target: str | None  # where no name tells
+
+
+def guess_delimiter(lines: list[str]) -> str:
+    """The one that cuts the lines into most cells, as many in each."""
+    best, most = ",", 0.0
+    for delimiter in DELIMITERS:
+        counts = Counter(unquoted(line).count(delimiter) for line in lines)
+        count, lines_with = counts.most_common(1)[0]
+        score = count * (lines_with / len(lines)) ** 4
+        if count and score > most:
+            best, most = delimiter, score
+    return best
+
+
+def unquoted(line: str) -> str:
+    return re.sub(r'"(?:[^"]|"")*"', "", line)
+
+
+def guess_quotes(lines: list[str], delimiter: str) -> bool:
+    """Whether a cell that begins with a quote is a quoted one. In text between tabs it often is not: there, some must
+    be, and all of them closed on their line."""
+    if delimiter != "\t":
+        return True
+    opened = re.compile(r'(?:^|\t) *"')
+    whole = re.compile(r'(?:^|\t) *"(?:[^"]|"")*" *(?=\t|\r?$)')
+    begun = [line for line in lines if opened.search(line)]
+    return bool(begun) and all(len(opened.findall(line)) <= len(whole.findall(line)) for line in begun)
+
+
+def guess_header(rows: list[list[str | None]], numeric: list[bool]) -> bool:
+    """Whether the first row names the columns. ``numeric`` is about the rows below it."""
+    first, rest = rows[0], rows[1:]
+    if any(cell is None or is_number(cell) for cell in first) or len(set(first)) < len(first):
+        return False
+    if any(numeric) or any(cell.strip().lower() in HEADINGS for cell in first if cell):
+        return True
+    if not rest:
+        return False
+    columns = list(zip(*rest))
+    if any(cell in column for cell, column in zip(first, columns)):
+        return False
+    return any(2 * len(set(column)) <= len(column) for column in columns)
+
+
+def is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def guess_target(rows: list[list[str | None]], names: list[str], numeric: list[bool]) -> str:
+    """The last column; or the first, if that holds classes by name and the last does not."""
+
+    def classes(n: int) -> bool:
+        cells = [row[n] for row in rows]
+        distinct = len(set(cells))
+        return not numeric[n] and None not in cells and distinct <= FEW and 2 * distinct <= len(cells)
+
+    return names[0] if classes(0) and not classes(-1) else names[-1]
+
+
+def heading(cells: list[str | None]) -> list[str]:
+    """Names of columns, each of its own."""
+    names: list[str] = []
+    for n, cell in enumerate(cells):
+        name = cell.strip() if cell and cell.strip() else f"c{n}"
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
+
+
+def check_types(options: Options, names: list[str], numeric: list[bool], where: str) -> list[bool]:
+    """The types a user has set, in place of guessed ones."""
+    for name, kind in options.types.items():
+        if name not in names:
+            raise DataError(f"{where} has no column {name!r} to be a {kind}")
+        if kind not in ("number", "string"):
+            raise ValueError(f"a column's type is 'number' or 'string', not {kind!r}")
+        numeric[names.index(name)] = kind == "number"
+    return numeric
+
+
+def most_common_width(widths: np.ndarray) -> int:
+    return int(Counter(widths.tolist()).most_common(1)[0][0])

@@ -1,0 +1,101 @@
+"""Parquet and Arrow IPC (Feather): tables with types of their own, read batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.data.badrows import DataError
+from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.sources import Stream
+from onlearn.data.tables import Roles, take_roles
+
+ROWS = 1 << 15
+
+
+class Piece(NamedTuple):
+    batch: Any  # a record batch
+    where: str
+
+
+class Columnar:
+    """Lines are rows here."""
+
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        self.options, self.notes = options, notes
+        self.roles: Roles | None = None
+
+    def batches(self, stream: Stream) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def pieces(self, stream: Stream) -> Iterator[Piece]:
+        import pyarrow as pa
+
+        where = stream.source.name
+        try:
+            for batch in self.batches(stream):
+                if self.roles is None:
+                    self.roles = Roles(self.options, batch.schema.names, where, self.notes, None)
+                yield Piece(batch, where)
+        except (pa.ArrowException, OSError) as error:
+            what = str(error).strip().splitlines()[0]
+            raise DataError(f"{where} cannot be read: {what}") from error
+
+    def parse(self, piece: Piece) -> Parsed:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([piece.batch])
+        for n, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                table = table.set_column(n, field.name, table.column(n).cast(field.type.value_type))
+        assert self.roles is not None
+        lines = np.arange(table.num_rows)
+        if lacking := [name for name in self.roles.columns if name not in table.column_names]:
+            raise DataError(f"{piece.where} lacks the column {lacking[0]!r} that the file before it has")
+        return take_roles(
+            Parsed(table, lines, len(lines)), self.roles, lambda row: repr(table.slice(row, 1).to_pylist()[0]).encode()
+        )
+
+    def settle(self, parsed: Parsed) -> Parsed:
+        return parsed
+
+
+def whole(stream: Stream) -> Any:
+    """Something Arrow can seek in: the file itself where possible, else its bytes."""
+    import pyarrow as pa
+
+    source = stream.source
+    if source.path is not None and source.compression is None:
+        return pa.memory_map(str(source.path))
+    return pa.BufferReader(stream.all())
+
+
+@reader("parquet", extensions=[".parquet", ".pq"])
+class Parquet(Columnar):
+    def batches(self, stream: Stream) -> Iterator[Any]:
+        from pyarrow import parquet
+
+        yield from parquet.ParquetFile(whole(stream)).iter_batches(batch_size=ROWS, use_threads=False)
+
+
+@reader("arrow", extensions=[".arrow", ".feather", ".ipc"])
+class ArrowIpc(Columnar):
+    def batches(self, stream: Stream) -> Iterator[Any]:
+        import pyarrow as pa
+
+        in_file = stream.head(6) == b"ARROW1"
+        source = whole(stream)
+        if not in_file:
+            for batch in pa.ipc.open_stream(source):
+                yield from pieces_of(batch)
+            return
+        opened = pa.ipc.open_file(source)
+        for n in range(opened.num_record_batches):
+            yield from pieces_of(opened.get_batch(n))
+
+
+def pieces_of(batch: Any) -> Iterator[Any]:
+    for start in range(0, batch.num_rows, ROWS):
+        yield batch.slice(start, ROWS)

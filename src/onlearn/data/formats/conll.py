@@ -1,0 +1,110 @@
+"""CoNLL columns (a token a line, an empty line after a sentence) and CoNLL-U.
+
+The label of a token is the last column of CoNLL, ``upos`` of CoNLL-U, or what ``target`` says; it stays among the
+columns, too. A sentence with a bad line is bad as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.badrows import Bad
+from onlearn.data.batch import Sentences
+from onlearn.data.blocks import Block, blocks
+from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.sources import Stream
+from onlearn.data.tables import find_column
+
+UNIVERSAL = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
+BREAKS = (b"\n\n", b"\n\r\n")
+
+
+def last_sentence_end(text: np.ndarray, stop: int, final: bool) -> int:
+    """Where the last whole sentence ends: after an empty line; 0 if there is none."""
+    content = text[:stop].tobytes()
+    return max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
+
+
+@reader("conll", extensions=[".conll", ".iob", ".bio"])
+class Conll:
+    separator: bytes | None = None  # any blanks
+    names: list[str] | None = None  # c0, c1, ...
+    usual_target: str | None = None  # the last
+
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        self.options, self.notes = options, notes
+        self.columns: list[str] | None = self.names
+
+    def pieces(self, stream: Stream) -> Iterator[Any]:
+        for block in blocks(stream, self.options.block_size, last_sentence_end):
+            if self.columns is None:
+                first = next(
+                    (line for line in block.text[: block.stop].tobytes().split(b"\n") if self.counts(line)), b""
+                )
+                self.columns = [f"c{n}" for n in range(len(first.split(self.separator)))]
+            yield block
+
+    def counts(self, line: bytes) -> bool:
+        """Whether a line is a token."""
+        return bool(line.strip()) and not line.startswith(b"-DOCSTART-")
+
+    def parse(self, block: Block) -> Parsed:
+        names = self.columns or []
+        tokens: list[list[str]] = []
+        offsets, lines, bad = [0], [], []
+        begun, trouble = -1, None
+        content = block.text[: block.stop].tobytes().split(b"\n")
+        for line, raw in enumerate([*content[:-1], b""]):
+            if raw.strip():
+                if not self.counts(raw):
+                    continue
+                begun = line if begun < 0 else begun
+                cells, reason = self.cells(raw, len(names))
+                if reason and trouble is None:
+                    trouble = Bad(line, 0, reason, raw)
+                tokens.append(cells)
+            elif begun >= 0:
+                if trouble is None:
+                    offsets.append(len(tokens))
+                    lines.append(begun)
+                else:
+                    del tokens[offsets[-1] :]
+                    raw = b"\n".join(content[begun:line])
+                    bad.append(trouble._replace(raw=raw))
+                begun, trouble = -1, None
+        columns = {name: np.array([token[n] for token in tokens], dtype=object) for n, name in enumerate(names)}
+        rows = Sentences(columns, np.array(offsets, dtype=np.int64))
+        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
+        target = self.options.target if self.options.target is not None else self.usual_target or -1
+        if names and (len(names) > 1 or self.options.target is not None):
+            label = columns[find_column(names, target, "target", "the file")]
+            parsed.names = list(dict.fromkeys(label.tolist()))
+            code = {name: n for n, name in enumerate(parsed.names)}
+            parsed.codes = np.array([code[name] for name in label.tolist()], dtype=np.int64)
+        return parsed
+
+    def cells(self, raw: bytes, width: int) -> tuple[list[str], str]:
+        """The columns of a line, and what is wrong with it."""
+        try:
+            cells = raw.rstrip(b"\r").decode().split(None if self.separator is None else self.separator.decode())
+        except UnicodeDecodeError as error:
+            return [], f"byte {error.start + 1} of the line is not UTF-8"
+        return cells, "" if len(cells) == width else f"there are {len(cells)} columns and not {width}"
+
+    def settle(self, parsed: Parsed) -> Parsed:
+        return parsed
+
+
+@reader("conllu", extensions=[".conllu"])
+class Conllu(Conll):
+    separator = b"\t"
+    names = UNIVERSAL
+    usual_target = "upos"
+
+    def counts(self, line: bytes) -> bool:
+        """Comments, words that span tokens (1-2) and empty nodes (1.1) are not tokens."""
+        number = line.partition(b"\t")[0]
+        return bool(line.strip()) and not line.startswith(b"#") and b"-" not in number and b"." not in number

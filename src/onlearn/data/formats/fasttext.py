@@ -1,0 +1,72 @@
+"""fastText's labelled text: ``__label__a some words``. Rows are a table with the one column "text"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlearn.data.badrows import Bad
+from onlearn.data.blocks import Block
+from onlearn.data.lines import Lines, line_starts
+from onlearn.data.registry import Parsed, reader
+from onlearn.data.tables import as_numbers
+
+MARK = b"__label__"
+
+
+@reader("fasttext", extensions=[".txt", ".ft", ".fasttext"])
+class FastText(Lines):
+    def parse(self, block: Block) -> Parsed:
+        import pyarrow as pa
+
+        starts = line_starts(block)
+        content = block.text[: block.stop].tobytes()
+        lines, labels, texts, bad = [], [], [], []
+        for line, raw in enumerate(content.split(b"\n")[:-1]):
+            words = raw.strip(b" \t\r")
+            if not words:
+                continue
+            label, text = None, words
+            if words.startswith(MARK):
+                cut = words.split(None, 1)
+                label, text = cut[0][len(MARK) :], cut[1] if len(cut) > 1 else b""
+            reason, column = "", 0
+            if label is None and self.options.labelled:
+                reason = "there is no __label__"
+            elif label == b"":
+                reason = "the label is empty"
+            elif text.startswith(MARK):
+                reason, column = "there is more than one label", raw.find(text) + 1
+            try:
+                name, text_here = None if label is None else label.decode(), text.decode()
+            except UnicodeDecodeError:
+                column = first_undecodable(raw)
+                reason = f"byte {column} of the line is not UTF-8"
+            if reason:
+                bad.append(Bad(line, column, reason, raw))
+                continue
+            lines.append(line)
+            labels.append(name)
+            texts.append(text_here)
+        rows = pa.table({"text": pa.array(texts, pa.string())})
+        parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(starts), bad=bad)
+        column = pa.array(labels, pa.string())
+        if self.options.regress:
+            parsed.numbers, wrong = as_numbers(column)
+            if wrong.any():
+                from onlearn.data.lines import drop_rows
+
+                drop_rows(parsed, block, dict.fromkeys(np.flatnonzero(wrong).tolist(), "the label is not a number"))
+        else:
+            encoded = column.dictionary_encode()
+            parsed.names = encoded.dictionary.to_pylist()
+            parsed.codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return parsed
+
+
+def first_undecodable(raw: bytes) -> int:
+    """The column of the first byte that is not UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return error.start + 1
+    return 0

@@ -1,0 +1,243 @@
+"""JSON lines: an object a line, a key a column.
+
+A column's kind is fixed by the first block it appears in: numbers are float64, all else strings or what Arrow makes of
+it (lists stay lists, objects become columns named ``outer.inner``). Later numbers in a column of strings become
+strings; a string in a column of numbers makes its row a bad one. Keys that appear later add columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.data.badrows import Bad
+from onlearn.data.blocks import Block, blocks, raw_line
+from onlearn.data.lines import keep_rows, line_starts, wrong_bytes
+from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.sources import Stream
+from onlearn.data.tables import Roles, as_numbers, take_roles
+
+LARGE = 2**53  # whole numbers beyond are names, not amounts
+MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+
+
+class Piece(NamedTuple):
+    block: Block
+    where: str
+
+
+@reader("jsonl", extensions=[".jsonl", ".ndjson", ".json"])
+class JsonLines:
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        self.options, self.notes = options, notes
+        self.kinds: dict[str, Any] = {}
+        self.roles: Roles | None = None
+
+    def pieces(self, stream: Stream) -> Iterator[Piece]:
+        for block in blocks(stream, self.options.block_size):
+            yield Piece(block, stream.source.name)
+
+    def parse(self, piece: Piece) -> Parsed:
+        block = piece.block
+        starts = line_starts(block)
+        lines = lines_with_text(block, starts)
+        table = None if wrong_bytes(block, lines) else by_arrow(block, len(lines))
+        bad: list[Bad] = []
+        if table is None:
+            table, lines = by_line(block, starts, lines, bad)
+        parsed = Parsed(table, lines, len(starts), bad=bad)
+        parsed.table = piece, starts
+        return parsed
+
+    def settle(self, parsed: Parsed) -> Parsed:
+        """Give columns the kinds they have had so far."""
+        import pyarrow as pa
+
+        (piece, starts), parsed.table = parsed.table, None
+        table = parsed.rows
+
+        def raw(row: int) -> bytes:
+            return raw_line(piece.block.text, int(starts[parsed.lines[row]]), piece.block.stop)
+
+        kept = np.ones(table.num_rows, dtype=bool)
+        columns: dict[str, Any] = {}
+        for name in [*self.kinds, *(name for name in table.column_names if name not in self.kinds)]:
+            if name not in table.column_names:
+                columns[name] = pa.nulls(table.num_rows, self.kinds[name])
+                continue
+            column = table.column(name).combine_chunks()
+            if pa.types.is_null(column.type):
+                columns[name] = column.cast(self.kinds[name]) if name in self.kinds else column
+                continue
+            kind = self.kinds.setdefault(name, self.options.types.get(name) or kind_of(column))
+            if kind in ("number", "string"):
+                kind = self.kinds[name] = pa.float64() if kind == "number" else pa.string()
+            columns[name], wrong = fitted(column, kind)
+            for row in np.flatnonzero(wrong & kept).tolist():
+                reason = f"{name!r} is not a {'number' if kind == pa.float64() else kind}, as it was before"
+                parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
+            kept &= ~wrong
+        parsed.rows = pa.table(columns) if columns else table
+        if not kept.all():
+            keep_rows(parsed, np.flatnonzero(kept))
+            parsed.bad.sort(key=lambda bad: bad.line)
+        if not len(parsed.lines):
+            return parsed
+        if self.roles is None:
+            self.roles = Roles(self.options, list(columns), piece.where, self.notes, None)
+        return take_roles(parsed, with_columns(self.roles, columns), raw)
+
+
+def with_columns(roles: Roles, columns: Any) -> Roles:
+    """The roles of those columns that are there: the first block may have had others."""
+    import copy
+
+    roles = copy.copy(roles)
+    if roles.target not in columns and not roles.options.labelled:
+        roles.target = None
+    return roles
+
+
+def lines_with_text(block: Block, starts: np.ndarray) -> np.ndarray:
+    """The numbers of lines that are not blank."""
+    ends = np.append(starts[1:], block.stop)
+    short = np.flatnonzero(ends - starts < 100)
+    blank = [line for line in short.tolist() if not block.text[starts[line] : ends[line]].tobytes().strip(b" \t\r\n")]
+    return np.delete(np.arange(len(starts)), blank)
+
+
+def by_arrow(block: Block, count: int) -> Any:
+    """All lines at once by Arrow's parser; None if it cannot, or sees other rows than there are lines."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    options = arrow_json.ReadOptions(use_threads=False, block_size=block.stop + 1)
+    schema = None
+    for _ in range(2):
+        source = pa.BufferReader(pa.py_buffer(block.text[: block.stop]))
+        try:
+            table = arrow_json.read_json(source, options, arrow_json.ParseOptions(explicit_schema=schema))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            return None
+        if table.num_rows != count or len(set(table.column_names)) < table.num_columns:
+            return None
+        times = [field for field in table.schema if pa.types.is_temporal(field.type)]
+        if any("timestamp" in str(field.type) or "time" in str(field.type) for field in table.schema):
+            if not times:
+                return None  # inside a list or an object
+            # A string that looks like a date is still a string.
+            schema = pa.schema([pa.field(field.name, pa.string()) for field in times])
+            continue
+        return flat(table)
+    return None
+
+
+def flat(table: Any) -> Any:
+    """Objects within become columns."""
+    import pyarrow as pa
+
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    return table if len(set(table.column_names)) == table.num_columns else None
+
+
+def by_line(block: Block, starts: np.ndarray, lines: np.ndarray, bad: list[Bad]) -> tuple[Any, np.ndarray]:
+    """Line by line, when something is wrong with some of them."""
+    import pyarrow as pa
+
+    rows, kept = [], []
+    for line in lines.tolist():
+        raw = raw_line(block.text, int(starts[line]), block.stop)
+        try:
+            row = json.loads(raw.decode())
+        except UnicodeDecodeError as error:
+            bad.append(Bad(line, error.start + 1, f"byte {error.start + 1} of the line is not UTF-8", raw))
+        except json.JSONDecodeError as error:
+            bad.append(Bad(line, error.colno, f"it is not JSON: {error.msg}", raw))
+        except (RecursionError, ValueError):
+            bad.append(Bad(line, 0, "it is not JSON that can be read", raw))
+        else:
+            if isinstance(row, dict):
+                rows.append(spread(row))
+                kept.append(line)
+            else:
+                bad.append(Bad(line, 1, "it is not a JSON object", raw))
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: column_of([row.get(name) for row in rows]) for name in names}
+    table = pa.table(columns) if columns else pa.table({"": pa.nulls(len(rows))}).select([])
+    return table, np.array(kept, dtype=np.int64)
+
+
+def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Objects within an object as keys ``outer.inner``."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat |= spread(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def column_of(values: list[Any]) -> Any:
+    """Values of any kinds as one Arrow column: of their kind if they have one, else of strings."""
+    import pyarrow as pa
+
+    if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values):
+        if all(value is None or abs(value) <= LARGE for value in values if not isinstance(value, float)):
+            return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    elif all(value is None or isinstance(value, (str, bool)) for value in values) or any(
+        isinstance(value, list) for value in values
+    ):
+        try:
+            return pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            pass
+    return pa.array([None if value is None else written(value) for value in values], pa.string())
+
+
+def written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def kind_of(column: Any) -> Any:
+    """What a column is from now on."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(column.type):
+        extremes = pc.min_max(column).as_py()
+        large = max(abs(extremes["min"] or 0), abs(extremes["max"] or 0)) > LARGE
+        return "string" if large else "number"
+    return "number" if pa.types.is_floating(column.type) else column.type
+
+
+def fitted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
+    """A column as the kind it has to be, and which rows do not fit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    none = np.zeros(len(column), dtype=bool)
+    if pa.types.is_string(column.type) and pa.types.is_string(kind):
+        missing = pc.is_in(column, value_set=pa.array(MISSING))
+        return (pc.if_else(missing, None, column) if pc.any(missing).as_py() else column), none
+    if column.type == kind:
+        return column, none
+    if pa.types.is_floating(kind):
+        if pa.types.is_string(column.type):
+            column, _ = fitted(column, pa.string())
+        if pa.types.is_nested(column.type):
+            return pa.nulls(len(column), kind), column.is_valid().to_numpy(zero_copy_only=False)
+        values, wrong = as_numbers(column)
+        return pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False) | wrong), wrong
+    if pa.types.is_string(kind):
+        if pa.types.is_nested(column.type):
+            return pa.array([None if value is None else json.dumps(value) for value in column.to_pylist()]), none
+        return column.cast(kind), none
+    try:
+        return column.cast(kind), none
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(column), kind), column.is_valid().to_numpy(zero_copy_only=False)

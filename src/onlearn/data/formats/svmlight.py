@@ -1,0 +1,64 @@
+"""svmlight (libsvm): ``label [qid:n] index:value ... # comment``.
+
+An index is the column it names, so files that count from 1 leave column 0 empty. Indices need not ascend, the row is
+sorted; one that comes twice stays twice, and whoever makes the matrix canonical sums the two, as SciPy does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlearn.data.blocks import Block
+from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_labels
+from onlearn.data.registry import Parsed, reader
+
+
+@reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
+class Svmlight(Lines):
+    def parse(self, block: Block) -> Parsed:
+        from scipy.sparse import csr_matrix
+
+        from onlearn.data.parse import svmlight as loop
+        from onlearn.data.parse.table import grown, new_table
+        from onlearn.data.parse.words import count_lines
+
+        options, text = self.options, block.text
+        most = block.stop // 4 + 1  # "1:1 " is the shortest feature
+        rows = loop.new_rows(int(count_lines(text, block.stop)), block.stop)
+        index: type = np.int32
+        table = new_table()
+        indices, values = np.empty(most, dtype=index), np.empty(most)
+        drop = options.missing != "error"
+        while True:
+            counts = loop.Counts(
+                *loop.parse(text, block.stop, indices, values, rows, table, options.regress, options.labelled, drop)
+            )
+            if counts.stopped == loop.WIDE:
+                index = np.int64
+                indices = np.empty(most, dtype=index)
+            elif counts.stopped == loop.CROWDED:
+                table = grown(table)
+            else:
+                break
+        bad = bad_lines(block, rows, counts.bad, loop.REASONS)
+        n, features = counts.rows, counts.features
+        unsure = rows.unsure[: counts.unsure]
+        if counts.unsorted:
+            twice = loop.sort_rows(rows.unsorted[: counts.unsorted], rows.indptr, indices, values, unsure)
+            counts = counts._replace(duplicates=counts.duplicates or twice)
+        spoiled = fix_unsure(text, unsure, values, rows.numbers, rows.indptr[: n + 1])
+        indices, values = indices[:features], values[:features]
+        width = int(indices.max()) + 1 if features else 0
+        X = csr_matrix((values, indices, rows.indptr[: n + 1].astype(index)), shape=(n, width), copy=False)
+        X.has_sorted_indices = True
+        X.has_canonical_format = not counts.duplicates
+        parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
+        if counts.qids:
+            parsed.groups = rows.qids[:n]
+        if options.regress:
+            parsed.numbers = rows.numbers[:n]
+        else:
+            names = [table.name(text, code) for code in range(int(table.count[0]))]
+            spoiled |= take_labels(parsed, rows.codes[:n], names)
+        drop_rows(parsed, block, spoiled)
+        return parsed

@@ -1,0 +1,76 @@
+"""Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
+
+Tags become ids. The base (an initial prediction) has no use here, and a note says so. Each feature needs a name.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlearn.data.blocks import Block
+from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_labels, wrong_bytes
+from onlearn.data.registry import Parsed, reader
+from onlearn.named import NamedRows
+
+BASE_NOTE = "vw: initial predictions (the third number before the |) are not used"
+
+
+@reader("vw", extensions=[".vw"])
+class VowpalWabbit(Lines):
+    def parse(self, block: Block) -> Parsed:
+        from onlearn.data.parse import vw as loop
+        from onlearn.data.parse.table import grown, new_table
+        from onlearn.data.parse.words import count_lines
+        from onlearn.hashing import START
+
+        options, text = self.options, block.text
+        rows = loop.new_rows(int(count_lines(text, block.stop)))
+        features = loop.new_features(block.stop // 2 + 2)  # "a " is the shortest feature
+        labels, spaces = new_table(), new_table()
+        for array in (spaces.hashes, spaces.starts, spaces.lengths):
+            array[0] = 0  # code 0 is the default namespace, without a name
+        spaces.count[0] = 1
+        seeds = np.zeros(len(spaces.hashes), dtype=np.uint64)
+        seeds[0] = START
+        drop = options.missing != "error"
+        while True:
+            counts = loop.Counts(
+                *loop.parse(
+                    text, block.stop, rows, features, labels, spaces, seeds, options.regress, options.labelled, drop
+                )
+            )
+            if counts.stopped == loop.CROWDED_LABELS:
+                labels = grown(labels)
+            elif counts.stopped == loop.CROWDED_SPACES:
+                spaces = grown(spaces)
+                seeds = np.concatenate([seeds, np.zeros(len(spaces.hashes) - len(seeds), dtype=np.uint64)])
+            else:
+                break
+        bad = bad_lines(block, rows, counts.bad, loop.REASONS)
+        n, most = counts.rows, counts.features
+        indptr, unsure = rows.indptr[: n + 1], features.unsure[: counts.unsure]
+        spoiled = fix_unsure(text, unsure, features.values, rows.numbers, indptr)
+        scaled = unsure[:, 0] >= 0
+        features.values[unsure[scaled, 0]] *= features.scales[: counts.unsure][scaled]
+        arrays = (features.hashes, features.values, features.starts, features.lengths, features.groups)
+        names = [spaces.name(text, code) for code in range(int(spaces.count[0]))]
+        prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in names[1:]))
+        named = NamedRows(indptr, *(array[:most] for array in arrays), text, prefixes)
+        parsed = Parsed(named, rows.lines[:n], counts.lines, bad=bad)
+        if counts.weighted:
+            parsed.weight = rows.weights[:n]
+        if counts.tagged:
+            parsed.ids = np.empty(n, dtype=object)
+            for row, (start, stop) in enumerate(rows.tags[:n].tolist()):
+                if stop > start:
+                    parsed.ids[row] = text[start:stop].tobytes().decode("utf-8", "replace")
+        if counts.based and BASE_NOTE not in self.notes:
+            self.notes.append(BASE_NOTE)
+        if options.regress:
+            parsed.numbers = rows.numbers[:n]
+        else:
+            names = [labels.name(text, code) for code in range(int(labels.count[0]))]
+            take_labels(parsed, rows.codes[:n], names)
+        spoiled |= wrong_bytes(block, parsed.lines)
+        drop_rows(parsed, block, spoiled)
+        return parsed

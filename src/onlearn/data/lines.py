@@ -1,0 +1,108 @@
+"""What formats of lines have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.badrows import Bad
+from onlearn.data.batch import rows_at
+from onlearn.data.blocks import Block, blocks, raw_line
+from onlearn.data.registry import Options, Parsed
+from onlearn.data.sources import Stream
+
+
+class Lines:
+    """Pieces are blocks of lines, and none depends on another."""
+
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        self.options, self.notes = options, notes
+
+    def pieces(self, stream: Stream) -> Iterator[Any]:
+        return blocks(stream, self.options.block_size)
+
+    def settle(self, parsed: Parsed) -> Parsed:
+        return parsed
+
+
+def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> list[Bad]:
+    """The bad rows that a compiled loop has listed."""
+    found = []
+    for n in range(count):
+        start = int(rows.bad_starts[n])
+        column = int(rows.bad_places[n]) - start + 1
+        reason = reasons[int(rows.bad_reasons[n])]
+        found.append(Bad(int(rows.bad_lines[n]), column, reason, raw_line(block.text, start, block.stop)))
+    return found
+
+
+def fix_unsure(
+    text: np.ndarray, unsure: np.ndarray, values: np.ndarray, labels: np.ndarray, indptr: np.ndarray
+) -> dict[int, str]:
+    """Let ``float()`` decide about numbers the loop left open; rows in which one turned out infinite, and why."""
+    spoiled = {}
+    for position, start, stop in unsure.tolist():
+        value = float(text[start:stop].tobytes())
+        if position >= 0:
+            values[position] = value
+            row = int(np.searchsorted(indptr, position, side="right")) - 1
+        else:
+            row = -position - 1
+            labels[row] = value
+        if abs(value) == float("inf"):
+            spoiled[row] = "a number is infinite"
+    return spoiled
+
+
+def drop_rows(parsed: Parsed, block: Block, spoiled: dict[int, str]) -> None:
+    """Make rows bad after all: rare enough to be slow. Row -> reason."""
+    if not spoiled:
+        return
+    starts = line_starts(block)
+    for row, reason in sorted(spoiled.items()):
+        line = int(parsed.lines[row])
+        parsed.bad.append(Bad(line, 0, reason, raw_line(block.text, int(starts[line]), block.stop)))
+    parsed.bad.sort(key=lambda bad: bad.line)
+    keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
+
+
+def keep_rows(parsed: Parsed, keep: np.ndarray) -> None:
+    """Keep some rows only, by position."""
+    parsed.rows, parsed.lines = rows_at(parsed.rows, keep), parsed.lines[keep]
+    for name in ("codes", "numbers", "groups", "weight", "ids"):
+        if (array := getattr(parsed, name)) is not None:
+            setattr(parsed, name, array[keep])
+
+
+def take_labels(parsed: Parsed, codes: np.ndarray, names: list[bytes]) -> dict[int, str]:
+    """Labels as strings; rows whose label is not UTF-8, and why."""
+    parsed.codes, wrong = codes, []
+    for n, name in enumerate(names):
+        try:
+            parsed.names.append(name.decode())
+        except UnicodeDecodeError:
+            parsed.names.append("")
+            wrong.append(n)
+    return dict.fromkeys(np.flatnonzero(np.isin(codes, wrong)).tolist(), "the label is not UTF-8") if wrong else {}
+
+
+def line_starts(block: Block) -> np.ndarray:
+    """Where each line of a block begins."""
+    ends = np.flatnonzero(block.text[: block.stop] == 10)
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1] + 1])
+
+
+def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
+    """Rows, by the lines they stand in, that are not UTF-8, and where."""
+    from onlearn.data.parse.utf8 import first_wrong, wrong_lines
+
+    if first_wrong(block.text, 0, block.stop) == block.stop:
+        return {}
+    starts = line_starts(block)
+    places = wrong_lines(block.text, starts, block.stop, lines)
+    return {
+        int(row): f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
+        for row in np.flatnonzero(places >= 0)
+    }

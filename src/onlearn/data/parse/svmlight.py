@@ -1,0 +1,246 @@
+"""The svmlight loop: ``label [qid:n] index:value ... # comment``, a line a row.
+
+One walk over the bytes, and digit by digit: processors guess the lengths of numbers well, and go on before a number
+is complete. To take eight digits at once was twice as slow here, for then each number waits for the one before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.compile import compiled
+from onlearn.data.parse.numbers import (
+    DIGIT,
+    DIGITS,
+    GOOD,
+    INFINITE,
+    MALFORMED,
+    MISSING,
+    NINE,
+    ONE,
+    TEN,
+    UNSURE,
+    ZERO,
+    any_number,
+    number,
+    whole_number,
+)
+from onlearn.data.parse.table import code_of, hash_span
+from onlearn.hashing import START
+
+NEWLINE, HASH, COLON = 10, 35, 58
+
+# Why a row is bad, by number.
+REASONS = (
+    "",
+    "there is no label",
+    "the label is not a number",
+    "a feature must be written index:value",
+    "the index is too large (18 digits at most)",
+    "the value is not a number",
+    "the value is infinite",
+    "the value is missing",
+    "qid must be a whole number",
+)
+NO_LABEL, LABEL_TEXT, NO_PAIR, INDEX_LARGE, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING, BAD_QID = range(1, 9)
+# What stopped the loop.
+DONE, WIDE, CROWDED = range(3)
+
+
+class Rows(NamedTuple):
+    """What the loop fills in."""
+
+    indptr: np.ndarray  # int64, by row: indptr[row] is where it begins
+    codes: np.ndarray  # int64: of the label; -1 without one
+    numbers: np.ndarray  # float64: the label as a number, where asked for
+    lines: np.ndarray  # int64, from 0
+    qids: np.ndarray  # int64; -1 without one
+    bad_lines: np.ndarray  # int64
+    bad_starts: np.ndarray  # int64: where the line begins
+    bad_places: np.ndarray  # int64: where the trouble is
+    bad_reasons: np.ndarray  # int64
+    unsorted: np.ndarray  # int64: rows whose indices do not ascend
+    unsure: np.ndarray  # int64: position, start, stop; position < 0 means label of row -position - 1
+
+
+class Counts(NamedTuple):
+    rows: int
+    features: int
+    lines: int
+    bad: int
+    unsure: int
+    duplicates: int  # whether there are any
+    qids: int  # whether there are any
+    unsorted: int
+    stopped: int
+
+
+def new_rows(lines: int, length: int) -> Rows:
+    integers = [np.empty(lines + 1, dtype=np.int64) for _ in range(4)]
+    bad = [np.empty(lines + 1, dtype=np.int64) for _ in range(4)]  # and the unsorted
+    unsure = np.empty((length // 3 + 2, 3), dtype=np.int64)
+    numbers = np.empty(lines + 1)
+    indptr = np.zeros(lines + 2, dtype=np.int64)
+    codes, line, qids, bad_lines = integers
+    return Rows(indptr, codes, numbers, line, qids, bad_lines, *bad, unsure)
+
+
+@compiled
+def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any, regress: Any, want: Any, drop: Any):
+    """Parse ``text[:stop]``, which ends with a newline. ``want``: labels are required; ``drop``: NaN is absent."""
+    p, stop = np.uint64(0), np.uint64(stop)
+    limit = np.uint64(np.iinfo(indices.dtype).max)
+    row, k, line, bad, unsure, with_qid, messy = 0, ZERO, 0, 0, 0, 0, 0
+    duplicates = False
+    while p < stop:
+        begin, first, pending = p, k, unsure
+        reason = 0
+        while text[p] == 32 or text[p] == 9 or text[p] == 13:
+            p += ONE
+        if text[p] == NEWLINE:
+            p += ONE
+            line += 1
+            continue
+        if text[p] == HASH:
+            while text[p] != NEWLINE:
+                p += ONE
+            p += ONE
+            line += 1
+            continue
+        start = p
+        colon = False
+        c = text[p]
+        while c > 32 or (c != 32 and c != 9 and c != 13 and c != 10):
+            colon |= c == COLON
+            p += ONE
+            c = text[p]
+        code, label = np.int64(-1), np.nan
+        if colon:  # the first feature already
+            p = start
+            if want:
+                reason = NO_LABEL
+        elif regress:
+            label, end, outcome = any_number(text, start)
+            if end != p or outcome > UNSURE:
+                reason, p = LABEL_TEXT, start
+            elif outcome == UNSURE:
+                unsure = ask(out.unsure, unsure, -row - 1, start, p)
+        else:
+            code = code_of(text, start, p, hash_span(text, start, p, START), table)
+            if code < 0:
+                return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, CROWDED)
+        last, qid = np.int64(-1), np.int64(-1)
+        ordered = True
+        while reason == 0:
+            c = text[p]
+            while c == 32 or c == 9 or c == 13:
+                p += ONE
+                c = text[p]
+            if c == NEWLINE or c == HASH:
+                break
+            digit = np.uint64(c) - DIGIT
+            if digit > NINE:
+                if c == 113 and text[p + ONE] == 105 and text[p + np.uint64(2)] == 100:
+                    if text[p + np.uint64(3)] == COLON:
+                        query, end, fits = whole_number(text, p + np.uint64(4))
+                        c = text[end]
+                        if fits and (c == 32 or c == 9 or c == 13 or c == NEWLINE):
+                            p, qid = end, np.int64(query)
+                            with_qid = 1
+                            continue
+                        reason = BAD_QID
+                        break
+                reason = NO_PAIR
+                break
+            start, index = p, ZERO
+            while digit <= NINE:
+                index = index * TEN + digit
+                p += ONE
+                digit = np.uint64(text[p]) - DIGIT
+            if p - start > DIGITS:
+                index, p, fits = whole_number(text, start)
+                if not fits:
+                    reason = INDEX_LARGE
+                    break
+            if text[p] != COLON:
+                reason = NO_PAIR
+                break
+            if index > limit - ONE:
+                return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, WIDE)
+            start = p + ONE
+            value, p, outcome = number(text, start)
+            c = text[p]
+            if c != 32 and c != 10 and c != 9 and c != 13 and c != HASH:
+                outcome = MALFORMED
+            if outcome != GOOD:
+                if outcome == UNSURE:
+                    unsure = ask(out.unsure, unsure, np.int64(k), start, p)
+                elif outcome == MISSING and drop:
+                    continue
+                else:
+                    p = start
+                    reason = VALUE_TEXT
+                    if outcome == MISSING:
+                        reason = VALUE_MISSING
+                    elif outcome == INFINITE:
+                        reason = VALUE_INFINITE
+                    break
+            at = np.int64(index)
+            if at <= last:
+                duplicates |= at == last
+                ordered &= at == last
+            last = at
+            indices[k] = at
+            values[k] = value
+            k += ONE
+        if reason:
+            out.bad_lines[bad], out.bad_starts[bad] = line, begin
+            out.bad_places[bad], out.bad_reasons[bad] = p, reason
+            bad += 1
+            k, unsure = first, pending
+        else:
+            if not ordered:
+                out.unsorted[messy] = row
+                messy += 1
+            out.codes[row], out.numbers[row], out.lines[row], out.qids[row] = code, label, line, qid
+            row += 1
+            out.indptr[row] = k
+        while text[p] != NEWLINE:
+            p += ONE
+        p += ONE
+        line += 1
+    return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, DONE)
+
+
+@compiled
+def ask(unsure: Any, count: Any, position: Any, start: Any, stop: Any) -> Any:
+    """Remember a number to ask ``float()`` about."""
+    unsure[count, 0], unsure[count, 1], unsure[count, 2] = position, start, stop
+    return count + 1
+
+
+@compiled
+def counts(
+    row: Any, k: Any, line: Any, bad: Any, unsure: Any, duplicates: Any, qids: Any, messy: Any, stopped: Any
+) -> Any:
+    return row, np.int64(k), line, bad, unsure, np.int64(duplicates), qids, messy, stopped
+
+
+@compiled
+def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any, unsure: Any) -> Any:
+    """Bring features of some rows into the order of their indices; says whether an index comes twice in a row."""
+    twice = False
+    for row in rows:
+        first, stop = np.int64(indptr[row]), np.int64(indptr[row + 1])
+        order = np.argsort(indices[first:stop], kind="mergesort")
+        indices[first:stop] = indices[first:stop][order]
+        values[first:stop] = values[first:stop][order]
+        place = np.argsort(order)
+        for n in range(len(unsure)):
+            if first <= unsure[n, 0] < stop:
+                unsure[n, 0] = first + place[unsure[n, 0] - first]
+        for k in range(first + 1, stop):
+            twice |= indices[k] == indices[k - 1]
+    return twice

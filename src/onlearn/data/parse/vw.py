@@ -1,0 +1,302 @@
+"""The Vowpal Wabbit loop: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ... |space ...``, a line a row.
+
+A word that touches the first bar is a tag, as in Vowpal Wabbit. Features are named by stretches of the text, and
+hashed on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.compile import compiled
+from onlearn.data.parse.numbers import (
+    GOOD,
+    INFINITE,
+    MALFORMED,
+    MISSING,
+    ONE,
+    UNSURE,
+    ZERO,
+    any_number,
+    number,
+)
+from onlearn.data.parse.table import code_of, hash_span
+from onlearn.data.parse.words import BITS, eight
+from onlearn.hashing import START, finish, mix
+
+NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
+CARET = np.uint64(94)
+EIGHT = np.uint64(8)
+SPACES = 1 << 16  # a group is a uint16
+
+REASONS = (
+    "",
+    "there is no label (a word that touches the bar is a tag)",
+    "the label is not a number",
+    "there is no |",
+    "the importance is not a number of at least 0",
+    "the base is not a number",
+    "there is more than label, importance, base and tag before the |",
+    "a namespace's scale is not a number",
+    "a feature has no name",
+    "the value is not a number",
+    "the value is infinite",
+    "the value is missing",
+    "there are too many namespaces",
+)
+(
+    NO_LABEL,
+    LABEL_TEXT,
+    NO_BAR,
+    BAD_IMPORTANCE,
+    BAD_BASE,
+    TOO_MUCH,
+    BAD_SCALE,
+    NO_NAME,
+    VALUE_TEXT,
+    VALUE_INFINITE,
+    VALUE_MISSING,
+    MANY_SPACES,
+) = range(1, 13)
+DONE, CROWDED_LABELS, CROWDED_SPACES = range(3)
+
+# Bytes that end a name: blanks, line ends, colon, bar.
+ENDS = np.zeros(256, dtype=np.uint8)
+ENDS[[9, 10, 13, 32, COLON, BAR]] = 1
+
+
+class Rows(NamedTuple):
+    """What the loop fills in."""
+
+    indptr: np.ndarray  # int64
+    codes: np.ndarray  # int64: of the label; -1 without one
+    numbers: np.ndarray  # float64: the label as a number, where asked for
+    weights: np.ndarray  # float64: the importance
+    tags: np.ndarray  # int64, two columns: start and stop
+    lines: np.ndarray  # int64, from 0
+    bad_lines: np.ndarray  # int64
+    bad_starts: np.ndarray  # int64: where the line begins
+    bad_places: np.ndarray  # int64: where the trouble is
+    bad_reasons: np.ndarray  # int64
+
+
+class Features(NamedTuple):
+    hashes: np.ndarray  # uint64
+    values: np.ndarray  # float64
+    starts: np.ndarray  # int64
+    lengths: np.ndarray  # int64
+    groups: np.ndarray  # uint16
+    unsure: np.ndarray  # int64: position, start, stop; position < 0 means label of row -position - 1
+    scales: np.ndarray  # float64: what an unsure value is to be multiplied by
+
+
+class Counts(NamedTuple):
+    rows: int
+    features: int
+    lines: int
+    bad: int
+    unsure: int
+    weighted: int  # whether there is any importance
+    tagged: int
+    based: int
+    stopped: int
+
+
+def new_rows(lines: int) -> Rows:
+    integers = [np.empty(lines + 1, dtype=np.int64) for _ in range(6)]
+    numbers, weights = np.empty(lines + 1), np.empty(lines + 1)
+    tags = np.empty((lines + 1, 2), dtype=np.int64)
+    indptr = np.zeros(lines + 2, dtype=np.int64)
+    return Rows(indptr, integers[0], numbers, weights, tags, *integers[1:])
+
+
+def new_features(most: int) -> Features:
+    kinds = (np.uint64, np.float64, np.int64, np.int64, np.uint16)
+    arrays = [np.empty(most, dtype=kind) for kind in kinds]
+    return Features(*arrays, np.empty((most // 8 + 2, 3), dtype=np.int64), np.empty(most // 8 + 2))
+
+
+@compiled
+def seed_of(text: Any, start: Any, stop: Any) -> Any:
+    """The hash of a namespace's prefix, which is its name and a caret: the seed of its features' hashes."""
+    length = stop - start
+    h = mix(START, length + ONE)
+    while length >= EIGHT:
+        h = mix(h, eight(text, start))
+        start += EIGHT
+        length -= EIGHT
+    bits = length << BITS
+    return finish(mix(h, (eight(text, start) & ((ONE << bits) - ONE)) | (CARET << bits)))
+
+
+@compiled
+def blank(c: Any) -> Any:
+    return c == 32 or c == 9 or c == 13
+
+
+@compiled
+def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):  # type: ignore[no-untyped-def]
+    """Parse ``text[:stop]``, which ends with a newline. ``want``: labels are required; ``drop``: NaN is absent.
+
+    ``spaces`` has the default namespace, the empty name, as code 0; ``seeds`` has START for it.
+    """
+    p, stop = ZERO, np.uint64(stop)
+    row, k, line, bad, unsure = 0, ZERO, 0, 0, 0
+    weighted = tagged = based = False
+    while p < stop:
+        begin, first, pending = p, k, unsure
+        reason = 0
+        while blank(text[p]):
+            p += ONE
+        if text[p] == NEWLINE:
+            p += ONE
+            line += 1
+            continue
+        code, label, weight, tag, tag_stop, words = np.int64(-1), np.nan, 1.0, ZERO, ZERO, 0
+        while text[p] != BAR:
+            if text[p] == NEWLINE:
+                reason = NO_BAR
+                break
+            start = p
+            c = text[p]
+            while c != 32 and c != 9 and c != 13 and c != NEWLINE and c != BAR:
+                p += ONE
+                c = text[p]
+            end = p
+            while blank(text[p]):
+                p += ONE
+            if text[p] == BAR and (end == p or text[start] == QUOTE):
+                tag, tag_stop = start + np.uint64(text[start] == QUOTE), end
+                tagged = True
+                break
+            words += 1
+            if words == 1:
+                if regress:
+                    label, at, outcome = any_number(text, start)
+                    if at != end or outcome > UNSURE:
+                        reason = LABEL_TEXT
+                    elif outcome == UNSURE:
+                        out.unsure[unsure, 0], out.unsure[unsure, 1], out.unsure[unsure, 2] = -row - 1, start, end
+                        unsure += 1
+                else:
+                    code = code_of(text, start, end, hash_span(text, start, end, START), labels)
+                    if code < 0:
+                        return counts(row, k, line, bad, unsure, weighted, tagged, based, CROWDED_LABELS)
+            elif words == 2:
+                weight, at, outcome = any_number(text, start)
+                weighted = True
+                if at != end or outcome != GOOD or weight < 0:
+                    reason = BAD_IMPORTANCE
+            elif words == 3:
+                _, at, outcome = any_number(text, start)
+                based = True
+                if at != end or outcome > UNSURE:
+                    reason = BAD_BASE
+            else:
+                reason = TOO_MUCH
+            if reason:
+                p = start
+                break
+        if reason == 0 and words == 0 and want:
+            reason = NO_LABEL
+        group, seed, scale = np.int64(0), START, 1.0
+        while reason == 0:
+            c = text[p]
+            if c == 32:
+                p += ONE
+                continue
+            if c == BAR:
+                p += ONE
+                start = p
+                while not ENDS[text[p]]:
+                    p += ONE
+                group, scale = np.int64(0), 1.0
+                if p > start:
+                    group = code_of(text, start, p, hash_span(text, start, p, START), spaces)
+                    if group < 0 or group >= len(seeds):
+                        return counts(row, k, line, bad, unsure, weighted, tagged, based, CROWDED_SPACES)
+                    if group >= SPACES:
+                        reason, p = MANY_SPACES, start
+                        break
+                    if seeds[group] == ZERO:
+                        seeds[group] = seed_of(text, start, p)
+                seed = seeds[group]
+                if text[p] == COLON:
+                    start = p + ONE
+                    scale, p, outcome = any_number(text, start)
+                    c = text[p]
+                    if outcome != GOOD or not (c == 32 or c == 10 or c == BAR or blank(c)):
+                        reason, p = BAD_SCALE, start
+                        break
+                continue
+            if c == NEWLINE:
+                break
+            if c == 9 or c == 13:
+                p += ONE
+                continue
+            start = p
+            while not ENDS[text[p]]:
+                p += ONE
+            length = p - start
+            if length == ZERO:
+                reason = NO_NAME
+                break
+            value = 1.0
+            if text[p] == COLON:
+                at = p + ONE
+                value, p, outcome = number(text, at)
+                c = text[p]
+                if not ENDS[c] or c == COLON:
+                    outcome = MALFORMED
+                if outcome != GOOD:
+                    if outcome == UNSURE:
+                        out.unsure[unsure, 0], out.unsure[unsure, 1], out.unsure[unsure, 2] = np.int64(k), at, p
+                        out.scales[unsure] = scale
+                        unsure += 1
+                    elif outcome == MISSING and drop:
+                        continue
+                    else:
+                        p, reason = at, VALUE_TEXT
+                        if outcome == MISSING:
+                            reason = VALUE_MISSING
+                        elif outcome == INFINITE:
+                            reason = VALUE_INFINITE
+                        break
+            # hash_span in a form for names, most of which have up to eight bytes
+            h = mix(seed, length)
+            at = start
+            rest = length
+            while rest >= EIGHT:
+                h = mix(h, eight(text, at))
+                at += EIGHT
+                rest -= EIGHT
+            if rest:
+                h = mix(h, eight(text, at) & ((ONE << (rest << BITS)) - ONE))
+            out.hashes[k] = finish(h)
+            out.values[k] = value * scale
+            out.starts[k] = start
+            out.lengths[k] = length
+            out.groups[k] = group
+            k += ONE
+        if reason:
+            row_out.bad_lines[bad], row_out.bad_starts[bad] = line, begin
+            row_out.bad_places[bad], row_out.bad_reasons[bad] = p, reason
+            bad += 1
+            k, unsure = first, pending
+        else:
+            row_out.codes[row], row_out.numbers[row], row_out.weights[row] = code, label, weight
+            row_out.tags[row, 0], row_out.tags[row, 1], row_out.lines[row] = tag, tag_stop, line
+            row += 1
+            row_out.indptr[row] = k
+        while text[p] != NEWLINE:
+            p += ONE
+        p += ONE
+        line += 1
+    return counts(row, k, line, bad, unsure, weighted, tagged, based, DONE)
+
+
+@compiled
+def counts(row, k, line, bad, unsure, weighted, tagged, based, stopped):  # type: ignore[no-untyped-def]
+    return row, np.int64(k), line, bad, unsure, np.int64(weighted), np.int64(tagged), np.int64(based), stopped

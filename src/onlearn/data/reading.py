@@ -1,0 +1,210 @@
+"""``read``: from files to batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.ahead import ahead
+from onlearn.data.badrows import BadRows, DataError
+from onlearn.data.batch import Batch, rows_in
+from onlearn.data.blocks import SIZE
+from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
+from onlearn.data.sniffing import sniff
+from onlearn.data.sources import Source, Stream, sources
+
+CHOICES = {
+    "task": ("classify", "regress", "tag"),
+    "labels": ("required", "optional"),
+    "missing": ("absent", "error", "zero", "indicator"),
+}
+
+
+class Reader:
+    """The batches of some files, one after another; made by ``read``.
+
+    ``notes`` says what was decided along the way (format, header, target), ``bad`` holds the rows that could not be
+    read, ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` tell how far it is (None: unknown).
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        format: str | None,
+        options: Options,
+        batch_rows: int | None,
+        bad: BadRows,
+        workers: int,
+    ) -> None:
+        self.notes: list[str] = []
+        self.bad = bad
+        self.label_names: list[str] = []
+        self.sources = sources(source)
+        self.options = options
+        sizes = [one.size for one in self.sources]
+        self.bytes_total = None if None in sizes else sum(size for size in sizes if size is not None)
+        self.bytes_read = 0
+        self._format = format
+        self._formats: dict[str, Format] = {}
+        self._codes: dict[str, int] = {}
+        self._workers = workers
+        self._batches = self._split(batch_rows) if batch_rows else self._read()
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._batches
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._batches.close()  # type: ignore[attr-defined]
+
+    def _split(self, most: int) -> Iterator[Batch]:
+        for batch in self._read():
+            yield from batch.split(most)
+
+    def _read(self) -> Iterator[Batch]:
+        lines: dict[str, int] = {}
+        done = 0
+        try:
+            for source, form, parsed, position in ahead(self._pieces(), self._parse, self._workers):
+                self.bytes_read = max(self.bytes_read, position)
+                parsed = form.settle(parsed)
+                before = lines.get(source.name, 0)
+                lines[source.name] = before + parsed.line_count
+                for bad in parsed.bad:
+                    self.bad.add(source.name, bad._replace(line=bad.line + before + 1))
+                count = rows_in(parsed.rows)
+                self.bad.seen(count)
+                done += count
+                if count:
+                    yield self._batch(source, parsed, before)
+            self.bad.check()
+            if not done and not self.bad.count:
+                names = ", ".join(source.name for source in self.sources[:3])
+                raise DataError(f"{names}: there are no rows")
+        finally:
+            self.bad.close()
+
+    def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
+        before = 0
+        for source in self.sources:
+            stream = Stream(source)
+            try:
+                if not stream.head(1):
+                    if len(self.sources) == 1:
+                        raise DataError(f"{source.name} is empty")
+                    self.notes.append(f"{source.name} is empty")
+                    continue
+                form = self._format_of(stream)
+                for piece in form.pieces(stream):
+                    yield source, form, piece, before + stream.position
+                before += source.size or 0
+            finally:
+                stream.close()
+
+    def _format_of(self, stream: Stream) -> Format:
+        """One reader a format, so that files of one format share what was decided about the first."""
+        name = self._format
+        known = readers()
+        if name is None:
+            name = next((EXTENSIONS[end] for end in stream.source.extensions[:1] if end in EXTENSIONS), None)
+            if name is None or name == "fasttext":  # .txt may be anything
+                name, why = sniff(stream, name)
+                self.notes.append(f"{stream.source.name}: read as {name}: {why}")
+        if name not in self._formats:
+            self._formats[name] = known[name](self.options, self.notes)
+        return self._formats[name]
+
+    @staticmethod
+    def _parse(work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
+        source, form, piece, position = work
+        return source, form, form.parse(piece), position
+
+    def _batch(self, source: Source, parsed: Parsed, before: int) -> Batch:
+        codes = parsed.codes
+        if codes is not None:
+            new = np.empty(len(parsed.names) + 1, dtype=np.int64)
+            new[-1] = -1
+            for n, name in enumerate(parsed.names):
+                code = self._codes.setdefault(name, len(self._codes))
+                if code == len(self.label_names):
+                    self.label_names.append(name)
+                new[n] = code
+            codes = new[codes]
+        return Batch(
+            parsed.rows,
+            parsed.numbers,
+            parsed.weight,
+            parsed.ids,
+            parsed.groups,
+            source.name,
+            parsed.lines + (before + 1),
+            codes,
+            None if codes is None else self.label_names,
+        )
+
+
+def read(
+    source: Any,
+    *,
+    format: str | None = None,
+    target: str | int | None = None,
+    task: str = "classify",
+    weight: str | int | None = None,
+    id: str | int | None = None,
+    labels: str = "required",
+    batch_rows: int | None = None,
+    missing: str = "absent",
+    bad: BadRows | None = None,
+    strict: bool = False,
+    workers: int = 2,
+    delimiter: str | None = None,
+    header: bool | str = "auto",
+    types: dict[str, str] | None = None,
+    block_size: int = SIZE,
+) -> Reader:
+    """The rows of one or more files, in batches, in constant memory.
+
+    :param source: a path, a pattern, ``"-"`` for standard input, or a list of those; ``.gz .zst .bz2`` are unpacked
+    :param format: what the files are, where the extension does not say: see ``onlearn.data.format_names()``
+    :param target, weight, id: columns of a table, by name or position, that are not features
+    :param task: ``"classify"``, ``"regress"`` (labels are float64) or ``"tag"``
+    :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
+    :param batch_rows: at most so many rows a batch; as they come by default, some megabytes of file each
+    :param missing: ``"error"`` makes a row with a missing value a bad one; all else is for the features to heed
+    :param bad: collects the rows that cannot be read; by default, 1 % of them are too many
+    :param strict: raise at the first bad row
+    :param workers: threads that parse ahead; 0 does everything in this one
+    :param delimiter, header: of CSV; found out by default
+    :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
+    :param block_size: bytes of text parsed at a time
+    """
+    for name, value in (("task", task), ("labels", labels), ("missing", missing)):
+        if value not in CHOICES[name]:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, CHOICES[name]))}, not {value!r}")
+    if format is not None and format not in readers():
+        raise DataError(f"there is no format {format!r}; there are {', '.join(sorted(readers()))}")
+    if delimiter is not None and len(delimiter.encode()) != 1:
+        raise ValueError(f"delimiter must be one ASCII character, not {delimiter!r}")
+    if header not in (True, False, "auto"):
+        raise ValueError(f"header must be True, False or 'auto', not {header!r}")
+    if batch_rows is not None and batch_rows < 1:
+        raise ValueError(f"batch_rows must be at least 1, not {batch_rows}")
+    if block_size < 1:
+        raise ValueError(f"block_size must be at least 1, not {block_size}")
+    if bad is None:
+        bad = BadRows(strict=strict)
+    elif strict:
+        bad.strict = True
+    options = Options(target, task, weight, id, labels, missing, delimiter, header, types or {}, block_size)
+    return Reader(source, format, options, batch_rows, bad, workers)

@@ -1,0 +1,162 @@
+"""From what a user names to streams of bytes: paths, patterns, standard input; compressed or not."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.data.badrows import DataError
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+STDIN = "-"
+
+
+class Source(NamedTuple):
+    """One file, or standard input."""
+
+    name: str  # as errors call it
+    path: Path | None  # None: standard input
+    compression: str | None
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """What the name ends with, without the compression: of ``a.txt.train.gz`` it is (".train", ".txt")."""
+        if self.path is None:
+            return ()
+        suffixes = [suffix.lower() for suffix in self.path.suffixes]
+        if suffixes and suffixes[-1] in COMPRESSIONS:
+            suffixes.pop()
+        return tuple(reversed(suffixes))
+
+    @property
+    def size(self) -> int | None:
+        return self.path.stat().st_size if self.path is not None and self.path.is_file() else None
+
+
+def sources(named: Any) -> list[Source]:
+    """All files that are meant by a path, a pattern, ``"-"``, or a list of those."""
+    if isinstance(named, (str, os.PathLike)):
+        named = [named]
+    if not isinstance(named, Iterable):
+        raise TypeError(f"data is named by a path, a pattern, '-' or a list of those, not {type(named).__name__}")
+    found = [source for one in named for source in _sources(os.fspath(one))]
+    if not found:
+        raise DataError("no file is named")
+    if sum(source.path is None for source in found) > 1:
+        raise DataError("standard input ('-') can be read only once")
+    return found
+
+
+def _sources(name: str) -> list[Source]:
+    if name == STDIN:
+        return [Source("standard input", None, None)]
+    path = Path(name)
+    if not path.exists() and glob.has_magic(name):
+        matches = sorted(match for match in glob.glob(name, recursive=True) if os.path.isfile(match))
+        if not matches:
+            raise DataError(f"no file matches {name}")
+        return [_file(Path(match)) for match in matches]
+    return [_file(path)]
+
+
+def _file(path: Path) -> Source:
+    if path.is_dir():
+        raise DataError(f"{path} is a directory: name a file in it, or a pattern such as {path / '*'}")
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"{path} cannot be read: permission denied")
+    return Source(str(path), path, COMPRESSIONS.get(path.suffix.lower()))
+
+
+class Stream:
+    """The bytes of a source, decompressed. ``head`` looks ahead without taking."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._head = b""
+        self._raw: Any = None
+        try:
+            self._file = self._open()
+        except OSError as error:
+            raise DataError(f"{source.name} cannot be read: {error.strerror or error}") from error
+
+    def _open(self) -> Any:
+        compression = self.source.compression
+        if self.source.path is None:
+            raw: Any = sys.stdin.buffer
+            start = raw.peek(4)[:4] if hasattr(raw, "peek") else b""
+            compression = next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)
+        elif compression is None:
+            return open(self.source.path, "rb", buffering=0)
+        if compression is None:
+            return raw
+        import pyarrow as pa
+
+        self._raw = pa.PythonFile(raw, "r") if self.source.path is None else pa.OSFile(str(self.source.path))
+        return pa.CompressedInputStream(self._raw, compression)
+
+    def head(self, size: int) -> bytes:
+        """The next bytes, up to ``size`` of them, which stay to be read."""
+        while len(self._head) < size:
+            buffer = bytearray(size - len(self._head))
+            count = self._read(memoryview(buffer))
+            if not count:
+                break
+            self._head += bytes(buffer[:count])
+        return self._head[:size]
+
+    def skip(self, count: int) -> None:
+        """Drop bytes that ``head`` has shown."""
+        self._head = self._head[count:]
+
+    def fill(self, buffer: np.ndarray) -> int:
+        """Fill an array of bytes; how many there were, less than its length only at the end."""
+        done = min(len(self._head), len(buffer))
+        if done:
+            buffer[:done] = np.frombuffer(self._head, dtype=np.uint8, count=done)
+            self._head = self._head[done:]
+        view = memoryview(buffer)
+        while done < len(buffer):
+            count = self._read(view[done:])
+            if not count:
+                break
+            done += count
+        return done
+
+    def all(self) -> bytes:
+        """Everything that is left, for formats that cannot be read as they come."""
+        parts = []
+        while part := self.head(1 << 24):
+            parts.append(part)
+            self.skip(len(part))
+        return b"".join(parts)
+
+    def _read(self, view: memoryview) -> int:
+        try:
+            return self._file.readinto(view) or 0
+        except (OSError, EOFError) as error:
+            what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            if self._raw is not None:
+                what = f"the compressed data is damaged or cut short ({what.strip().splitlines()[0]})"
+            raise DataError(f"{self.source.name} cannot be read: {what}") from error
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that have been taken, compressed as they are."""
+        raw = self._raw if self._raw is not None else self._file
+        try:
+            return int(raw.tell())
+        except (OSError, ValueError):
+            return 0
+
+    def close(self) -> None:
+        if self.source.path is not None:
+            self._file.close()

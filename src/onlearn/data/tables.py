@@ -1,0 +1,132 @@
+"""What formats that give tables have in common: which column is the label, the weight, the id; and taking them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.badrows import Bad, DataError
+from onlearn.data.lines import keep_rows
+from onlearn.data.registry import Options, Parsed
+
+TARGETS = ("label", "target", "class", "y")
+
+
+def find_column(names: list[str], wanted: str | int, what: str, where: str) -> str:
+    """The name of a column given by name or position."""
+    if isinstance(wanted, int) or (wanted not in names and wanted.lstrip("-").isdigit()):
+        position = int(wanted)
+        if not -len(names) <= position < len(names):
+            raise DataError(f"{where} has {len(names)} columns: there is no column {position} to be the {what}")
+        return names[position]
+    if wanted not in names:
+        raise DataError(f"{where} has no column {wanted!r} to be the {what}; its columns are {shown(names)}")
+    return wanted
+
+
+def shown(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def usual_target(names: list[str]) -> str | None:
+    """The column whose name says that it is the label."""
+    by_name = {name.strip().lower(): name for name in reversed(names)}
+    return next((by_name[usual] for usual in TARGETS if usual in by_name), None)
+
+
+class Roles:
+    """Which columns are not features."""
+
+    def __init__(self, options: Options, names: list[str], where: str, notes: list[str], fallback: str | None) -> None:
+        self.options = options
+        self.target: str | None
+        if options.target is not None:
+            # A file to predict may lack the column.
+            absent = not options.labelled and isinstance(options.target, str) and options.target not in names
+            self.target = None if absent else find_column(names, options.target, "target", where)
+        else:
+            self.target = usual_target(names) or fallback
+            if self.target is not None:
+                notes.append(f"{where}: the target is column {self.target!r}; say target= if it is another")
+        if self.target is None and options.labelled:
+            raise DataError(f"{where}: which column is the target cannot be told; say target=, one of {shown(names)}")
+        self.weight = None if options.weight is None else find_column(names, options.weight, "weight", where)
+        self.id = None if options.id is None else find_column(names, options.id, "id", where)
+
+    @property
+    def columns(self) -> set[str]:
+        return {name for name in (self.target, self.weight, self.id) if name is not None}
+
+
+def as_strings(column: Any) -> Any:
+    """An Arrow column as strings, or None where that is impossible."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"a column of {column.type} cannot be a label or an id") from error
+
+
+def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    """An Arrow column as float64 (NaN where it is null or no number), and where it is no number."""
+    import pyarrow as pa
+
+    try:
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return values, np.zeros(len(values), dtype=bool)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        values, wrong = np.full(len(column), np.nan), np.zeros(len(column), dtype=bool)
+        for row, value in enumerate(as_strings(column).to_pylist()):
+            try:
+                values[row] = np.nan if value is None else float(value)
+            except ValueError:
+                wrong[row] = True
+        return values, wrong
+
+
+def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
+    """Take target, weight and id out of ``parsed.rows``, a table; rows without what they need become bad.
+
+    ``raw(row)`` gives the bytes of a row for the file of bad rows.
+    """
+    options, table = roles.options, parsed.rows
+    spoiled: dict[int, str] = {}
+    if roles.target is not None:
+        column = table.column(roles.target).combine_chunks()
+        if options.regress:
+            values, wrong = as_numbers(column)
+            parsed.numbers = values
+            spoil(spoiled, wrong | np.isinf(values), f"the target, {roles.target!r}, is not a number")
+            absent = np.isnan(values) & ~wrong
+        else:
+            encoded = as_strings(column).dictionary_encode()
+            parsed.names = encoded.dictionary.to_pylist()
+            parsed.codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            absent = parsed.codes < 0
+        if options.labelled:
+            spoil(spoiled, absent, f"the target, {roles.target!r}, is missing")
+    if roles.weight is not None:
+        parsed.weight, _ = as_numbers(table.column(roles.weight).combine_chunks())
+        wrong = ~(np.isfinite(parsed.weight) & (parsed.weight >= 0))
+        spoil(spoiled, wrong, f"the weight, {roles.weight!r}, is not a number of at least 0")
+    if roles.id is not None:
+        parsed.ids = np.array(as_strings(table.column(roles.id).combine_chunks()).to_pylist(), dtype=object)
+    parsed.rows = table.drop_columns(list(roles.columns)) if roles.columns else table
+    if options.missing == "error":
+        for name in parsed.rows.column_names:
+            column = parsed.rows.column(name)
+            if column.null_count:
+                spoil(spoiled, column.is_null().to_numpy(), f"{name!r} is missing")
+    if spoiled:
+        for row, reason in sorted(spoiled.items()):
+            parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
+        parsed.bad.sort(key=lambda bad: bad.line)
+        keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
+    return parsed
+
+
+def spoil(spoiled: dict[int, str], where: np.ndarray, reason: str) -> None:
+    for row in np.flatnonzero(where).tolist():
+        spoiled.setdefault(row, reason)
