@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.compile import compiled
+from onlearn.features.tables import fixed
 from onlearn.named import NamedRows
 
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
@@ -118,7 +119,7 @@ def weigh_rows(indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, i
             group = np.uint64(groups[p])
             value = np.float64(values[p])
             if weighing.binary[group]:
-                value = 1.0
+                value = np.float64(1.0)
             if weighing.log[group] and value > 0.0:
                 value = 1.0 + np.log(value)
             if weighing.inverse[group]:
@@ -150,7 +151,7 @@ def summed(part: Part, dtype: Any) -> Part:
     size = len(part.ids)
     new, ids = np.empty(len(part.indptr), np.int64), np.empty(size, np.int32)
     values, groups = np.empty(size, dtype), np.empty(size, np.uint16)
-    n = sort_rows(part.indptr, part.ids, part.values, part.groups, new, ids, values, groups)
+    n = sort_rows(fixed(part.indptr), fixed(part.ids), fixed(part.values), fixed(part.groups), new, ids, values, groups)
     return Part(new, ids[:n], values[:n], groups[:n])
 
 

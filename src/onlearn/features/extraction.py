@@ -51,9 +51,8 @@ class Extraction:
         known = {groups.name for groups in self.groups}
         for interaction in self.interactions:
             if self.columns and (unknown := [c for c in interaction.columns if c not in known]):
-                raise ValueError(
-                    f"{interaction!r} is about {unknown[0]!r}, but there are features of {', '.join(map(repr, known))} only"
-                )
+                there = ", ".join(map(repr, known))
+                raise ValueError(f"{interaction!r} is about {unknown[0]!r}, but there are only features of {there}")
 
     # ------------------------------------------------------------------ reading
 

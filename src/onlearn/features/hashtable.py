@@ -98,7 +98,7 @@ def find_or_add(
 
 
 @compiled
-def find_or_hash(hashes: Any, ids: Any, base: Any, bucket_mask: Any, seen: Any, note: Any) -> None:
+def to_buckets(hashes: Any, ids: Any, base: Any, bucket_mask: Any, seen: Any, note: Any) -> None:
     """Give the unknown ones (-1) the number of a bucket; with ``note``, remember which buckets are in use."""
     for k in range(np.uint64(len(ids))):
         if ids[k] < 0:

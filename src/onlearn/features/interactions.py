@@ -35,9 +35,11 @@ class Interaction:
             raise ValueError(f"Interaction of {len(columns)} columns cannot have degree {degree}")
         if not all(isinstance(column, str) for column in columns):
             raise TypeError(f"Interaction takes names of columns, not {columns!r}")
-        self.degree = len(columns) if columns else degree
-        if self.degree not in (2, 3):
-            raise ValueError(f"an Interaction is of degree 2 or 3, not {self.degree}")
+        if degree is None:
+            degree = len(columns)
+        if degree not in (2, 3):
+            raise ValueError(f"an Interaction is of degree 2 or 3, not {degree}")
+        self.degree = degree
         self.columns = tuple(sorted(columns, key=columns.index))  # equal ones side by side
 
     def __eq__(self, other: object) -> bool:
@@ -182,5 +184,5 @@ def _multiplied(settings: tuple[Any, ...], size: int) -> NamedRows:
     np.cumsum(indptr, out=indptr)
     made = arrays(used, written)
     multiply(*settings, True, indptr[1:], *made, 0, 0)
-    *four, text = made
-    return NamedRows(indptr, *four, np.zeros(used, np.uint16), text, ("",))
+    hashes, values, starts, lengths, text = made
+    return NamedRows(indptr, hashes, values, starts, lengths, np.zeros(used, np.uint16), text, ("",))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
+from onlearn.features.tables import fixed
 from onlearn.hashing import hash_bytes, hash_name
 from onlearn.named import NamedRows
 
@@ -50,7 +51,7 @@ def beside(parts: Sequence[NamedRows]) -> NamedRows:
     cursor, text_at, group_at = indptr[:-1].copy(), 0, 0
     for part in parts:
         spread(
-            part.indptr, part.hashes, part.values, part.starts, part.lengths, part.groups, text_at, np.uint16(group_at),
+            *(fixed(array) for array in part[:6]), text_at, np.uint16(group_at),
             cursor, hashes, values, starts, lengths, groups,
         )  # fmt: skip
         text_at += len(part.text)
@@ -108,6 +109,6 @@ def rows_of_names(rows: Iterable[Iterable[str | tuple[str, float]]], prefix: str
     starts = np.cumsum(lengths) - lengths
     hashes = np.empty(len(names), np.uint64)
     with np.errstate(over="ignore"):
-        hash_stretches(text, starts, lengths, hash_name(prefix), hashes)
+        hash_stretches(fixed(text), starts, lengths, hash_name(prefix), hashes)
     groups = np.zeros(len(names), np.uint16)
     return NamedRows(np.array(indptr, np.int64), hashes, np.array(values), starts, lengths, groups, text, (prefix,))

@@ -30,7 +30,7 @@ def learn(values: Any, facts: Any) -> None:
 
 
 def apply(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
-    """Values on the scale. A column that never changed, or was never seen, is left where "standard" puts its mean: 0."""
+    """Values on the scale. "standard" puts a column that never changed, or was never seen, at its mean: 0."""
     if scale == "standard":
         count, mean, spread, _ = facts
         deviation = np.sqrt(spread / count) if count else 0.0

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from onlearn.named import NamedRows
 
 TEXT = "text"  # the column that a plain list of texts is
+PLAIN = {"onlearn": "a list of texts"}
 
 
 def as_source(rows: Any) -> Any:
@@ -25,14 +26,14 @@ def as_source(rows: Any) -> Any:
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
     if isinstance(rows, (pa.Array, pa.ChunkedArray)):
-        return pa.table({TEXT: rows})
+        return _texts(rows)
     module = type(rows).__module__.partition(".")[0]
     if module == "pandas":
         if hasattr(rows, "columns"):
             return _from_pandas(rows)
-        return pa.table({TEXT: pa.Array.from_pandas(rows)})
+        return _texts(pa.Array.from_pandas(rows))
     if module == "polars":
-        return rows.to_arrow() if hasattr(rows, "columns") else pa.table({TEXT: rows.to_arrow()})
+        return rows.to_arrow() if hasattr(rows, "columns") else _texts(rows.to_arrow())
     if isinstance(rows, str):
         raise TypeError("X must be rows, such as a list of texts, not one text: put it in a list")
     if isinstance(rows, np.ndarray):
@@ -50,6 +51,17 @@ def as_source(rows: Any) -> Any:
     return _from_list(list(rows))
 
 
+def _texts(values: Any) -> Any:
+    """A table of one column, marked as having been none."""
+    import pyarrow as pa
+
+    return pa.table({TEXT: values}).replace_schema_metadata(PLAIN)
+
+
+def is_plain_texts(table: Any) -> bool:
+    return (table.schema.metadata or {}).get(b"onlearn") == PLAIN["onlearn"].encode()
+
+
 def _from_pandas(frame: Any) -> Any:
     import pyarrow as pa
 
@@ -64,7 +76,7 @@ def _from_list(rows: list[Any]) -> Any:
     import pyarrow as pa
 
     if all(row is None or isinstance(row, str) for row in rows):
-        return pa.table({TEXT: pa.array(rows, pa.large_string())})
+        return _texts(pa.array(rows, pa.large_string()))
     if not all(isinstance(row, Mapping) for row in rows):
         n, row = next((n, row) for n, row in enumerate(rows) if not isinstance(row, (str, Mapping)))
         raise TypeError(f"X must have texts or dicts as rows, all alike, but row {n} is a {type(row).__name__}")

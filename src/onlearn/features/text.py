@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.features import tokens
+from onlearn.features.bytewise import SLACK
 from onlearn.features.characters import characters
 from onlearn.features.spec import Groups, check_choice, check_grams, check_missing
 from onlearn.features.tables import strings
@@ -83,7 +84,7 @@ class TextColumn:
         """The features of some of the rows."""
         spec, count = self.spec, stop - start
         size = int(self.offsets[stop] - self.offsets[start])
-        text = np.empty(size * self.growth // 2 + 2 * count + 8, np.uint8)
+        text = np.empty(size * self.growth // 2 + 2 * count + SLACK, np.uint8)
         most = size // 2 + count + 1
         words, word_starts, word_ends = (
             np.empty(count + 1, np.int64),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
+from onlearn.features.bytewise import hash_within
 from onlearn.features.characters import (
     CASED,
     FINAL_SIGMA,
@@ -24,7 +25,7 @@ from onlearn.features.characters import (
     SIGMA,
     WORD,
 )
-from onlearn.hashing import combine, hash_bytes
+from onlearn.hashing import combine
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 SPACE, APOSTROPHE, BEYOND = np.uint8(32), np.uint8(39), np.uint8(128)
@@ -183,7 +184,7 @@ def tokenise(
             if q > begun:
                 word_starts[count] = np.int64(begun)
                 word_ends[count] = np.int64(q)
-                hashes[count] = hash_bytes(out, begun, q, seed)
+                hashes[count] = hash_within(out, begun, q, seed)
                 count += ONE
                 out[q] = SPACE
                 q += ONE
@@ -273,7 +274,7 @@ def character_grams(
                     while end < past and text[end] & 0xC0 == 0x80:
                         end += ONE
                     if size >= low and not (size == 1 and text[p] == SPACE):
-                        hashes[at] = hash_bytes(text, p, end, seed)
+                        hashes[at] = hash_within(text, p, end, seed)
                         starts[at] = np.int64(p)
                         lengths[at] = np.int64(end - p)
                         groups[at] = group

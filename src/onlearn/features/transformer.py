@@ -16,7 +16,7 @@ from onlearn.features.interactions import Interaction
 from onlearn.features.own import FUNCTIONS, Own
 from onlearn.features.roles import Role, extractors_for, guess_roles
 from onlearn.features.spec import check_choice, spell
-from onlearn.features.tables import as_source
+from onlearn.features.tables import as_source, is_plain_texts
 from onlearn.features.text import Text
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.named import NamedRows
@@ -41,6 +41,13 @@ class Features(TransformerMixin, BaseEstimator):
     >>> list(features.get_feature_names_out())
     ['colour=red', 'size', 'colour=blue']
     """
+
+    kind_: str
+    width_: int
+    extractors_: list[Any]
+    roles_: dict[str, Role]
+    n_seen_: int
+    _extraction: Extraction
 
     def __init__(
         self,
@@ -101,9 +108,7 @@ class Features(TransformerMixin, BaseEstimator):
         kind = _kind(source)
         if kind == MATRIX:
             if not isinstance(self.extractors, str) and len(self.extractors):
-                raise ValueError(
-                    "extractors are for tables, and interactions for names; the features of a matrix are taken as they are"
-                )
+                raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
             self.width_ = max(getattr(self, "width_", 0), source.shape[1])
             self.kind_, self.extractors_, self.roles_ = kind, [], {}
             self.n_seen_ = getattr(self, "n_seen_", 0) + source.shape[0]
@@ -124,7 +129,7 @@ class Features(TransformerMixin, BaseEstimator):
             if one != "auto" and not isinstance(one, (*KINDS.values(), Own)):
                 hint = "decorate it by @onlearn.feature" if callable(one) else "it is no extractor"
                 raise TypeError(
-                    f"extractors may hold Text, Category, Number, Interaction, functions and 'auto', not {one!r}: {hint}"
+                    f"extractors are Text, Category, Number, Interaction, functions or 'auto', not {one!r}: {hint}"
                 )
         roles: dict[str, Role] = {}
         extractors: list[Any] = []
@@ -136,7 +141,7 @@ class Features(TransformerMixin, BaseEstimator):
             taken = {one.column for one in given if hasattr(one, "column")}
             for one in given:
                 if one == "auto":
-                    roles = guess_roles(source.select([c for c in source.column_names if c not in taken]))
+                    roles = _roles(source.select([c for c in source.column_names if c not in taken]))
                     extractors += extractors_for(roles)
                 else:
                     extractors.append(one)
@@ -248,6 +253,13 @@ class Features(TransformerMixin, BaseEstimator):
         self = cls()
         self._unpack(facts, arrays)
         return self
+
+
+def _roles(table: Any) -> dict[str, Role]:
+    """As guessed, but a plain list of texts is text however short they are."""
+    if is_plain_texts(table):
+        return {name: Role("text", "X is a list of texts") for name in table.column_names}
+    return guess_roles(table)
 
 
 def _kind(source: Any) -> str:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from onlearn.features import hashtable
 from onlearn.features.assemble import to_matrix
+from onlearn.features.tables import fixed
 from onlearn.named import NamedRows
 
 SMALLEST = 1 << 10  # slots
@@ -72,40 +73,38 @@ class Vocabulary:
 
     def lookup(self, hashes: np.ndarray) -> np.ndarray:
         """The number of each hash; -1 for one that has none. Changes nothing, so threads may share it."""
-        ids = np.empty(len(hashes), np.int32)
-        hashtable.find(self._slots, hashes, ids)
-        if self.state == "hash":
-            self._to_buckets(hashes, ids, note=False)
-        return ids
+        return self._find(hashes, note=False)
 
     def learn(self, rows: NamedRows) -> np.ndarray:
         """The number of each feature of the rows; new names get the next ones."""
         if self.state != "grow":
-            ids = self.lookup(rows.hashes)
-            if self.state == "hash":
-                self._to_buckets(rows.hashes, ids, note=True)
-            return ids
+            return self._find(rows.hashes, note=True)
         ids = np.empty(len(rows.hashes), np.int32)
+        features = [fixed(part) for part in (rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text)]
         prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
         done = 0
         while True:
             room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots) / 2))
             done, self._count = hashtable.find_or_add(
-                self._slots, rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text, prefix_of,
+                self._slots, *features, prefix_of,
                 self._hashes, self._ends, self._prefix, self._pool, LONGEST, done, room, self._count, ids,
             )  # fmt: skip
             if done == len(ids):
                 return ids
             if self._count == self.max_names:
                 self._fill_up()
-                hashtable.find(self._slots, rows.hashes[done:], ids[done:])
-                self._to_buckets(rows.hashes[done:], ids[done:], note=True)
+                ids[done:] = self._find(rows.hashes[done:], note=True)
                 return ids
             self._make_room()
 
-    def _to_buckets(self, hashes: np.ndarray, ids: np.ndarray, note: bool) -> None:
-        mask = np.uint64((1 << self.bits) - 1)
-        hashtable.find_or_hash(hashes, ids, self._count, mask, self._seen, note)
+    def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
+        """Numbers of names and, where these are in use, of buckets; with ``note`` it is kept which."""
+        ids = np.empty(len(hashes), np.int32)
+        hashtable.find(self._slots, fixed(hashes), ids)
+        if self.state == "hash":
+            mask = np.uint64((1 << self.bits) - 1)
+            hashtable.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
+        return ids
 
     def _fill_up(self) -> None:
         self.state = "hash"
@@ -195,13 +194,13 @@ class Vocabulary:
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Plain facts, and arrays."""
         n = self._count
-        facts = {
+        facts: dict[str, Any] = {
             "max_names": self.max_names,
             "bits": self.bits,
             "state": self.state,
             "prefixes": list(self._prefixes),
         }
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             "hashes": self._hashes[:n].copy(),
             "ends": self._ends[: n + 1].copy(),
             "prefix": self._prefix[:n].copy(),
