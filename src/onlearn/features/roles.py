@@ -68,7 +68,8 @@ def _guess_strings(name: str, values: list[str]) -> Role:
         return Role("numeric", "all strings read as numbers")
     words = sum(len(value.split()) for value in values) / n
     letters = sum(map(len, values)) / n
-    if distinct <= max(2, 0.2 * n) and (words < 8 or distinct <= 0.02 * n):
+    repeated = distinct <= 0.2 * n or distinct <= 2 < n
+    if repeated and (words < 8 or distinct <= 0.02 * n):
         return Role("categorical", f"{distinct} distinct values in {n} rows")
     if words >= 3:
         return Role("text", f"{words:.3g} words in a row")

@@ -142,7 +142,7 @@ class Features(TransformerMixin, BaseEstimator):
             for one in given:
                 if one == "auto":
                     roles = _roles(source.select([c for c in source.column_names if c not in taken]))
-                    extractors += extractors_for(roles)
+                    extractors += extractors_for(roles, text={"prefix": None} if taken else None)
                 else:
                     extractors.append(one)
             if not any(not isinstance(one, Interaction) for one in extractors):
