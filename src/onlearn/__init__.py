@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "onlearn.features": ["Features", "feature"],
     "onlearn.linear": ["OnlineClassifier"],
     "onlearn.regression": ["OnlineRegressor"],
     "onlearn.learners": [
@@ -33,13 +34,14 @@ _HOMES = {
     "onlearn.rules": ["rule"],
     "onlearn.store": ["load"],
 }
-_MODULES = ["calibrate", "data", "geometry", "rules", "stabilizers", "theory"]
+_MODULES = ["calibrate", "data", "features", "geometry", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_NAMES), *_MODULES]
 
 if TYPE_CHECKING:
-    from onlearn import calibrate, data, geometry, rules, stabilizers, theory  # noqa: F401
+    from onlearn import calibrate, data, features, geometry, rules, stabilizers, theory  # noqa: F401
+    from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403
     from onlearn.linear import OnlineClassifier  # noqa: F401
     from onlearn.regression import OnlineRegressor  # noqa: F401

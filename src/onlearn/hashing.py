@@ -58,8 +58,8 @@ def hash_bytes(text, start, stop, seed):
 
 @compiled
 def combine(first, second):
-    """The hash of a pair of features, or of an n-gram and the word after it."""
-    return finish(mix(first, second))
+    """The hash of a pair of features, or of an n-gram and the word after it; their order counts."""
+    return finish(mix(first * OTHER, second))
 
 
 def hash_name(name: str | bytes, seed: np.uint64 = START) -> np.uint64:

@@ -1,0 +1,178 @@
+"""From numbered features to the rows of a matrix: sorted, equal ones summed, weighed as their columns ask for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.compile import compiled
+from onlearn.features.tables import fixed
+from onlearn.named import NamedRows
+
+ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
+DIGIT, LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
+FEW = 24  # features up to which comparing beats counting
+
+
+class Part(NamedTuple):
+    """Numbered rows in the making; a feature's group says which column or namespace it is of."""
+
+    indptr: np.ndarray  # int64
+    ids: np.ndarray  # int32, -1: left out
+    values: np.ndarray
+    groups: np.ndarray  # uint16
+
+
+class Weighing(NamedTuple):
+    """What becomes of the summed values, one entry a group."""
+
+    binary: np.ndarray  # bool: 1
+    log: np.ndarray  # bool: 1 + log value
+    inverse: np.ndarray  # bool: times the inverse document frequency
+    unit: np.ndarray  # int64: groups with the same number, not below 0, make a vector of length 1
+
+
+@compiled
+def sort_keys(keys: Any, spare: Any, n: Any, largest: Any) -> Any:
+    """Sort ``keys[:n]`` by their upper half, equal ones in the order they came; returns the array that holds them."""
+    if n <= FEW:
+        for i in range(1, n):
+            key = keys[i]
+            j = i - 1
+            while j >= 0 and keys[j] > key:
+                keys[j + 1] = keys[j]
+                j -= 1
+            keys[j + 1] = key
+        return keys
+    starts = np.empty(256, np.uint64)
+    shift = HALF
+    rest = np.uint64(largest)
+    while rest != ZERO:
+        starts[:] = ZERO
+        for i in range(np.uint64(n)):
+            starts[(keys[i] >> shift) & DIGIT] += ONE
+        total = ZERO
+        for d in range(np.uint64(256)):
+            size = starts[d]
+            starts[d] = total
+            total += size
+        for i in range(np.uint64(n)):
+            key = keys[i]
+            d = (key >> shift) & DIGIT
+            spare[starts[d]] = key
+            starts[d] += ONE
+        keys, spare = spare, keys
+        shift += EIGHT
+        rest >>= EIGHT
+    return keys
+
+
+@compiled
+def sort_rows(
+    indptr: Any, ids: Any, values: Any, groups: Any, new: Any, out_ids: Any, out: Any, out_groups: Any
+) -> Any:
+    """Each row by number, equal ones summed, unknown ones and zeros left out; returns how many features remain."""
+    longest = 0
+    for i in range(len(indptr) - 1):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    first_keys, second_keys = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    at = ZERO
+    new[0] = 0
+    for i in range(len(indptr) - 1):
+        first = np.uint64(indptr[i])
+        n, largest = 0, 0
+        for p in range(first, np.uint64(indptr[i + 1])):
+            if ids[p] >= 0:
+                first_keys[np.uint64(n)] = (np.uint64(ids[p]) << HALF) | (np.uint64(p) - first)
+                largest = max(largest, ids[p])
+                n += 1
+        keys = sort_keys(first_keys, second_keys, n, largest)
+        k, end = ZERO, np.uint64(n)
+        while k < end:
+            number = keys[k] >> HALF
+            p = first + (keys[k] & LOW)
+            group = groups[p]
+            total = np.float64(values[p])
+            k += ONE
+            while k < end and keys[k] >> HALF == number:
+                total += values[first + (keys[k] & LOW)]
+                k += ONE
+            if total != 0.0:
+                out_ids[at] = np.int32(number)
+                out[at] = total
+                out_groups[at] = group
+                at += ONE
+        new[i + 1] = np.int64(at)
+    return np.int64(at)
+
+
+@compiled
+def weigh_rows(indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, idf: Any, units: Any) -> None:
+    """Weigh the values in place."""
+    squares = np.zeros(units)
+    for i in range(len(indptr) - 1):
+        first, past = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        squares[:] = 0.0
+        for p in range(first, past):
+            group = np.uint64(groups[p])
+            value = np.float64(values[p])
+            if weighing.binary[group]:
+                value = np.float64(1.0)
+            if weighing.log[group] and value > 0.0:
+                value = 1.0 + np.log(value)
+            if weighing.inverse[group]:
+                value *= idf[np.uint64(ids[p])]
+            unit = weighing.unit[group]
+            if unit >= 0:
+                squares[unit] += value * value
+            values[p] = value
+        if units == 0:
+            continue
+        for unit in range(units):
+            squares[unit] = 1.0 / np.sqrt(squares[unit]) if squares[unit] > 0.0 else 0.0
+        for p in range(first, past):
+            unit = weighing.unit[np.uint64(groups[p])]
+            if unit >= 0:
+                values[p] *= squares[unit]
+
+
+@compiled
+def count_rows(ids: Any, groups: Any, counted: Any, counts: Any) -> None:
+    """Add the rows each feature of some groups is in; the rows have been summed, so it is in each once."""
+    for p in range(np.uint64(len(ids))):
+        if counted[np.uint64(groups[p])]:
+            counts[np.uint64(ids[p])] += 1
+
+
+def summed(part: Part, dtype: Any) -> Part:
+    """Sorted, equal features summed."""
+    size = len(part.ids)
+    new, ids = np.empty(len(part.indptr), np.int64), np.empty(size, np.int32)
+    values, groups = np.empty(size, dtype), np.empty(size, np.uint16)
+    n = sort_rows(fixed(part.indptr), fixed(part.ids), fixed(part.values), fixed(part.groups), new, ids, values, groups)
+    return Part(new, ids[:n], values[:n], groups[:n])
+
+
+def matrix(parts: list[Part], width: int, dtype: Any) -> sp.csr_matrix:
+    """Parts that have been summed, one below the other."""
+    if len(parts) == 1:
+        indptr, ids, values = parts[0].indptr, parts[0].ids, parts[0].values
+    else:
+        sizes = np.cumsum([0, *(len(p.ids) for p in parts)])
+        indptr = np.concatenate([np.zeros(1, np.int64), *(p.indptr[1:] + s for p, s in zip(parts, sizes))])
+        ids = np.concatenate([np.empty(0, np.int32), *(p.ids for p in parts)])
+        values = np.concatenate([np.empty(0, dtype), *(p.values for p in parts)])
+    if len(ids) < np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    X = sp.csr_matrix((len(indptr) - 1, width), dtype=dtype)
+    # set as they are: the constructor would look all numbers over once more
+    X.indptr, X.indices, X.data = indptr, ids if indptr.dtype == np.int32 else ids.astype(np.int64), values
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def to_matrix(rows: NamedRows, ids: np.ndarray, width: int, dtype: Any) -> sp.csr_matrix:
+    """Numbered rows as a matrix, not weighed."""
+    return matrix([summed(Part(rows.indptr, ids, rows.values, rows.groups), dtype)], width, dtype)

@@ -1,0 +1,224 @@
+"""The learned half of ``Features``: extractors, vocabulary, scales and document counts, and the walk over rows.
+
+Rows are walked in blocks. Threads cut blocks into named features, for that depends on nothing learned but scales; one
+thread numbers them, block after block, so that numbers do not depend on the threads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.features import scaling
+from onlearn.features.assemble import Part, Weighing, count_rows, matrix, summed, weigh_rows
+from onlearn.features.columns import WithIndicator
+from onlearn.features.interactions import Interaction, products
+from onlearn.features.named import beside, cut
+from onlearn.features.spec import Groups
+from onlearn.features.vocabulary import Vocabulary
+from onlearn.named import NamedRows
+from onlearn.predicting import cores
+
+BLOCK = 1 << 18  # features, about
+
+
+class Extraction:
+    """Turns tables or rows of named features into matrices, and learns on the way."""
+
+    def __init__(self, extractors: Sequence[Any], vocabulary: Vocabulary, dtype: Any) -> None:
+        self.columns = [e for e in extractors if not isinstance(e, Interaction)]
+        self.interactions = [e for e in extractors if isinstance(e, Interaction)]
+        self.vocabulary, self.dtype = vocabulary, np.dtype(dtype)
+        self.scales = np.zeros((len(self.columns), scaling.FACTS))
+        self.documents = np.zeros(0, np.int64)
+        self.rows = 0
+        self.groups = [self._groups_of(e) for e in self.columns]
+        self._check_interactions()
+
+    @staticmethod
+    def _groups_of(extractor: Any) -> Groups:
+        groups: Groups = extractor.groups()
+        if getattr(extractor, "missing", None) == "indicator":
+            return groups._replace(prefixes=(*groups.prefixes, f"{groups.name}="))
+        return groups
+
+    def _check_interactions(self) -> None:
+        known = {groups.name for groups in self.groups}
+        for interaction in self.interactions:
+            if self.columns and (unknown := [c for c in interaction.columns if c not in known]):
+                there = ", ".join(map(repr, known))
+                raise ValueError(f"{interaction!r} is about {unknown[0]!r}, but there are only features of {there}")
+
+    # ------------------------------------------------------------------ reading
+
+    def open(self, source: Any) -> Opened:
+        """A table or named rows, ready to be cut into blocks. All that may be wrong with them is found here."""
+        if isinstance(source, NamedRows):
+            return Opened([_Named(source)], len(source.indptr) - 1)
+        opened = []
+        for extractor in self.columns:
+            column = extractor.read(source)
+            missing = getattr(extractor, "missing", None)
+            if missing == "error" and column.missing is not None:
+                row = int(column.missing.argmax())
+                raise ValueError(f"column {extractor.column!r}, row {row}: the value is missing")
+            opened.append(WithIndicator(column, extractor.column) if missing == "indicator" else column)
+        return Opened(opened, source.num_rows)
+
+    # ------------------------------------------------------------------ walking
+
+    def learn(self, opened: Opened, transform: bool) -> sp.csr_matrix | None:
+        """Learn from rows; with ``transform`` also their matrix, by the statistics that include them."""
+        for k, column in enumerate(opened.columns):
+            inner = getattr(column, "inner", column)
+            if hasattr(inner, "learn"):
+                inner.learn(self.scales[k])
+        self.rows += opened.count
+        self._set_scales(opened)
+        parts = []
+        weighing = self._weighing()
+        counted = weighing.inverse if weighing is not None and weighing.inverse.any() else None
+        with ThreadPoolExecutor(cores()) as pool:
+            blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
+            for rows in _ahead(pool, lambda block: self._cut(opened, *block), blocks, cores() + 1):
+                ids = self.vocabulary.learn(rows)
+                if transform or counted is not None:
+                    part = Part(rows.indptr, ids, rows.values, rows.groups)
+                    parts.append(pool.submit(summed, part, self.dtype))
+            done = [part.result() for part in parts]
+            if counted is not None:
+                self._count(done, counted)
+            if not transform:
+                return None
+            self._weigh(pool, done, weighing)
+        return matrix(done or [self._nothing()], self.vocabulary.width, self.dtype)
+
+    def transform(self, opened: Opened) -> sp.csr_matrix:
+        """The rows' matrix; nothing is learned."""
+        self._set_scales(opened)
+        weighing, idf = self._weighing(), self._idf()
+
+        def work(block: tuple[int, int]) -> Part:
+            rows = self._cut(opened, *block)
+            part = summed(Part(rows.indptr, self.vocabulary.lookup(rows.hashes), rows.values, rows.groups), self.dtype)
+            self._weigh_part(part, weighing, idf)
+            return part
+
+        blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
+        if len(blocks) == 1:
+            parts = [work(blocks[0])]
+        else:
+            with ThreadPoolExecutor(cores()) as pool:
+                parts = list(pool.map(work, blocks))
+        return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
+
+    def _cut(self, opened: Opened, start: int, stop: int) -> NamedRows:
+        rows = beside([column.rows(start, stop) for column in opened.columns])
+        if not self.interactions:
+            return rows
+        owners = [g.name for g in self.groups for _ in g.prefixes] or [_namespace(p) for p in rows.prefixes]
+        return beside([rows, products(rows, self.interactions, owners)])
+
+    def _set_scales(self, opened: Opened) -> None:
+        for facts, column in zip(self.scales, opened.columns):
+            inner = getattr(column, "inner", column)
+            if hasattr(inner, "facts"):
+                inner.facts = facts
+
+    def _nothing(self) -> Part:
+        return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint16))
+
+    # ------------------------------------------------------------------ weighing
+
+    def _weighing(self) -> Weighing | None:
+        """How the groups are weighed; None if none is."""
+        groups = [(g, number) for number, g in enumerate(self.groups) for _ in g.prefixes]
+        if not any(g.binary or g.log or g.inverse or g.norm for g, _ in groups):
+            return None
+        units = {number: n for n, number in enumerate(dict.fromkeys(number for g, number in groups if g.norm))}
+        plain = [False]  # the products
+        return Weighing(
+            np.array([g.binary for g, _ in groups] + plain),
+            np.array([g.log for g, _ in groups] + plain),
+            np.array([g.inverse for g, _ in groups] + plain),
+            np.array([units.get(number, -1) for _, number in groups] + [-1]),
+        )
+
+    def _count(self, parts: Iterable[Part], counted: np.ndarray) -> None:
+        """Take the documents that features are in into account."""
+        if self.vocabulary.width > len(self.documents):
+            grown = np.zeros(max(self.vocabulary.width, len(self.documents) * 3 // 2), np.int64)
+            grown[: len(self.documents)] = self.documents
+            self.documents = grown
+        for part in parts:
+            count_rows(part.ids, part.groups, counted, self.documents)
+
+    def _idf(self) -> np.ndarray:
+        """log((1 + rows) / (1 + rows with the feature)) + 1, for each feature."""
+        width = self.vocabulary.width if any(g.inverse for g in self.groups) else 0
+        counts = np.zeros(max(1, width), np.int64)
+        counts[: len(self.documents)] = self.documents[: len(counts)]
+        return np.log((1.0 + self.rows) / (1.0 + counts)) + 1.0
+
+    def _weigh(self, pool: ThreadPoolExecutor, parts: Iterable[Part], weighing: Weighing | None) -> None:
+        if weighing is not None:
+            idf = self._idf()
+            list(pool.map(lambda part: self._weigh_part(part, weighing, idf), parts))
+
+    @staticmethod
+    def _weigh_part(part: Part, weighing: Weighing | None, idf: np.ndarray) -> None:
+        if weighing is not None:
+            units = int(weighing.unit.max()) + 1
+            weigh_rows(part.indptr, part.ids, part.values, part.groups, weighing, idf, units)
+
+
+class Opened:
+    """A batch: what each extractor reads of it."""
+
+    def __init__(self, columns: list[Any], count: int) -> None:
+        self.columns, self.count = columns, count
+
+    def blocks(self, size: int) -> list[tuple[int, int]]:
+        """Ranges of rows of about so many features each."""
+        if not self.count or not self.columns:
+            return []
+        cost = np.sum([column.cost() for column in self.columns], axis=0)
+        number = min(self.count, max(1, round(int(cost[-1]) / size)))
+        edges = np.unique([0, *np.searchsorted(cost, np.linspace(0, cost[-1], number + 1)[1:-1]), self.count])
+        return list(zip(edges[:-1].tolist(), edges[1:].tolist()))
+
+
+class _Named:
+    """Rows that have names already."""
+
+    missing = None
+
+    def __init__(self, made: NamedRows) -> None:
+        self.made = made
+
+    def rows(self, start: int, stop: int) -> NamedRows:
+        return cut(self.made, start, stop)
+
+    def cost(self) -> np.ndarray:
+        return self.made.indptr
+
+
+def _namespace(prefix: str) -> str:
+    """A namespace's name, from the prefix of its features."""
+    return prefix.removesuffix("^")
+
+
+def _ahead(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Iterable[Any], most: int) -> Iterator[Any]:
+    """Results in order, a few computed ahead of time."""
+    waiting: deque[Future[Any]] = deque()
+    for item in items:
+        waiting.append(pool.submit(work, item))
+        if len(waiting) > most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,0 +1,110 @@
+"""What a column seems to be, judged by the first rows, and why."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.features.columns import Category, Number
+from onlearn.features.spec import check_choice
+from onlearn.features.tables import as_source, column, is_text
+from onlearn.features.text import Text
+
+ROLES = ("numeric", "categorical", "text", "ignore")
+LOOK_AT = 10_000  # rows
+ENOUGH = 20  # rows to tell by that all values differ
+LONG = 50  # letters of a string that is neither a category nor an identifier
+NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+
+
+class Role(NamedTuple):
+    """What a column is taken for, and the reason."""
+
+    role: str
+    reason: str
+
+
+def guess_roles(rows: Any) -> dict[str, Role]:
+    """The role of each column: numeric, categorical, text or ignore.
+
+    >>> guess_roles({"age": [31, 54], "review": ["a fine film, really", "not worth my time"]})["review"].role
+    'text'
+    """
+    table = as_source(rows)
+    if not hasattr(table, "column_names"):
+        raise TypeError("roles are of the columns of a table; these rows have none")
+    table = table.slice(0, LOOK_AT)
+    return {name: _guess(name, column(table, name)) for name in table.column_names}
+
+
+def _guess(name: str, values: Any) -> Role:
+    import pyarrow.types as kinds
+
+    kind = values.type
+    known = values.drop_null()
+    if not len(known):
+        return Role("ignore", "all values are missing")
+    if kinds.is_boolean(kind):
+        return Role("numeric", "true or false")
+    if kinds.is_integer(kind):
+        steps = np.diff(known.to_numpy(zero_copy_only=False).astype(np.float64))
+        if len(known) >= ENOUGH and (steps == 1).all():
+            return Role("ignore", "it counts the rows")
+        if _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
+            return Role("ignore", "it is named like an identifier, and all values differ")
+        return Role("numeric", "whole numbers")
+    if kinds.is_floating(kind) or kinds.is_decimal(kind):
+        return Role("numeric", "numbers")
+    if is_text(kind):
+        return _guess_strings(name, known.to_pylist())
+    return Role("ignore", f"values of type {kind} are neither numbers nor text")
+
+
+def _guess_strings(name: str, values: list[str]) -> Role:
+    n, distinct = len(values), len(set(values))
+    if all(NUMERAL.fullmatch(value) for value in values):
+        return Role("numeric", "all strings read as numbers")
+    words = sum(len(value.split()) for value in values) / n
+    letters = sum(map(len, values)) / n
+    repeated = distinct <= 0.2 * n or distinct <= 2 < n
+    if repeated and (words < 8 or distinct <= 0.02 * n):
+        return Role("categorical", f"{distinct} distinct values in {n} rows")
+    if words >= 3:
+        return Role("text", f"{words:.3g} words in a row")
+    if letters >= LONG:
+        return Role("text", f"{letters:.3g} letters in a row")
+    if distinct == n and n >= ENOUGH and words < 1.5:
+        return Role("ignore", "all values differ and are single words, as identifiers are")
+    if words >= 1.5 and distinct > 0.5 * n:
+        return Role("text", f"{words:.3g} words in a row, seldom the same")
+    return Role("categorical", f"{distinct} distinct values in {n} rows")
+
+
+def _named_id(name: str) -> bool:
+    return bool(re.fullmatch(r"(?i)(.*[_\- ])?(id|ids|uuid|guid|index|rowid|key)", name))
+
+
+def extractors_for(
+    roles: dict[str, Any], text: Any = None, number: Any = None, category: Any = None
+) -> list[Text | Category | Number]:
+    """An extractor for each column, by its role; ``text``, ``number`` and ``category`` are dicts of their parameters.
+
+    >>> extractors_for({"age": "numeric", "id": "ignore"}, number={"scale": "none"})
+    [Number(column='age', scale='none', missing='absent')]
+    """
+    named = {name: getattr(role, "role", role) for name, role in roles.items()}
+    for name, role in named.items():
+        check_choice(role, ROLES, f"the role of column {name!r}")
+    used = [name for name, role in named.items() if role != "ignore"]
+    alone = {"prefix": ""} if len(used) == 1 else {}
+    made: list[Text | Category | Number] = []
+    for name in used:
+        if named[name] == "text":
+            made.append(Text(name, **{**alone, **(text or {})}))
+        elif named[name] == "numeric":
+            made.append(Number(name, **(number or {})))
+        else:
+            made.append(Category(name, **(category or {})))
+    return made

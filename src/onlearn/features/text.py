@@ -1,0 +1,128 @@
+"""Columns of text: words, word n-grams and character n-grams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlearn.features import tokens
+from onlearn.features.bytewise import SLACK
+from onlearn.features.characters import characters
+from onlearn.features.spec import Groups, check_choice, check_grams, check_missing
+from onlearn.features.tables import strings
+from onlearn.hashing import hash_name
+from onlearn.named import NamedRows
+
+WEIGHTINGS = ("counts", "binary", "log", "tfidf", "log-tfidf")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A column of text as the words, n-grams of words and n-grams of characters in it.
+
+    Words are runs of letters, digits and combining marks, in lower case as ``str.lower`` has it; with ``apostrophes``
+    also an apostrophe inside a word. Character n-grams are taken of each word with a space before and after it.
+
+    A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), count times inverse
+    document frequency (``"tfidf"``), or both of these (``"log-tfidf"``); with ``norm`` the column's values then make
+    a vector of length 1.
+    """
+
+    column: str = "text"
+    ngrams: tuple[int, int] | None = (1, 2)
+    chars: tuple[int, int] | None = None
+    weighting: str = "log"
+    norm: bool = True
+    lowercase: bool = True
+    apostrophes: bool = False
+    missing: str = "absent"
+    prefix: str | None = None  # of its names; None: the column and a colon
+
+    kind = "text"
+
+    def __post_init__(self) -> None:
+        for field in ("ngrams", "chars"):
+            object.__setattr__(self, field, check_grams(getattr(self, field), f"Text({self.column!r}): {field}"))
+        if self.ngrams is None and self.chars is None:
+            raise ValueError(f"Text({self.column!r}) has neither ngrams nor chars, so it has no features")
+        check_choice(self.weighting, WEIGHTINGS, f"Text({self.column!r}): weighting")
+        check_missing(self.missing, f"Text({self.column!r})")
+
+    def groups(self) -> Groups:
+        """The prefixes of its features and how they are weighed."""
+        prefix = f"{self.column}:" if self.prefix is None else self.prefix
+        prefixes = tuple(
+            made for made, given in ((prefix, self.ngrams), (f"{prefix}chars:", self.chars)) if given is not None
+        )
+        return Groups(
+            self.column,
+            prefixes,
+            binary=self.weighting == "binary",
+            log="log" in self.weighting,
+            inverse="tfidf" in self.weighting,
+            norm=self.norm,
+        )
+
+    def read(self, table: Any) -> TextColumn:
+        """The column, ready to be cut into features."""
+        text, offsets, missing = strings(table, self.column, "text")
+        return TextColumn(self, text, offsets, missing)
+
+
+class TextColumn:
+    """A column's bytes, and where each row's begin."""
+
+    def __init__(self, spec: Text, text: np.ndarray, offsets: np.ndarray, missing: np.ndarray | None) -> None:
+        self.spec, self.text, self.offsets, self.missing = spec, text, offsets, missing
+        beyond = bool(len(text)) and int(text[offsets[0] : offsets[-1]].max(initial=0)) >= 0x80
+        self.tables, self.growth = characters(spec.lowercase, beyond), 3 if beyond else 2
+        self.prefixes = spec.groups().prefixes
+
+    def rows(self, start: int, stop: int) -> NamedRows:
+        """The features of some of the rows."""
+        spec, count = self.spec, stop - start
+        size = int(self.offsets[stop] - self.offsets[start])
+        text = np.empty(size * self.growth // 2 + 2 * count + SLACK, np.uint8)
+        most = size // 2 + count + 1
+        words, word_starts, word_ends = (
+            np.empty(count + 1, np.int64),
+            np.empty(most, np.int64),
+            np.empty(most, np.int64),
+        )
+        word_hashes = np.empty(most, np.uint64)
+        seed = hash_name(self.prefixes[0])
+        used = tokens.tokenise(
+            self.text, self.offsets, start, stop, self.tables, spec.apostrophes, seed,
+            text, words, word_starts, word_ends, word_hashes,
+        )  # fmt: skip
+        indptr = np.zeros(count + 1, np.int64)
+        sizes = indptr[1:]
+        if spec.ngrams is not None:
+            tokens.count_word_grams(words, *spec.ngrams, sizes)
+        if spec.chars is not None:
+            tokens.count_character_grams(text, words, word_starts, word_ends, *spec.chars, sizes)
+        np.cumsum(sizes, out=sizes)
+        features = int(indptr[-1])
+        hashes, starts, lengths = (
+            np.empty(features, np.uint64),
+            np.empty(features, np.int64),
+            np.empty(features, np.int64),
+        )
+        groups, cursor = np.empty(features, np.uint16), indptr[:-1].copy()
+        if spec.ngrams is not None:
+            tokens.word_grams(
+                words, word_starts, word_ends, word_hashes, *spec.ngrams, np.uint16(0),
+                cursor, hashes, starts, lengths, groups,
+            )  # fmt: skip
+        if spec.chars is not None:
+            tokens.character_grams(
+                text, words, word_starts, word_ends, *spec.chars, hash_name(self.prefixes[-1]),
+                np.uint16(len(self.prefixes) - 1), cursor, hashes, starts, lengths, groups,
+            )  # fmt: skip
+        return NamedRows(indptr, hashes, np.ones(features), starts, lengths, groups, text[:used], self.prefixes)
+
+    def cost(self) -> np.ndarray:
+        """How much work the rows before each row are, in features or so."""
+        return (self.offsets - self.offsets[0]) * (1 if self.spec.chars is None else 4) // 3

@@ -1,0 +1,264 @@
+"""Numbers for the names of features, in the order in which they first appear.
+
+A name is known by its 64-bit hash: two names are the same feature when their hashes agree, which among millions of
+names happens with a chance of one in a million. Names are kept for people to read, up to ``max_names`` of them.
+From then on a new name is not kept: it shares one of ``2**bits`` buckets, numbered after the names, with whatever
+else falls there. So no number ever changes its meaning while the vocabulary grows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.features import hashtable
+from onlearn.features.assemble import to_matrix
+from onlearn.features.tables import fixed
+from onlearn.named import NamedRows
+
+SMALLEST = 1 << 10  # slots
+FULLEST = 0.6  # share of the slots in use before the table is doubled
+LONGEST = 256  # bytes of a name that are kept; what follows counts for the hash only
+STATES = ("grow", "hash", "drop")  # what becomes of a name that is new while learning
+
+
+class Vocabulary:
+    """Names of features and their numbers.
+
+    >>> from onlearn.features.named import rows_of_names
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.number(rows_of_names([["a", "b", "a"], ["c"]]), grow=True).toarray()
+    array([[2., 1., 0.],
+           [0., 0., 1.]])
+    >>> vocabulary.names()
+    ['a', 'b', 'c']
+    """
+
+    def __init__(self, max_names: int = 1 << 22, bits: int = 22) -> None:
+        if not (isinstance(max_names, int) and 0 <= max_names < 1 << 30):
+            raise ValueError(f"max_names must be a whole number from 0 to 2**30, not {max_names!r}")
+        if not (isinstance(bits, int) and 1 <= bits <= 30):
+            raise ValueError(f"bits must be a whole number from 1 to 30, not {bits!r}")
+        self.max_names, self.bits = max_names, bits
+        self.state = "grow"
+        self._count = 0
+        self._slots = np.zeros(2 * SMALLEST, np.uint64)
+        self._hashes = np.zeros(SMALLEST, np.uint64)
+        self._ends = np.zeros(SMALLEST + 1, np.int64)
+        self._prefix = np.zeros(SMALLEST, np.uint32)
+        self._pool = np.zeros(16 * SMALLEST, np.uint8)
+        self._prefixes: dict[str, int] = {}
+        self._seen = np.zeros(0, np.uint64)
+        if max_names == 0:
+            self._fill_up()
+
+    def __len__(self) -> int:
+        """How many names are kept."""
+        return self._count
+
+    @property
+    def width(self) -> int:
+        """How many numbers there are: names, and buckets once they are in use."""
+        return self._count + ((1 << self.bits) if self.state == "hash" else 0)
+
+    # ------------------------------------------------------------------ numbering
+
+    def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> sp.csr_matrix:
+        """The rows as a matrix, equal features summed; names that are unknown and not to be learned are left out."""
+        ids = self.learn(rows) if grow else self.lookup(rows.hashes)
+        return to_matrix(rows, ids, self.width, dtype)
+
+    def lookup(self, hashes: np.ndarray) -> np.ndarray:
+        """The number of each hash; -1 for one that has none. Changes nothing, so threads may share it."""
+        return self._find(hashes, note=False)
+
+    def learn(self, rows: NamedRows) -> np.ndarray:
+        """The number of each feature of the rows; new names get the next ones."""
+        if self.state != "grow":
+            return self._find(rows.hashes, note=True)
+        ids = np.empty(len(rows.hashes), np.int32)
+        features = [fixed(part) for part in (rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text)]
+        prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
+        done = 0
+        while True:
+            room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots) / 2))
+            done, self._count = hashtable.find_or_add(
+                self._slots, *features, prefix_of,
+                self._hashes, self._ends, self._prefix, self._pool, LONGEST, done, room, self._count, ids,
+            )  # fmt: skip
+            if done == len(ids):
+                return ids
+            if self._count == self.max_names:
+                self._fill_up()
+                ids[done:] = self._find(rows.hashes[done:], note=True)
+                return ids
+            self._make_room()
+
+    def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
+        """Numbers of names and, where these are in use, of buckets; with ``note`` it is kept which."""
+        ids = np.empty(len(hashes), np.int32)
+        hashtable.find(self._slots, fixed(hashes), ids)
+        if self.state == "hash":
+            mask = np.uint64((1 << self.bits) - 1)
+            hashtable.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
+        return ids
+
+    def _fill_up(self) -> None:
+        self.state = "hash"
+        self._seen = np.zeros(max(1, (1 << self.bits) // 64), np.uint64)
+
+    def _prefix_number(self, prefix: str) -> int:
+        return self._prefixes.setdefault(prefix, len(self._prefixes))
+
+    def _make_room(self) -> None:
+        """Room for at least one more name, whatever it is that has run out."""
+        if self._count >= len(self._hashes):
+            size = 2 * len(self._hashes)
+            self._hashes, self._prefix = _longer(self._hashes, size), _longer(self._prefix, size)
+            self._ends = _longer(self._ends, size + 1)
+        if self._ends[self._count] + LONGEST > len(self._pool):
+            self._pool = _longer(self._pool, 2 * len(self._pool))
+        if self._count >= int(FULLEST * len(self._slots) / 2):
+            self._rebuild(len(self._slots))
+
+    def _rebuild(self, size: int) -> None:
+        """A table of ``size`` slots."""
+        self._slots = np.zeros(2 * size, np.uint64)
+        hashtable.place(self._slots, self._hashes, 0, self._count)
+
+    # ------------------------------------------------------------------ names
+
+    def name_of(self, number: int) -> str:
+        """The name behind a number."""
+        if not 0 <= number < self.width:
+            raise IndexError(f"there is no feature {number}: they are numbered from 0 to {self.width - 1}")
+        if number >= self._count:
+            return f"bucket {number - self._count}"
+        raw = self._pool[self._ends[number] : self._ends[number + 1]].tobytes()
+        return list(self._prefixes)[self._prefix[number]] + _read(raw)
+
+    def names(self) -> list[str]:
+        """All names that are kept, by number."""
+        prefixes, pool = list(self._prefixes), self._pool[: self._ends[self._count]].tobytes()
+        ends = self._ends[: self._count + 1].tolist()
+        return [prefixes[p] + _read(pool[a:b]) for p, a, b in zip(self._prefix[: self._count].tolist(), ends, ends[1:])]
+
+    def hashes(self) -> np.ndarray:
+        """The hashes of the names that are kept, by number."""
+        return self._hashes[: self._count].copy()
+
+    def collisions(self) -> dict[str, float]:
+        """Of the features beyond ``max_names``: how many there seem to be, the buckets they use, how many share one.
+
+        The number is what one expects from the share of buckets still empty; with none left it is a lower bound.
+        """
+        if self.state != "hash":
+            return {"features": 0.0, "buckets": 0, "collisions": 0.0}
+        size, used = 1 << self.bits, int(hashtable.count_bits(self._seen))
+        features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
+        return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
+
+    # ------------------------------------------------------------------ fewer
+
+    def keep(self, kept: np.ndarray, state: str | None = None) -> np.ndarray:
+        """Keep the names with these numbers only, numbered anew in the same order.
+
+        Returns which columns of a matrix remain: those, and all buckets. ``state="drop"`` has new names left out
+        from now on, so that what was dropped does not come back.
+        """
+        if state is not None and state not in STATES:
+            raise ValueError(f"state must be one of {', '.join(STATES)}, not {state!r}")
+        kept = np.unique(np.asarray(kept, np.int64))
+        if len(kept) and (kept[0] < 0 or kept[-1] >= self.width):
+            raise ValueError(f"there are features from 0 to {self.width - 1}, not {kept[0]} to {kept[-1]}")
+        buckets = np.arange(self._count, self.width)
+        kept = kept[kept < self._count]
+        sizes = self._ends[kept + 1] - self._ends[kept]
+        room = max(SMALLEST, len(kept))
+        ends, pool = np.zeros(room + 1, np.int64), np.zeros(max(16 * SMALLEST, int(sizes.sum()) + LONGEST), np.uint8)
+        hashtable.copy_names(self._ends, self._pool, kept, ends, pool)
+        self._hashes, self._prefix = _longer(self._hashes[kept], room), _longer(self._prefix[kept], room)
+        self._ends, self._pool, self._count = ends, pool, len(kept)
+        self._rebuild(_slots_for(len(kept)))
+        if state is not None and state != self.state:
+            if state == "hash" and self.state != "hash":
+                self._fill_up()
+            self.state = state
+        return np.concatenate([kept, buckets])
+
+    # ------------------------------------------------------------------ the model file
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Plain facts, and arrays."""
+        n = self._count
+        facts: dict[str, Any] = {
+            "max_names": self.max_names,
+            "bits": self.bits,
+            "state": self.state,
+            "prefixes": list(self._prefixes),
+        }
+        arrays: dict[str, np.ndarray] = {
+            "hashes": self._hashes[:n].copy(),
+            "ends": self._ends[: n + 1].copy(),
+            "prefix": self._prefix[:n].copy(),
+            "pool": self._pool[: self._ends[n]].copy(),
+        }
+        if self.state == "hash":
+            arrays["seen"] = self._seen.copy()
+        return facts, arrays
+
+    @classmethod
+    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Vocabulary:
+        """What was packed; refused if it contradicts itself."""
+        self = cls(facts["max_names"], facts["bits"])
+        hashes, ends, prefix, pool = (arrays[key] for key in ("hashes", "ends", "prefix", "pool"))
+        kinds = {"hashes": np.uint64, "ends": np.int64, "prefix": np.uint32, "pool": np.uint8}
+        n, prefixes = len(hashes), facts["prefixes"]
+        sound = (
+            all(arrays[key].dtype == kind and arrays[key].ndim == 1 for key, kind in kinds.items())
+            and n <= self.max_names
+            and len(ends) == n + 1
+            and len(prefix) == n
+            and ends[0] == 0
+            and (np.diff(ends) >= 0).all()
+            and ends[-1] == len(pool)
+            and facts["state"] in STATES
+            and len(set(prefixes)) == len(prefixes)
+            and all(isinstance(p, str) for p in prefixes)
+            and (n == 0 or prefix.max() < len(prefixes))
+            and len(np.unique(hashes)) == n
+        )
+        if not sound:
+            raise ValueError("the vocabulary contradicts itself")
+        self.state, self._count = facts["state"], n
+        room = max(SMALLEST, n)
+        self._hashes, self._prefix, self._ends = _longer(hashes, room), _longer(prefix, room), _longer(ends, room + 1)
+        self._pool = _longer(pool, max(16 * SMALLEST, len(pool) + LONGEST))
+        self._prefixes = {p: k for k, p in enumerate(prefixes)}
+        self._seen = np.zeros(0, np.uint64)
+        if self.state == "hash":
+            self._fill_up()
+            if arrays["seen"].shape != self._seen.shape or arrays["seen"].dtype != np.uint64:
+                raise ValueError("the vocabulary contradicts itself: its buckets have another number")
+            self._seen = arrays["seen"].copy()
+        self._rebuild(_slots_for(n))
+        return self
+
+
+def _slots_for(names: int) -> int:
+    return max(SMALLEST, 1 << math.ceil(math.log2((names + 1) / FULLEST)))
+
+
+def _longer(array: np.ndarray, size: int) -> np.ndarray:
+    """A copy with room for more."""
+    made = np.zeros(size, array.dtype)
+    made[: len(array)] = array
+    return made
+
+
+def _read(raw: bytes) -> str:
+    """A name as text; one that was cut may end inside a character."""
+    return raw.decode("utf-8", "ignore" if len(raw) == LONGEST else "replace")
