@@ -31,6 +31,7 @@ _HOMES = {
         "AROW",
         "FTRL",
     ],
+    "onlearn.pipeline": ["Model"],
     "onlearn.rules": ["rule"],
     "onlearn.store": ["load"],
 }
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403
     from onlearn.linear import OnlineClassifier  # noqa: F401
+    from onlearn.pipeline import Model  # noqa: F401
     from onlearn.regression import OnlineRegressor  # noqa: F401
     from onlearn.rules import rule  # noqa: F401
     from onlearn.store import load  # noqa: F401

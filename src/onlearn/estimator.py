@@ -55,7 +55,7 @@ class LinearModel(BaseEstimator):
     init: str
     fit_intercept: bool
     intercept_scaling: float | str
-    grow: bool
+    grow: bool | str
     random_state: Any
 
     # ------------------------------------------------------------------ parameters
@@ -93,6 +93,8 @@ class LinearModel(BaseEstimator):
             raise ValueError(f"max_epochs must be a whole number of at least 1, not {self.max_epochs!r}")
         if self.init not in ("zeros", "random"):
             raise ValueError(f"init must be 'zeros' or 'random', not {self.init!r}")
+        if self.grow not in (True, False, "features"):
+            raise ValueError(f"grow must be True, False or 'features', not {self.grow!r}")
         if self.tol is not None and not isinstance(self.tol, Real):
             raise ValueError(f"tol must be a number or None, not {self.tol!r}")
         size = self.intercept_scaling
@@ -151,7 +153,7 @@ class LinearModel(BaseEstimator):
     def _is_wider(self, X: Any) -> bool:
         """Whether X brings new features to a learner that takes them in."""
         shape: tuple[int, ...] = getattr(X, "shape", ())
-        return self.grow and len(shape) == 2 and shape[1] > self.n_features_in_
+        return bool(self.grow) and len(shape) == 2 and shape[1] > self.n_features_in_
 
     def _check_lengths(self, X: Any, y: np.ndarray) -> None:
         if len(y) != X.shape[0]:

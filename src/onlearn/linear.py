@@ -40,8 +40,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     class_weight : dict, "balanced" or None
         Multiplies the steps of the examples of a class.
     init : "zeros" or "random"
-    grow : bool
-        Whether ``partial_fit`` takes in classes and features it has not seen before.
+    grow : bool or "features"
+        Whether ``partial_fit`` takes in classes and features it has not seen before; or features only.
     intercept_scaling : float or "radius"
         Size of the constant feature; "radius" is max |x|, so that a mistake moves b by r y R^2.
     calibration : choice or its spelling
@@ -134,7 +134,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         first = not hasattr(self, "_training")
         if self._choices()["calibration"].name == "holdout":
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
-        if classes is None and first and not self.grow:
+        if classes is None and first and self.grow is not True:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if not first and classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
             raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_}")
@@ -143,19 +143,21 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         weight = self._check_weights(sample_weight, X, sees_all=False)
         if first:
             known = unique_labels(np.asarray(classes) if classes is not None else y)
-            if len(known) < 2 and not self.grow:
+            if len(known) < 2 and self.grow is not True:
                 raise ValueError(f"a classifier needs two classes or more; classes holds only one class, {known[0]!r}")
             training = self._new_training(X, y, known, sees_all=False)
             self.classes_, self._training, self._dtype = known, training, X.dtype
             self._counts = np.zeros(len(known) + 1)
             self._held_out = None
         self._counts = self._counts.copy()
-        if self.grow:
+        if self.grow is True:
             new = np.setdiff1d(unique_labels(y), self.classes_)
             if new.size:
                 self.classes_ = np.concatenate([self.classes_, new])
                 self._counts = np.concatenate([self._counts, np.zeros(new.size)])
             self._training.grow(X.shape[1], max(2, len(self.classes_)))
+        elif self.grow:
+            self._training.grow(X.shape[1], self._training.outputs)
         codes = self._codes(y, weight)
         if isinstance(self.class_weight, str):
             weight = weight * running_balance(codes, weight, self._counts)
@@ -183,7 +185,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"multiclass must be 'auto', {', '.join(map(repr, OUTPUTS))}, not {self.multiclass!r}")
         if output == "softmax" and rule.name != "logistic":
             raise ValueError(f"multiclass='softmax' is the logistic rule's; {rule!r} goes with 'true' or 'one-vs-all'")
-        one = len(classes) == 2 and not self.grow
+        one = len(classes) == 2 and self.grow is not True
         return self._start(
             X,
             lambda: np.where(y == classes[-1], 1.0, -1.0),
@@ -339,6 +341,6 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         held_out = "held_out.scores" in arrays
         self._held_out = (arrays["held_out.scores"], arrays["held_out.codes"]) if held_out else None
         count, outputs = len(self.classes_), self._training.outputs
-        fits = count == 2 if self._training.output is None else count == outputs or (self.grow and count < outputs)
+        fits = count == 2 if self._training.output is None else count == outputs or (self.grow is True and count < outputs)
         if not fits or self._counts.shape != (count + 1,):
             raise ValueError(f"{count} classes do not go with {outputs} outputs")

@@ -27,16 +27,31 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write an estimator to a file."""
     from safetensors.numpy import save as to_bytes
 
+    header, arrays = describe(estimator)
+    content = to_bytes(
+        {key: np.ascontiguousarray(array) for key, array in arrays.items()},
+        metadata={"onlearn": json.dumps({"format": FORMAT, **header})},
+    )
+    write_whole(path, content)
+
+
+def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """An estimator as plain facts and arrays."""
     name = type(estimator).__name__
     if _public(name) is not type(estimator):
         raise ModelFileError(f"{name} is not one of onlearn's learners, so a model file cannot name it")
     facts, arrays = estimator._pack()
-    header = {"format": FORMAT, "learner": name, "params": _spell_params(estimator), **facts}
-    content = to_bytes(
-        {key: np.ascontiguousarray(array) for key, array in arrays.items()},
-        metadata={"onlearn": json.dumps(header)},
-    )
-    write_whole(path, content)
+    return {"learner": name, "params": _spell_params(estimator), **facts}, arrays
+
+
+def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """The estimator that was described."""
+    cls = _public(header["learner"])
+    if cls is None:
+        raise ModelFileError(f"it holds a {header['learner']!r}, which this version of onlearn does not know")
+    estimator = cls(**{key: _parameter(value) for key, value in header["params"].items()})
+    estimator._unpack(header, arrays)
+    return estimator
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -69,18 +84,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator from a file; it predicts, and goes on learning, as if it had never been away."""
     header, arrays = read_file(path)
     try:
-        cls = _public(header["learner"])
-        if cls is None:
-            raise ModelFileError(f"{path} holds a {header['learner']!r}, which this version of onlearn does not know")
-        estimator = cls(**{key: _parameter(value) for key, value in header["params"].items()})
-        estimator._unpack(header, arrays)
+        return rebuild(header, arrays)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFileError(f"{path} is not a sound model file: {error}") from None
-    except ModelFileError:
-        raise
     except ValueError as error:
         raise ModelFileError(f"cannot load {path}: {error}") from None
-    return estimator
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -1,0 +1,132 @@
+"""``Model``: a learner, the features it sees, and how its files are read. What ``onlearn train`` writes.
+
+Raw rows go in (a table, texts, dicts, a matrix, a batch of a reader), labels come out. Inside, the learner knows classes
+by number: class k is ``labels[k]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn import data, store
+from onlearn.features import Features
+
+WIDEST = 1 << 26  # columns of a matrix that get a weight each; beyond it, numbers are hashed
+
+
+class Model:
+    """Predicts from raw rows, and is stored whole.
+
+    ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
+    ``reading`` holds the options its files were read with, ``trained`` tells how that went, and ``target`` the mean
+    and the deviation that regression takes off its targets.
+    """
+
+    def __init__(self) -> None:
+        self.features: Features = Features()
+        self.learner: Any = None
+        self.task = "classify"
+        self.labels: list[str] | None = None
+        self.reading: dict[str, Any] = {}
+        self.trained: dict[str, Any] = {}
+        self.target: tuple[float, float] = (0.0, 1.0)
+
+    # ------------------------------------------------------------------ predicting
+
+    def matrix(self, rows: Any) -> sp.csr_matrix:
+        """Numbered features of raw rows."""
+        rows = rows.rows if isinstance(rows, data.Batch) else rows
+        return self.features.transform(narrow(rows) if sp.issparse(rows) else rows)
+
+    def scores(self, rows: Any) -> np.ndarray:
+        """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
+        return np.asarray(self.learner.decision_function(self.matrix(rows)))
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """The label of each row, or for regression the number."""
+        return self.named(self.learner.predict(self.matrix(rows)))
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        """The probability of each label, in the order of ``labels``."""
+        if self.labels is None:
+            raise ValueError("a regression model has no probabilities")
+        return np.asarray(self.learner.predict_proba(self.matrix(rows)))
+
+    def named(self, predicted: np.ndarray) -> np.ndarray:
+        """What the learner predicted, in the words of the data."""
+        if self.labels is None:
+            return np.asarray(predicted * self.target[1] + self.target[0])
+        return np.array(self.labels, dtype=object)[predicted]
+
+    def encode(self, batch: data.Batch) -> np.ndarray:
+        """The classes of a batch's labels; -1 for a label this model does not know, or none."""
+        known = {label: k for k, label in enumerate(self.labels or ())}
+        table = np.array([*(known.get(name, -1) for name in batch.label_names or ()), -1], dtype=np.int64)
+        return np.full(len(batch), -1) if batch.codes is None else table[batch.codes]
+
+    def read(self, source: Any, **options: Any) -> data.Reader:
+        """Read files as those it was trained on were read; labels need not be there."""
+        return data.read(source, **{**self.reading, "labels": "optional", "task": self.task, **options})
+
+    # ------------------------------------------------------------------ explaining
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """(outputs, features) weights and (outputs,) intercepts; one output for two classes and for regression."""
+        return np.atleast_2d(self.learner.coef_), np.atleast_1d(self.learner.intercept_)
+
+    # ------------------------------------------------------------------ the model file
+
+    def save(self, path: Any) -> None:
+        """Write the model to a ``.onl`` file, with all that it needs to go on learning."""
+        store.save(self, path)
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """None: all is in the facts."""
+        return {}
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        learner, own = store.describe(self.learner)
+        features, made = self.features._pack()
+        arrays = {f"learner.{key}": array for key, array in own.items()}
+        arrays.update({f"features.{key}": array for key, array in made.items()})
+        facts = {
+            "task": self.task,
+            "labels": self.labels,
+            "reading": self.reading,
+            "trained": self.trained,
+            "target": list(self.target),
+        }
+        return {"model": facts, "features": features, "inner": learner}, arrays
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        def under(prefix: str) -> dict[str, np.ndarray]:
+            return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+
+        mine = facts["model"]
+        self.learner = store.rebuild(facts["inner"], under("learner."))
+        self.features = Features._restore(facts["features"], under("features."))
+        self.task, self.labels, self.reading, self.trained = (
+            mine[key] for key in ("task", "labels", "reading", "trained")
+        )
+        mean, deviation = mine["target"]
+        self.target = float(mean), float(deviation)
+        if self.labels is not None and len(self.labels) != len(self.learner.classes_):
+            raise ValueError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
+        if self.learner.n_features_in_ > self.features.n_features_out_:
+            raise ValueError("the learner has more features than the vocabulary")
+
+
+def narrow(X: sp.csr_matrix) -> sp.csr_matrix:
+    """A matrix with columns beyond ``WIDEST`` hashed into those below."""
+    if X.shape[1] <= WIDEST:
+        return X
+    indices = X.indices.astype(np.uint64)
+    beyond = indices >= WIDEST
+    mixed = indices[beyond] * np.uint64(0x9E3779B97F4A7C15)
+    indices[beyond] = (mixed ^ (mixed >> np.uint64(32))) % np.uint64(WIDEST)
+    made = sp.csr_matrix((X.data, indices.astype(np.int64), X.indptr), shape=(X.shape[0], WIDEST))
+    made.sum_duplicates()
+    return made
