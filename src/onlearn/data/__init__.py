@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from onlearn.data.badrows import Bad, BadRows, DataError
 from onlearn.data.batch import Batch, Sentences
+from onlearn.data.cache import Cache
 from onlearn.data.loading import load
 from onlearn.data.reading import Reader, read
 from onlearn.data.registry import reader, readers
 
-__all__ = ["Bad", "BadRows", "Batch", "DataError", "Reader", "Sentences", "format_names", "load", "read", "reader"]
+__all__ = [
+    "Bad",
+    "BadRows",
+    "Batch",
+    "Cache",
+    "DataError",
+    "Reader",
+    "Sentences",
+    "format_names",
+    "load",
+    "read",
+    "reader",
+]
 
 
 def format_names() -> list[str]:

@@ -108,8 +108,7 @@ def rows_between(rows: Any, start: int, stop: int) -> Any:
     """Rows start to stop, of any kind."""
     if isinstance(rows, NamedRows):
         first, last = int(rows.indptr[start]), int(rows.indptr[stop])
-        parts = (getattr(rows, name)[first:last] for name in ("hashes", "values", "starts", "lengths", "groups"))
-        return NamedRows(rows.indptr[start : stop + 1] - first, *parts, rows.text, rows.prefixes)
+        return with_features(rows, rows.indptr[start : stop + 1] - first, slice(first, last))
     if isinstance(rows, Sentences):
         first, last = int(rows.offsets[start]), int(rows.offsets[stop])
         columns = {name: column[first:last] for name, column in rows.columns.items()}
@@ -125,7 +124,18 @@ def rows_at(rows: Any, keep: np.ndarray) -> Any:
         counts = np.diff(rows.indptr)
         mask = np.zeros(len(counts), dtype=bool)
         mask[keep] = True
-        features = np.repeat(mask, counts)
-        parts = (getattr(rows, name)[features] for name in ("hashes", "values", "starts", "lengths", "groups"))
-        return NamedRows(np.concatenate([[0], np.cumsum(counts[mask])]), *parts, rows.text, rows.prefixes)
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts[mask])])
+        return with_features(rows, indptr, np.repeat(mask, counts))
     return rows.take(keep) if hasattr(rows, "column_names") else rows[keep]
+
+
+def with_features(rows: NamedRows, indptr: np.ndarray, features: Any) -> NamedRows:
+    """Rows that have some of the features only."""
+    return rows._replace(
+        indptr=indptr,
+        hashes=rows.hashes[features],
+        values=rows.values[features],
+        starts=rows.starts[features],
+        lengths=rows.lengths[features],
+        groups=rows.groups[features],
+    )

@@ -123,7 +123,7 @@ class Stream:
         if done:
             buffer[:done] = np.frombuffer(self._head, dtype=np.uint8, count=done)
             self._head = self._head[done:]
-        view = memoryview(buffer)
+        view = memoryview(buffer)  # type: ignore[arg-type]
         while done < len(buffer):
             count = self._read(view[done:])
             if not count:

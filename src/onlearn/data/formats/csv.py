@@ -121,7 +121,8 @@ class Csv:
         return names, rows
 
     def _check_columns(self, names: list[str], where: str) -> None:
-        assert self.layout is not None and self.roles is not None
+        assert self.layout is not None
+        assert self.roles is not None
         wanted = set(self.layout.names) - (set() if self.options.labelled else {self.roles.target})
         if lacking := sorted(wanted - set(names), key=str):
             raise DataError(f"{where} lacks the column {lacking[0]!r} that the file before it has")
@@ -130,7 +131,8 @@ class Csv:
         import pyarrow as pa
 
         layout, roles, block = self.layout, self.roles, piece.block
-        assert layout is not None and roles is not None
+        assert layout is not None
+        assert roles is not None
         bad = [self._bad(piece, row) for row in piece.rows[piece.rows[:, 4] != 0].tolist()]
         rows = piece.rows[piece.rows[:, 4] == 0]
         rows = drop_wrong_bytes(block, rows, bad)

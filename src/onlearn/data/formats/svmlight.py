@@ -12,6 +12,9 @@ from onlearn.data.blocks import Block
 from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_labels
 from onlearn.data.registry import Parsed, reader
 
+COLON = ord(":")
+UNSURE = 1000  # numbers in a block that may have to be asked about, at first
+
 
 @reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
 class Svmlight(Lines):
@@ -20,14 +23,15 @@ class Svmlight(Lines):
 
         from onlearn.data.parse import svmlight as loop
         from onlearn.data.parse.table import grown, new_table
-        from onlearn.data.parse.words import count_lines
+        from onlearn.data.parse.words import count_bytes
 
         options, text = self.options, block.text
-        most = block.stop // 4 + 1  # "1:1 " is the shortest feature
-        rows = loop.new_rows(int(count_lines(text, block.stop)), block.stop)
+        lines, most = count_bytes(text, block.stop, COLON, COLON, COLON)
+        rows = loop.new_rows(lines, UNSURE)
         index: type = np.int32
         table = new_table()
-        indices, values = np.empty(most, dtype=index), np.empty(most)
+        indices: np.ndarray = np.empty(most, dtype=index)
+        values = np.empty(most)
         drop = options.missing != "error"
         while True:
             counts = loop.Counts(
@@ -38,6 +42,8 @@ class Svmlight(Lines):
                 indices = np.empty(most, dtype=index)
             elif counts.stopped == loop.CROWDED:
                 table = grown(table)
+            elif counts.unsure > len(rows.unsure):
+                rows = loop.new_rows(lines, counts.unsure)
             else:
                 break
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
@@ -49,7 +55,9 @@ class Svmlight(Lines):
         spoiled = fix_unsure(text, unsure, values, rows.numbers, rows.indptr[: n + 1])
         indices, values = indices[:features], values[:features]
         width = int(indices.max()) + 1 if features else 0
-        X = csr_matrix((values, indices, rows.indptr[: n + 1].astype(index)), shape=(n, width), copy=False)
+        X = csr_matrix((n, width), dtype=np.float64)
+        # Not by the constructor, which looks at all indices again.
+        X.data, X.indices, X.indptr = values, indices, rows.indptr[: n + 1].astype(index)
         X.has_sorted_indices = True
         X.has_canonical_format = not counts.duplicates
         parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
@@ -58,7 +66,7 @@ class Svmlight(Lines):
         if options.regress:
             parsed.numbers = rows.numbers[:n]
         else:
-            names = [table.name(text, code) for code in range(int(table.count[0]))]
+            names = [table.name(text, code) for code in range(int(table.size[0]))]
             spoiled |= take_labels(parsed, rows.codes[:n], names)
         drop_rows(parsed, block, spoiled)
         return parsed

@@ -12,6 +12,7 @@ from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_lab
 from onlearn.data.registry import Parsed, reader
 from onlearn.named import NamedRows
 
+UNSURE = 1000  # numbers in a block that may have to be asked about, at first
 BASE_NOTE = "vw: initial predictions (the third number before the |) are not used"
 
 
@@ -20,16 +21,16 @@ class VowpalWabbit(Lines):
     def parse(self, block: Block) -> Parsed:
         from onlearn.data.parse import vw as loop
         from onlearn.data.parse.table import grown, new_table
-        from onlearn.data.parse.words import count_lines
+        from onlearn.data.parse.words import count_bytes
         from onlearn.hashing import START
 
         options, text = self.options, block.text
-        rows = loop.new_rows(int(count_lines(text, block.stop)))
-        features = loop.new_features(block.stop // 2 + 2)  # "a " is the shortest feature
+        lines, most = count_bytes(text, block.stop, *b" |\t")  # each feature follows one of these
+        rows, features = loop.new_rows(lines), loop.new_features(most, UNSURE)
         labels, spaces = new_table(), new_table()
         for array in (spaces.hashes, spaces.starts, spaces.lengths):
             array[0] = 0  # code 0 is the default namespace, without a name
-        spaces.count[0] = 1
+        spaces.size[0] = 1
         seeds = np.zeros(len(spaces.hashes), dtype=np.uint64)
         seeds[0] = START
         drop = options.missing != "error"
@@ -44,6 +45,8 @@ class VowpalWabbit(Lines):
             elif counts.stopped == loop.CROWDED_SPACES:
                 spaces = grown(spaces)
                 seeds = np.concatenate([seeds, np.zeros(len(spaces.hashes) - len(seeds), dtype=np.uint64)])
+            elif counts.unsure > len(features.unsure):
+                features = loop.new_features(most, counts.unsure)
             else:
                 break
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
@@ -52,10 +55,18 @@ class VowpalWabbit(Lines):
         spoiled = fix_unsure(text, unsure, features.values, rows.numbers, indptr)
         scaled = unsure[:, 0] >= 0
         features.values[unsure[scaled, 0]] *= features.scales[: counts.unsure][scaled]
-        arrays = (features.hashes, features.values, features.starts, features.lengths, features.groups)
-        names = [spaces.name(text, code) for code in range(int(spaces.count[0]))]
+        names = [spaces.name(text, code) for code in range(int(spaces.size[0]))]
         prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in names[1:]))
-        named = NamedRows(indptr, *(array[:most] for array in arrays), text, prefixes)
+        named = NamedRows(
+            indptr,
+            features.hashes[:most],
+            features.values[:most],
+            features.starts[:most],
+            features.lengths[:most],
+            features.groups[:most],
+            text,
+            prefixes,
+        )
         parsed = Parsed(named, rows.lines[:n], counts.lines, bad=bad)
         if counts.weighted:
             parsed.weight = rows.weights[:n]
@@ -69,7 +80,7 @@ class VowpalWabbit(Lines):
         if options.regress:
             parsed.numbers = rows.numbers[:n]
         else:
-            names = [labels.name(text, code) for code in range(int(labels.count[0]))]
+            names = [labels.name(text, code) for code in range(int(labels.size[0]))]
             take_labels(parsed, rows.codes[:n], names)
         spoiled |= wrong_bytes(block, parsed.lines)
         drop_rows(parsed, block, spoiled)

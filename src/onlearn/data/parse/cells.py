@@ -183,13 +183,14 @@ def copy(text: Any, starts: Any, lengths: Any, kinds: Any, quote: Any, offsets: 
 @compiled
 def to_numbers(text: Any, starts: Any, lengths: Any, values: Any, outcomes: Any) -> None:
     """Cells as numbers, and what each of them is."""
+    base = np.uint64(text.ctypes.data)
     for row in range(len(starts)):
         start, length = np.uint64(starts[row]), np.uint64(lengths[row])
         values[row] = np.nan
         if is_missing(text, starts[row], lengths[row]):
             outcomes[row] = MISSING
             continue
-        value, end, outcome = any_number(text, start)
+        value, end, outcome = any_number(base, start)
         outcomes[row] = TEXT
         if end == start + length:
             if outcome == GOOD:
@@ -204,12 +205,13 @@ def to_look_at(text: Any, starts: Any, lengths: Any) -> Any:
 
     A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
     """
+    base = np.uint64(text.ctypes.data)
     numbers = texts = 0
     for row in range(len(starts)):
         start, length = starts[row], lengths[row]
         if is_missing(text, start, length):
             continue
-        value, end, outcome = any_number(text, np.uint64(start))
+        value, end, outcome = any_number(base, np.uint64(start))
         digits = text[start] - 48
         zero = digits == 0 and length > 1 and 48 <= text[start + 1] <= 57
         fits = outcome == UNSURE or (outcome == GOOD and abs(value) <= EXACT)

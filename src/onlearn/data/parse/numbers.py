@@ -4,6 +4,8 @@ A number is sign, digits, point, digits, exponent. With up to 15 or so digits an
 power of ten are both exact in a float, and one multiplication or division rounds once (Clinger 1990). Otherwise
 the product of mantissa and a 128-bit power of five decides (Lemire, "Number parsing at a gigabyte per second",
 2021), and where even that cannot, the caller asks ``float()`` about the token.
+
+Texts are given by the address of their first byte: to pass an array to a function costs more than most numbers do.
 """
 
 from __future__ import annotations
@@ -11,10 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from onlearn.compile import compiled
-from onlearn.data.parse.words import as_float, leading_zeros, times
+from onlearn.data.parse.words import as_float, byte, leading_zeros, times
 
 # What became of a token. UNSURE: well formed, but to be asked about.
 GOOD, UNSURE, MISSING, INFINITE, MALFORMED = range(5)
@@ -48,17 +49,17 @@ FIVES = _fives()
 
 
 @compiled
-def whole_number(text: Any, start: Any) -> Any:
+def whole_number(base: Any, start: Any) -> Any:
     """A number without a sign from ``start`` on: value, where it ends, and whether it is below 10^18."""
     p = start
-    while text[p] == 48:
+    while byte(base, p) == 48:
         p += ONE
     first, value = p, ZERO
-    digit = np.uint64(text[p]) - DIGIT
+    digit = np.uint64(byte(base, p)) - DIGIT
     while digit <= NINE:
         value = value * TEN + digit
         p += ONE
-        digit = np.uint64(text[p]) - DIGIT
+        digit = np.uint64(byte(base, p)) - DIGIT
     return value, p, p > start and p - first <= np.uint64(18)
 
 
@@ -90,9 +91,9 @@ def round_once(mantissa: Any, exponent: Any) -> Any:
     power = ((217706 * exponent) >> 16) + 63 + np.int64(top) - np.int64(shift) + 1023
     if power <= 0 or power >= 2046:
         return 0.0, False  # subnormal or nearly infinite: rare enough to be asked about
-    if lower <= ONE and -4 <= exponent <= 23 and digits & np.uint64(3) == ONE:
-        if digits << (top + np.uint64(9)) == upper:
-            digits &= ~ONE  # exactly between two floats: to the even one
+    halfway = lower <= ONE and -4 <= exponent <= 23 and digits & np.uint64(3) == ONE
+    if halfway and digits << (top + np.uint64(9)) == upper:
+        digits &= ~ONE  # exactly between two floats: to the even one
     digits = (digits + (digits & ONE)) >> ONE
     if digits >= EXACT:
         digits = EXACT >> ONE
@@ -103,16 +104,16 @@ def round_once(mantissa: Any, exponent: Any) -> Any:
 
 
 @compiled
-def any_number(text: Any, start: Any) -> Any:
+def any_number(base: Any, start: Any) -> Any:
     """A number in any spelling from ``start`` on: value, where it ends, what became of it."""
     p = start
-    negative = text[p] == 45
-    if negative or text[p] == 43:
+    negative = byte(base, p) == 45
+    if negative or byte(base, p) == 43:
         p += ONE
     mantissa, counted, exponent = ZERO, 0, 0
     first = p
     sure = True
-    c = np.uint64(text[p])
+    c = np.uint64(byte(base, p))
     while c - DIGIT <= NINE or c == POINT:
         if c == POINT:
             break
@@ -123,12 +124,12 @@ def any_number(text: Any, start: Any) -> Any:
             exponent += 1
             sure = sure and c == DIGIT
         p += ONE
-        c = np.uint64(text[p])
+        c = np.uint64(byte(base, p))
     seen = p - first
     if c == POINT:
         p += ONE
         point = p
-        c = np.uint64(text[p])
+        c = np.uint64(byte(base, p))
         while c - DIGIT <= NINE:
             if counted < 19:
                 mantissa = mantissa * TEN + (c - DIGIT)
@@ -137,23 +138,23 @@ def any_number(text: Any, start: Any) -> Any:
             else:
                 sure = sure and c == DIGIT
             p += ONE
-            c = np.uint64(text[p])
+            c = np.uint64(byte(base, p))
         seen += p - point
     if seen == ZERO:
-        return special(text, first, negative)
+        return special(base, first, negative)
     if c | BLANK == np.uint64(101):  # e or E
         p += ONE
-        down = text[p] == 45
-        if down or text[p] == 43:
+        down = byte(base, p) == 45
+        if down or byte(base, p) == 43:
             p += ONE
-        digit = np.uint64(text[p]) - DIGIT
+        digit = np.uint64(byte(base, p)) - DIGIT
         if digit > NINE:
             return 0.0, p, MALFORMED
         power = 0
         while digit <= NINE:
-            power = min(power * 10 + np.int64(digit), 1 << 40)
+            power = min(power * 10 + np.int64(digit), 1 << 40)  # type: ignore[assignment]
             p += ONE
-            digit = np.uint64(text[p]) - DIGIT
+            digit = np.uint64(byte(base, p)) - DIGIT
         exponent += -power if down else power
     if not sure:
         return 0.0, p, UNSURE
@@ -166,9 +167,9 @@ def any_number(text: Any, start: Any) -> Any:
 
 
 @compiled
-def special(text: Any, start: Any, negative: Any) -> Any:
+def special(base: Any, start: Any, negative: Any) -> Any:
     """NaN and infinity by name; everything else is no number."""
-    a, b, c = text[start] | 32, text[start + ONE] | 32, text[start + np.uint64(2)] | 32
+    a, b, c = byte(base, start) | 32, byte(base, start + ONE) | 32, byte(base, start + np.uint64(2)) | 32
     if a == 110 and b == 97 and c == 110:
         return np.nan, start + np.uint64(3), MISSING
     if a == 105 and b == 110 and c == 102:
@@ -176,32 +177,29 @@ def special(text: Any, start: Any, negative: Any) -> Any:
     return 0.0, start, MALFORMED
 
 
-@register_jitable(inline="always")
-def number(text: Any, start: Any) -> Any:
-    """The number from ``start`` on: value, where it ends, what became of it.
-
-    Pasted into the loop that needs it: to pass a text to a function costs more than most numbers do.
-    """
-    negative = text[start] == 45
+@compiled
+def number(base: Any, start: Any) -> Any:
+    """What ``any_number`` gives, faster for the usual spellings."""
+    negative = byte(base, start) == 45
     p = first = start + np.uint64(negative)
     mantissa = after = ZERO
-    digit = np.uint64(text[p]) - DIGIT
+    digit = np.uint64(byte(base, p)) - DIGIT
     while digit <= NINE:
         mantissa = mantissa * TEN + digit
         p += ONE
-        digit = np.uint64(text[p]) - DIGIT
-    if text[p] == 46:
+        digit = np.uint64(byte(base, p)) - DIGIT
+    if byte(base, p) == 46:
         p += ONE
         first += ONE
         after = p
-        digit = np.uint64(text[p]) - DIGIT
+        digit = np.uint64(byte(base, p)) - DIGIT
         while digit <= NINE:
             mantissa = mantissa * TEN + digit
             p += ONE
-            digit = np.uint64(text[p]) - DIGIT
+            digit = np.uint64(byte(base, p)) - DIGIT
         after = p - after
     outcome = GOOD
-    if first < p and p - first <= DIGITS and text[p] | 32 != 101:
+    if first < p and p - first <= DIGITS and byte(base, p) | 32 != 101:
         if mantissa <= EXACT:
             value = np.float64(np.int64(mantissa)) / POWERS[after]
         else:
@@ -211,5 +209,13 @@ def number(text: Any, start: Any) -> Any:
         if negative:
             value = -value
     else:
-        value, p, outcome = any_number(text, start)
+        value, p, outcome = any_number(base, start)
     return value, p, outcome
+
+
+@compiled
+def ask(unsure: Any, count: Any, position: Any, start: Any, stop: Any) -> Any:
+    """List a number to ask ``float()`` about; returns the new count. What has no room is only counted."""
+    if count < len(unsure):
+        unsure[count, 0], unsure[count, 1], unsure[count, 2] = position, start, stop
+    return count + 1

@@ -24,13 +24,16 @@ from onlearn.data.parse.numbers import (
     UNSURE,
     ZERO,
     any_number,
+    ask,
     number,
     whole_number,
 )
 from onlearn.data.parse.table import code_of, hash_span
+from onlearn.data.parse.words import eight
 from onlearn.hashing import START
 
 NEWLINE, HASH, COLON = 10, 35, 58
+QID, FOUR = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
 
 # Why a row is bad, by number.
 REASONS = (
@@ -77,20 +80,31 @@ class Counts(NamedTuple):
     stopped: int
 
 
-def new_rows(lines: int, length: int) -> Rows:
-    integers = [np.empty(lines + 1, dtype=np.int64) for _ in range(4)]
-    bad = [np.empty(lines + 1, dtype=np.int64) for _ in range(4)]  # and the unsorted
-    unsure = np.empty((length // 3 + 2, 3), dtype=np.int64)
-    numbers = np.empty(lines + 1)
-    indptr = np.zeros(lines + 2, dtype=np.int64)
-    codes, line, qids, bad_lines = integers
-    return Rows(indptr, codes, numbers, line, qids, bad_lines, *bad, unsure)
+def new_rows(lines: int, unsure: int) -> Rows:
+    def integers() -> np.ndarray:
+        return np.empty(lines + 1, dtype=np.int64)
+
+    return Rows(
+        indptr=np.zeros(lines + 2, dtype=np.int64),
+        codes=integers(),
+        numbers=np.empty(lines + 1),
+        lines=integers(),
+        qids=integers(),
+        bad_lines=integers(),
+        bad_starts=integers(),
+        bad_places=integers(),
+        bad_reasons=integers(),
+        unsorted=integers(),
+        unsure=np.empty((unsure, 3), dtype=np.int64),
+    )
 
 
 @compiled
-def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any, regress: Any, want: Any, drop: Any):
+def parse(
+    text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any, regress: Any, want: Any, drop: Any
+) -> Any:
     """Parse ``text[:stop]``, which ends with a newline. ``want``: labels are required; ``drop``: NaN is absent."""
-    p, stop = np.uint64(0), np.uint64(stop)
+    p, stop, base = np.uint64(0), np.uint64(stop), np.uint64(text.ctypes.data)
     limit = np.uint64(np.iinfo(indices.dtype).max)
     row, k, line, bad, unsure, with_qid, messy = 0, ZERO, 0, 0, 0, 0, 0
     duplicates = False
@@ -122,7 +136,7 @@ def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any,
             if want:
                 reason = NO_LABEL
         elif regress:
-            label, end, outcome = any_number(text, start)
+            label, end, outcome = any_number(base, start)
             if end != p or outcome > UNSURE:
                 reason, p = LABEL_TEXT, start
             elif outcome == UNSURE:
@@ -138,21 +152,19 @@ def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any,
             while c == 32 or c == 9 or c == 13:
                 p += ONE
                 c = text[p]
-            if c == NEWLINE or c == HASH:
+            if c == 10 or c == HASH:
                 break
             digit = np.uint64(c) - DIGIT
             if digit > NINE:
-                if c == 113 and text[p + ONE] == 105 and text[p + np.uint64(2)] == 100:
-                    if text[p + np.uint64(3)] == COLON:
-                        query, end, fits = whole_number(text, p + np.uint64(4))
-                        c = text[end]
-                        if fits and (c == 32 or c == 9 or c == 13 or c == NEWLINE):
-                            p, qid = end, np.int64(query)
-                            with_qid = 1
-                            continue
-                        reason = BAD_QID
-                        break
                 reason = NO_PAIR
+                if eight(text, p) & FOUR == QID:
+                    query, end, fits = whole_number(base, p + np.uint64(4))
+                    c = text[end]
+                    if fits and (c == 32 or c == 9 or c == 13 or c == NEWLINE):
+                        p, qid, reason = end, np.int64(query), 0
+                        with_qid = 1
+                        continue
+                    reason = BAD_QID
                 break
             start, index = p, ZERO
             while digit <= NINE:
@@ -160,7 +172,7 @@ def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any,
                 p += ONE
                 digit = np.uint64(text[p]) - DIGIT
             if p - start > DIGITS:
-                index, p, fits = whole_number(text, start)
+                index, p, fits = whole_number(base, start)
                 if not fits:
                     reason = INDEX_LARGE
                     break
@@ -170,8 +182,14 @@ def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any,
             if index > limit - ONE:
                 return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, WIDE)
             start = p + ONE
-            value, p, outcome = number(text, start)
+            digit = np.uint64(text[start]) - DIGIT
+            p = start + ONE
             c = text[p]
+            if digit <= NINE and (c == 32 or c == 10):  # as most are in binary data
+                value, outcome = np.float64(np.int64(digit)), GOOD
+            else:
+                value, p, outcome = number(base, start)
+                c = text[p]
             if c != 32 and c != 10 and c != 9 and c != 13 and c != HASH:
                 outcome = MALFORMED
             if outcome != GOOD:
@@ -212,13 +230,6 @@ def parse(text: Any, stop: Any, indices: Any, values: Any, out: Any, table: Any,
         p += ONE
         line += 1
     return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, DONE)
-
-
-@compiled
-def ask(unsure: Any, count: Any, position: Any, start: Any, stop: Any) -> Any:
-    """Remember a number to ask ``float()`` about."""
-    unsure[count, 0], unsure[count, 1], unsure[count, 2] = position, start, stop
-    return count + 1
 
 
 @compiled

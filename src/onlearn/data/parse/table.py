@@ -22,7 +22,7 @@ class Table(NamedTuple):
     hashes: np.ndarray  # uint64, by code, as all below
     starts: np.ndarray  # uint64
     lengths: np.ndarray  # uint64
-    count: np.ndarray  # int64, one number
+    size: np.ndarray  # int64, one number: entries so far
 
     def name(self, text: np.ndarray, code: int) -> bytes:
         start = int(self.starts[code])
@@ -30,9 +30,8 @@ class Table(NamedTuple):
 
 
 def new_table(size: int = SIZE) -> Table:
-    places = np.full(size, -1, dtype=np.int64)
-    stretches = [np.empty(size // 2 + 1, dtype=np.uint64) for _ in range(3)]
-    return Table(places, *stretches, np.zeros(1, dtype=np.int64))
+    hashes, starts, lengths = (np.empty(size // 2 + 1, dtype=np.uint64) for _ in range(3))
+    return Table(np.full(size, -1, dtype=np.int64), hashes, starts, lengths, np.zeros(1, dtype=np.int64))
 
 
 @compiled
@@ -72,28 +71,28 @@ def code_of(text: Any, start: Any, stop: Any, h: Any, table: Any) -> Any:
         if code < 0:
             break
         at = np.uint64(code)
-        if table.hashes[at] == h and table.lengths[at] == stop - start:
-            if same(text, start, table.starts[at], stop - start):
-                return code
+        alike = table.hashes[at] == h and table.lengths[at] == stop - start
+        if alike and same(text, start, table.starts[at], stop - start):
+            return code
         place = (place + ONE) & mask
-    code = table.count[0]
+    code = table.size[0]
     if 2 * code >= len(table.places):
         return np.int64(-1)
     table.places[place] = code
     table.hashes[code] = h
     table.starts[code] = start
     table.lengths[code] = stop - start
-    table.count[0] = code + 1
+    table.size[0] = code + 1
     return code
 
 
 def grown(table: Table) -> Table:
     """The same entries in a table four times as large."""
     large = new_table(4 * len(table.places))
-    count = int(table.count[0])
+    count = int(table.size[0])
     for old, new in ((table.hashes, large.hashes), (table.starts, large.starts), (table.lengths, large.lengths)):
         new[:count] = old[:count]
-    large.count[0] = count
+    large.size[0] = count
     replace(large.places, large.hashes, count)
     return large
 

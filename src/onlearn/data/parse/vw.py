@@ -1,4 +1,4 @@
-"""The Vowpal Wabbit loop: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ... |space ...``, a line a row.
+"""The Vowpal Wabbit loop: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
 
 A word that touches the first bar is a tag, as in Vowpal Wabbit. Features are named by stretches of the text, and
 hashed on the way.
@@ -20,6 +20,7 @@ from onlearn.data.parse.numbers import (
     UNSURE,
     ZERO,
     any_number,
+    ask,
     number,
 )
 from onlearn.data.parse.table import code_of, hash_span
@@ -112,10 +113,16 @@ def new_rows(lines: int) -> Rows:
     return Rows(indptr, integers[0], numbers, weights, tags, *integers[1:])
 
 
-def new_features(most: int) -> Features:
-    kinds = (np.uint64, np.float64, np.int64, np.int64, np.uint16)
-    arrays = [np.empty(most, dtype=kind) for kind in kinds]
-    return Features(*arrays, np.empty((most // 8 + 2, 3), dtype=np.int64), np.empty(most // 8 + 2))
+def new_features(most: int, unsure: int) -> Features:
+    return Features(
+        hashes=np.empty(most, dtype=np.uint64),
+        values=np.empty(most),
+        starts=np.empty(most, dtype=np.int64),
+        lengths=np.empty(most, dtype=np.int64),
+        groups=np.empty(most, dtype=np.uint16),
+        unsure=np.empty((unsure, 3), dtype=np.int64),
+        scales=np.empty(unsure),
+    )
 
 
 @compiled
@@ -142,7 +149,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
 
     ``spaces`` has the default namespace, the empty name, as code 0; ``seeds`` has START for it.
     """
-    p, stop = ZERO, np.uint64(stop)
+    p, stop, base = ZERO, np.uint64(stop), np.uint64(text.ctypes.data)
     row, k, line, bad, unsure = 0, ZERO, 0, 0, 0
     weighted = tagged = based = False
     while p < stop:
@@ -174,23 +181,22 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
             words += 1
             if words == 1:
                 if regress:
-                    label, at, outcome = any_number(text, start)
+                    label, at, outcome = any_number(base, start)
                     if at != end or outcome > UNSURE:
                         reason = LABEL_TEXT
                     elif outcome == UNSURE:
-                        out.unsure[unsure, 0], out.unsure[unsure, 1], out.unsure[unsure, 2] = -row - 1, start, end
-                        unsure += 1
+                        unsure = ask(out.unsure, unsure, -row - 1, start, end)
                 else:
                     code = code_of(text, start, end, hash_span(text, start, end, START), labels)
                     if code < 0:
                         return counts(row, k, line, bad, unsure, weighted, tagged, based, CROWDED_LABELS)
             elif words == 2:
-                weight, at, outcome = any_number(text, start)
+                weight, at, outcome = any_number(base, start)
                 weighted = True
                 if at != end or outcome != GOOD or weight < 0:
                     reason = BAD_IMPORTANCE
             elif words == 3:
-                _, at, outcome = any_number(text, start)
+                _, at, outcome = any_number(base, start)
                 based = True
                 if at != end or outcome > UNSURE:
                     reason = BAD_BASE
@@ -225,7 +231,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                 seed = seeds[group]
                 if text[p] == COLON:
                     start = p + ONE
-                    scale, p, outcome = any_number(text, start)
+                    scale, p, outcome = any_number(base, start)
                     c = text[p]
                     if outcome != GOOD or not (c == 32 or c == 10 or c == BAR or blank(c)):
                         reason, p = BAD_SCALE, start
@@ -246,15 +252,15 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
             value = 1.0
             if text[p] == COLON:
                 at = p + ONE
-                value, p, outcome = number(text, at)
+                value, p, outcome = number(base, at)
                 c = text[p]
                 if not ENDS[c] or c == COLON:
                     outcome = MALFORMED
                 if outcome != GOOD:
                     if outcome == UNSURE:
-                        out.unsure[unsure, 0], out.unsure[unsure, 1], out.unsure[unsure, 2] = np.int64(k), at, p
-                        out.scales[unsure] = scale
-                        unsure += 1
+                        if unsure < len(out.scales):
+                            out.scales[unsure] = scale
+                        unsure = ask(out.unsure, unsure, np.int64(k), at, p)
                     elif outcome == MISSING and drop:
                         continue
                     else:

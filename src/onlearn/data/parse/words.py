@@ -6,6 +6,7 @@ stops at a newline needs no other check, and eight bytes may be taken anywhere i
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if INTERPRETED:
 
     def eight(text: Any, start: Any) -> Any:
         return np.uint64(int.from_bytes(text[int(start) : int(start) + 8].tobytes(), "little"))
+
+    def byte(base: Any, place: Any) -> Any:
+        return np.uint8(ctypes.c_uint8.from_address(int(base) + int(place)).value)
 
     def times(a: Any, b: Any) -> Any:
         product = int(a) * int(b)
@@ -47,6 +51,16 @@ else:
             return word
 
         return types.uint64(text, types.uint64), generate
+
+    @intrinsic
+    def byte(context: Any, base: Any, place: Any) -> Any:
+        """The byte at a place of the text whose first one is at the address ``base``."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address = builder.inttoptr(builder.add(arguments[0], arguments[1]), ir.IntType(8).as_pointer())
+            return builder.load(address)
+
+        return types.uint8(types.uint64, types.uint64), generate
 
     @intrinsic
     def leading_zeros(context: Any, word: Any) -> Any:
@@ -86,9 +100,11 @@ BITS = np.uint64(3)  # a byte is 2^3 bits
 
 
 @compiled
-def count_lines(text: Any, stop: Any) -> Any:
-    """How many newlines there are before ``stop``."""
-    lines = np.int64(0)
+def count_bytes(text: Any, stop: Any, first: Any, second: Any, third: Any) -> Any:
+    """How many newlines there are before ``stop``, and how many of three other bytes."""
+    lines, others = np.int64(0), np.int64(0)
     for p in range(np.uint64(stop)):
-        lines += text[p] == 10
-    return lines
+        c = text[p]
+        lines += c == 10
+        others += (c == first) | (c == second) | (c == third)
+    return lines, others
