@@ -205,6 +205,33 @@ class LinearModel(BaseEstimator):
             training.randomize(np.random.default_rng([self._seed, 1]))
         return training
 
+    # ------------------------------------------------------------------ streams that come again
+
+    def learn_again(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray) -> None:
+        """Learn from rows met before, in the given order: for passes after the first, when ``fit`` cannot have it all.
+
+        What partial_fit does is done but for growing, calibrating and checking: X must be what it was then.
+        """
+        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        y, weight = self._again(y, weight)
+        self._training.learn(X, y, weight, order, audit=False)
+
+    def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights as learning takes them."""
+        return y, weight
+
+    def end_pass(self) -> None:
+        """A pass is over: count it in ``history_``."""
+        self._training.end_pass()
+
+    def keep_features(self, kept: np.ndarray) -> None:
+        """Forget all features but some, which are numbered anew in the given order."""
+        check_is_fitted(self)
+        self._training.select(kept)
+        self.n_features_in_ = len(kept)
+        if hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = self.feature_names_in_[kept]
+
     # ------------------------------------------------------------------ what was learned
 
     def _weights(self) -> tuple[np.ndarray, np.ndarray]:

@@ -26,14 +26,12 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     last, first_size = np.inf, None
     with _progress(settings.verbose, passes, len(y)) as advance:
         for done in range(passes):
-            before = training.tally.copy()
+            training.begin_pass()
             order = np.arange(len(y))
             if settings.shuffle:  # keyed by the pass, so that training goes on where it was left off
                 order = np.random.default_rng([seed, training.passes]).permutation(len(y))
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
-            training.passes += 1
-            entry = training.record(before)
-            training.by_pass.append(entry)
+            entry = training.end_pass()
             if training.passes == 1 and passes > 1:
                 first_size = float(np.linalg.norm(training.weights()))
             if entry.get("mistakes") == 0:

@@ -16,6 +16,14 @@ def unique_labels(y: np.ndarray) -> np.ndarray:
     return np.unique(y)
 
 
+def in_order(names: list[str]) -> list[str]:
+    """Labels as one would list them: numbers by size, words by the alphabet."""
+    try:
+        return sorted(names, key=float)
+    except ValueError:
+        return sorted(names)
+
+
 def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The index of each label among the classes; a label that is not among them is named."""
     if y.dtype.kind in "iub" and classes.dtype.kind in "iub" and y.size:

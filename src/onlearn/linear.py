@@ -167,6 +167,18 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         self._training.learn(X, self._targets(codes), weight, np.arange(X.shape[0]))
         return self
 
+    def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        codes = self._codes(np.asarray(y), weight)
+        if isinstance(self.class_weight, str):  # by now the counts are known
+            counts = self._counts[1:]
+            weight = (
+                weight
+                * np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)[codes]
+            )
+        else:
+            weight = self._class_weighted(codes, weight)
+        return self._targets(codes), weight
+
     def _check_labels(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -341,6 +353,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         held_out = "held_out.scores" in arrays
         self._held_out = (arrays["held_out.scores"], arrays["held_out.codes"]) if held_out else None
         count, outputs = len(self.classes_), self._training.outputs
-        fits = count == 2 if self._training.output is None else count == outputs or (self.grow is True and count < outputs)
+        fits = (
+            count == 2 if self._training.output is None else count == outputs or (self.grow is True and count < outputs)
+        )
         if not fits or self._counts.shape != (count + 1,):
             raise ValueError(f"{count} classes do not go with {outputs} outputs")

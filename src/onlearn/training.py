@@ -60,6 +60,7 @@ class Training:
         self.doubling = np.zeros(4 * DOUBLINGS)
         self.passes = 0
         self.by_pass: list[dict[str, float]] = []
+        self.since = [0.0] * len(self.tally)  # the tally when the present pass began
         self.classifies = True
         self.even = True  # all examples so far had the same weight
         self._handed: np.ndarray | None = None
@@ -147,6 +148,17 @@ class Training:
         entry = {"seen": seen, "loss": float(now[LOSS]) / seen if seen else 0.0}
         return {"mistakes": float(now[MISTAKES]), **entry} if self.classifies else entry
 
+    def begin_pass(self) -> None:
+        self.since = self.tally.tolist()
+
+    def end_pass(self) -> dict[str, float]:
+        """Count a pass, and take down what happened in it."""
+        entry = self.record(np.array(self.since))
+        self.by_pass.append(entry)
+        self.passes += 1
+        self.begin_pass()
+        return entry
+
     @property
     def n_mistakes(self) -> int:
         return int(self.tally[MISTAKES])
@@ -187,6 +199,24 @@ class Training:
         self.features, self.outputs, self.capacity = features, outputs, capacity
         self._handed = None
 
+    def select(self, kept: np.ndarray) -> None:
+        """Keep some features only, in the given order."""
+        if getattr(self.stabilizer, "every_hypothesis", False):
+            raise ValueError("a voted learner cannot let go of features: its hypotheses are kept as changes of weights")
+        rows = np.concatenate([[0], np.asarray(kept, dtype=np.int64) + 1])
+        for part in ("g", "st"):
+            state = getattr(self, part)
+            chosen = {
+                name: np.ascontiguousarray(getattr(state, name).reshape(-1, self.outputs)[rows]).reshape(-1)
+                for name, holds in layout(type(state)).items()
+                if holds == "weights"
+            }
+            setattr(self, part, state._replace(**chosen))
+        if hasattr(self.geometry, "mend"):
+            self.geometry.mend(self.g)
+        self.features = self.capacity = len(kept)
+        self._handed = None
+
     # ------------------------------------------------------------------ the hypothesis
 
     def weights(self) -> np.ndarray:
@@ -221,7 +251,7 @@ class Training:
 
     # ------------------------------------------------------------------ saving
 
-    FACTS = ("output", "features", "outputs", "bias", "capacity", "passes", "classifies", "even", "by_pass")
+    FACTS = ("output", "features", "outputs", "bias", "capacity", "passes", "classifies", "even", "by_pass", "since")
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything, as plain facts and arrays."""

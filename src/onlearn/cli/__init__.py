@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from onlearn import __version__
-from onlearn.cli import demo, warm
+from onlearn.cli import demo, train, warm
 from onlearn.cli.terminal import complain, manners
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo.demo)
+app.command()(train.train)
 app.command()(warm.warm)
 
 

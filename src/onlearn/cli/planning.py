@@ -1,0 +1,161 @@
+"""The options of ``onlearn train`` as a plan; what is wrong with them is said before anything is read."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from onlearn.pipeline.plan import ROLES, Plan
+
+CHOICES = ("rule", "geometry", "stabilizer", "multiclass")
+
+
+def plan_of(asked: dict[str, Any]) -> Plan:
+    """A plan from the options by name."""
+    text: dict[str, Any] = {}
+    for name, option in (("ngrams", "ngrams"), ("chars", "chars")):
+        if asked[option] is not None:
+            text[name] = lengths(asked[option], f"--{option}")
+    if asked["chars"] is not None and asked["ngrams"] is None:
+        text["ngrams"] = None
+    for name in ("weighting", "norm"):
+        if asked[name] is not None:
+            text[name] = asked[name]
+    number = {} if asked["scale"] is None else {"scale": asked["scale"]}
+    missing = {"missing": asked["missing"]} if asked["missing"] in ("zero", "indicator") else {}
+    reading = {
+        name: asked[name] for name in ("format", "target", "weight", "id", "delimiter") if asked[name] is not None
+    }
+    if asked["header"] is not None:
+        reading["header"] = asked["header"]
+    if asked["missing"] != "absent":
+        reading["missing"] = asked["missing"]
+    roles: dict[str, str] = {}
+    for role in ROLES:
+        for column in asked[role] or ():
+            if roles.setdefault(column, role) != role:
+                raise typer.BadParameter(f"column {column!r} cannot be both {roles[column]} and {role}")
+    return Plan(
+        sources=asked["sources"],
+        task=one_of(asked["task"], ("classify", "regress"), "--task"),
+        reading=reading,
+        roles=roles,
+        text={**text, **missing},
+        number={**number, **missing},
+        category=missing,
+        interactions=[interaction(one) for one in asked["interact"] or ()],
+        max_names=asked["max_names"],
+        bits=asked["bits"],
+        labels=None if asked["classes"] is None else [one.strip() for one in asked["classes"].split(",")],
+        learner=None if asked["resume"] else learner_of(asked),
+        passes=asked["passes"],
+        seed=asked["seed"],
+        min_count=asked["min_count"],
+        per_class=asked["per_class"],
+        prune_weights=asked["prune_weights"],
+        holdout=0.0 if asked["holdout"] is None else part(asked["holdout"], "--holdout"),
+    )
+
+
+def learner_of(asked: dict[str, Any]) -> Any:
+    """The estimator that was asked for; None if none was."""
+    choices = {name: asked[name] for name in CHOICES if asked[name] is not None}
+    if asked["task"] == "regress" and "multiclass" in choices:
+        raise typer.BadParameter("--multiclass has no use in regression")
+    if asked["class_weight"] is not None:
+        choices["class_weight"] = one_of(asked["class_weight"], ("balanced",), "--class-weight")
+    name = asked["learner"]
+    if name is None and not choices:
+        return None
+    import onlearn
+    from onlearn.learners import NAMED
+
+    if name is None:
+        cls = onlearn.OnlineRegressor if asked["task"] == "regress" else onlearn.OnlineClassifier
+    else:
+        one_of(name, tuple(NAMED), "--learner")
+        cls = getattr(onlearn, name)
+        refused = [key for key in choices if key not in cls().get_params(deep=False)]
+        if refused:
+            raise typer.BadParameter(f"--{refused[0].replace('_', '-')} has no use with --learner {name}")
+    made = cls(**choices)
+    made._choices()  # a wrong spelling is best said now
+    return made
+
+
+def check_resumed(asked: dict[str, Any]) -> None:
+    """Options that a resumed model has decided already."""
+    decided = [*CHOICES, "learner", "class_weight", "ngrams", "chars", "weighting", "norm", "scale", "interact",
+               "numeric", "categorical", "text", "ignore", "classes"]  # fmt: skip
+    given = [name for name in decided if asked[name] not in (None, [])]
+    given += [name for name, default in (("min_count", 1), ("prune_weights", 0.0)) if asked[name] != default]
+    if given:
+        raise typer.BadParameter(f"--{given[0].replace('_', '-')} has no use with --resume: the model has decided it")
+
+
+def check_output(path: str) -> None:
+    """Refuse to write where a model cannot go, or would overwrite something that is none."""
+    from onlearn.store import ModelFileError, read_file
+
+    target = Path(path)
+    if target.is_dir():
+        raise typer.BadParameter(f"{target} is a directory, not a file to write a model to", param_hint="--output")
+    if not target.parent.is_dir():
+        raise typer.BadParameter(f"there is no directory {target.parent}", param_hint="--output")
+    if target.exists():
+        try:
+            read_file(target)
+        except ModelFileError:
+            raise typer.BadParameter(
+                f"{target} exists and is not a model: it is left alone", param_hint="--output"
+            ) from None
+    import os
+
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise typer.BadParameter(f"there is no permission to write {target}", param_hint="--output")
+
+
+def one_of(value: str, words: tuple[str, ...], option: str) -> str:
+    if value not in words:
+        close = difflib.get_close_matches(value, words, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(words)}"
+        raise typer.BadParameter(f"there is no {value!r}: {hint}", param_hint=option)
+    return value
+
+
+def lengths(value: str, option: str) -> tuple[int, int]:
+    """1-2 or 2 as a pair of lengths."""
+    first, _, last = value.partition("-")
+    try:
+        low, high = int(first), int(last or first)
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} is not a range of lengths such as 1-2", param_hint=option) from None
+    if not 1 <= low <= high:
+        raise typer.BadParameter(f"{value!r} is not a range of lengths such as 1-2", param_hint=option)
+    return low, high
+
+
+def part(value: str, option: str) -> float:
+    """10% or 0.1 as a number between 0 and 1."""
+    try:
+        number = float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1:
+        raise typer.BadParameter(f"{value!r} is not a part of the rows such as 10%", param_hint=option)
+    return number
+
+
+def interaction(value: str) -> Any:
+    """A,B or A,B,C or pairs or triples."""
+    from onlearn.features import Interaction
+
+    if value in ("pairs", "triples"):
+        return Interaction(degree=2 if value == "pairs" else 3)
+    columns = [one.strip() for one in value.split(",")]
+    if len(columns) not in (2, 3) or not all(columns):
+        raise typer.BadParameter(f"{value!r} is not two or three names, nor pairs or triples", param_hint="--interact")
+    return Interaction(*columns)

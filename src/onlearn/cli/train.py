@@ -1,0 +1,222 @@
+"""``onlearn train``: from files to a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from onlearn.cli.terminal import complain
+
+SOURCES = typer.Argument(help="Files to learn from: paths, patterns, or - for standard input.", show_default=False)
+
+
+def train(
+    sources: Annotated[list[str], SOURCES],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)],
+    target: Annotated[str | None, typer.Option(help="The column to predict; found out by default.")] = None,
+    task: Annotated[str, typer.Option(help="classify or regress.")] = "classify",
+    learner: Annotated[
+        str | None, typer.Option(help="A named learner, such as AROW or LogisticRegression; see onlearn demo.")
+    ] = None,
+    rule: Annotated[str | None, typer.Option(help='How far to step, such as "pa1(0.5)".')] = None,
+    geometry: Annotated[str | None, typer.Option(help='How a step moves weights, such as "winnow(1.5)".')] = None,
+    stabilizer: Annotated[str | None, typer.Option(help="last, averaged, survivor or voted.")] = None,
+    multiclass: Annotated[str | None, typer.Option(help="true, one-vs-all or softmax.")] = None,
+    class_weight: Annotated[str | None, typer.Option(help="balanced: rare classes weigh more.")] = None,
+    classes: Annotated[str | None, typer.Option(help="All labels, separated by commas.")] = None,
+    passes: Annotated[int | None, typer.Option(min=1, help="How often to go over the data.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Files to test the model on.")] = None,
+    holdout: Annotated[str | None, typer.Option(help="A part of the rows to test on, such as 10%.")] = None,
+    resume: Annotated[str | None, typer.Option(help="A model to go on with.")] = None,
+    checkpoint_every: Annotated[int | None, typer.Option(min=1, help="Save the model every so many examples.")] = None,
+    format: Annotated[str | None, typer.Option(help="What the files are, if the extension does not say.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Separates the columns of CSV files.")] = None,
+    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether CSV files have one.")] = None,
+    weight: Annotated[str | None, typer.Option(help="The column that holds the weight of a row.")] = None,
+    id: Annotated[str | None, typer.Option(help="The column that names a row.")] = None,
+    numeric: Annotated[list[str] | None, typer.Option(help="A column of numbers.")] = None,
+    categorical: Annotated[list[str] | None, typer.Option(help="A column of categories.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A column of text.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
+    ngrams: Annotated[str | None, typer.Option(help="Lengths of word n-grams, such as 1-2.")] = None,
+    chars: Annotated[str | None, typer.Option(help="Lengths of character n-grams, such as 2-5.")] = None,
+    weighting: Annotated[str | None, typer.Option(help="Of words: counts, binary, log, tfidf or log-tfidf.")] = None,
+    norm: Annotated[bool | None, typer.Option("--norm/--no-norm", help="Make texts vectors of length 1.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Of numbers: standard, max-abs, log1p or none.")] = None,
+    missing: Annotated[str, typer.Option(help="Missing values: absent, error, zero or indicator.")] = "absent",
+    interact: Annotated[
+        list[str] | None, typer.Option(help="Columns or namespaces to multiply: A,B; or pairs, or triples.")
+    ] = None,
+    max_names: Annotated[int, typer.Option(min=1, help="Names of features to keep; others are hashed.")] = 1 << 22,
+    bits: Annotated[int, typer.Option(min=1, max=30, help="Hashed features get 2^bits weights.")] = 22,
+    min_count: Annotated[int, typer.Option(min=1, help="Leave out features that are in fewer rows.")] = 1,
+    per_class: Annotated[bool, typer.Option("--per-class", help="Count for --min-count within each class.")] = False,
+    prune_weights: Annotated[float, typer.Option(min=0, help="Let go of features that weigh no more.")] = 0.0,
+    bad_rows: Annotated[str | None, typer.Option(help="A file for the rows that cannot be read.")] = None,
+    max_bad: Annotated[str, typer.Option(help="How many rows may be bad before training stops.")] = "1%",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Report as one JSON object.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Learn a model from files, and say how good it is.
+
+    Each example is predicted before it is learned from, so the accuracy of the first pass is an honest one. What
+    columns are, and which learner suits them, is found out unless you say so.
+
+    \b
+    Examples:
+      onlearn train reviews.jsonl -o m.onl
+      onlearn train adult.csv -o m.onl --target income --test adult.test.csv
+      onlearn train day1.svm.gz -o m.onl --learner AROW --passes 1
+      onlearn train day2.svm.gz -o m.onl --resume m.onl
+    """
+    asked = dict(locals())
+    report = _train(asked)
+    if as_json:
+        typer.echo(json.dumps(report))
+    elif not quiet:
+        _show(report)
+    if report["stopped"]:
+        raise typer.Exit(130)
+
+
+def _train(asked: dict[str, Any]) -> dict[str, Any]:
+    from onlearn import data, load
+    from onlearn.cli import planning
+    from onlearn.pipeline import Model
+    from onlearn.pipeline.learning import Run
+
+    output = asked["output"]
+    planning.check_output(output)
+    if asked["holdout"] is not None and "-" in asked["sources"]:
+        raise typer.BadParameter("--holdout reads the data twice, which standard input cannot be: use --test")
+    if asked["resume"]:
+        planning.check_resumed(asked)
+    plan = planning.plan_of(asked)
+    bad = data.BadRows(asked["bad_rows"], planning.part(asked["max_bad"], "--max-bad"), asked["strict"])
+    model = None
+    if asked["resume"]:
+        model = load(asked["resume"])
+        if not isinstance(model, Model):
+            raise data.DataError(
+                f"{asked['resume']} holds a learner without features, which only Python can go on with"
+            )
+        plan.task = model.task
+        plan.seed = int(model.trained.get("seed", plan.seed))
+    run = Run(plan, model, bad)
+    began, stopped = perf_counter(), False
+    with _line(asked["quiet"] or asked["as_json"]) as watch:
+        try:
+            run.go(watch, lambda: run.model.save(output), asked["checkpoint_every"] or 0)
+        except KeyboardInterrupt:
+            if not hasattr(run.model.learner, "_training"):
+                raise
+            stopped = True
+    learned = perf_counter() - began
+    run.model.save(output)
+    report = {
+        "model": output,
+        "learner": repr(run.model.learner),
+        "task": plan.task,
+        "labels": run.model.labels,
+        "rows": run.rows,
+        "examples": run.learned,
+        "passes": run.passes,
+        "features": int(run.model.features.n_features_out_),
+        "bad_rows": bad.count,
+        "seconds": round(learned, 3),
+        "progressive": _progressive(run.model),
+        "notes": run.model.trained["notes"],
+        "stopped": stopped,
+    }
+    if bad.count and not asked["quiet"]:
+        complain(bad.summary())
+    if stopped:
+        complain(f"stopped by Ctrl-C after {run.learned:,} examples; the model so far is in {output}")
+        return report
+    from onlearn.pipeline.evaluation import evaluate
+
+    if asked["holdout"] is not None:
+        report["holdout"] = evaluate(run.model, plan.sources, held_out=(plan.holdout, plan.seed)).report()
+    if asked["test"]:
+        report["test"] = evaluate(run.model, asked["test"]).report()
+    return report
+
+
+def _progressive(model: Any) -> dict[str, float]:
+    """How it did on each example before learning from it, in the first pass."""
+    first = next(iter(model.learner.history_["passes"]), None) or model.learner._training.record([0.0] * 7)
+    made = {"n": int(first["seen"]), "loss": first["loss"]}
+    if model.labels is not None:
+        made["mistakes"] = int(first["mistakes"])
+        made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
+    return made
+
+
+@contextmanager
+def _line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
+    """One line of progress on a terminal; nothing elsewhere."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
+        yield None
+        return
+    last = [0.0]
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+
+        def watch(now: Any) -> None:
+            if now.seconds - last[0] < 0.1:
+                return
+            last[0] = now.seconds
+            right = "" if not now.examples else f"  {100 * (1 - now.mistakes / now.examples):.2f} % right"
+            left = "" if not now.part else f"  {now.seconds * (1 / now.part - 1):.0f} s left"
+            turn = "" if now.passes == 1 else f"  pass {now.turn} of {now.passes}"
+            live.update(
+                f"{now.examples:,} examples  {now.examples / now.seconds:,.0f}/s{turn}  loss {now.loss:.4f}{right}  "
+                f"{now.mistakes:,} mistakes{left}",
+                refresh=True,
+            )
+
+        yield watch
+
+
+def _show(report: dict[str, Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for note in report["notes"]:
+        console.print(f"[dim]{note}[/dim]", markup=True)
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    rate = report["examples"] / max(report["seconds"], 1e-9)
+    table.add_row("learner", report["learner"])
+    if report["labels"] is not None:
+        shown = ", ".join(report["labels"][:8]) + (", ..." if len(report["labels"]) > 8 else "")
+        table.add_row("labels", f"{len(report['labels'])}: {shown}")
+    table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
+    table.add_row("features", f"{report['features']:,}")
+    table.add_row("passes", f"{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
+    for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):
+        if name in report:
+            table.add_row(title, _figures(report[name]))
+    table.add_row("model", report["model"])
+    console.print(table)
+
+
+def _figures(found: dict[str, Any]) -> str:
+    named = (("accuracy", "accuracy {:.4f}"), ("log_loss", "log-loss {:.4f}"), ("loss", "loss {:.4f}"), ("auc", "AUC {:.4f}"),
+             ("calibration_error", "calibration error {:.4f}"), ("rmse", "RMSE {:.4g}"), ("mae", "MAE {:.4g}"),
+             ("r2", "R2 {:.4f}"))  # fmt: skip
+    parts = [form.format(found[name]) for name, form in named if found.get(name) is not None]
+    return ", ".join([*parts, f"{found['n']:,} rows"])

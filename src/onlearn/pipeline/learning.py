@@ -1,0 +1,302 @@
+"""Learning from files: one pass as the rows are read, further passes over what was kept of them.
+
+An unfinished run can be taken up again. Everything about a run is decided by its plan and seed, so it is run anew from
+the start, but for the learning of the examples that the learner has learned from already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn import __version__, data
+from onlearn.data.cache import Cache
+from onlearn.features import Counts, prune_weights
+from onlearn.labels import in_order
+from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.plan import Plan
+
+EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
+
+
+class Now(NamedTuple):
+    """How far a run is: what its watcher is told."""
+
+    examples: int  # learned from, over all passes
+    turn: int  # the present pass, from 1
+    passes: int
+    part: float | None  # of the whole run, if that is known
+    mistakes: int
+    loss: float  # mean over all examples, each scored before it was learned from
+    seconds: float
+
+
+Watch = Callable[[Now], None]
+
+
+class Run:
+    """One training run; ``go`` does it. Whatever stops it, ``model`` is what was learned until then."""
+
+    def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
+        self.plan = plan
+        self.model = Model() if model is None else model
+        self.bad = data.BadRows() if bad is None else bad
+        self.notes: list[str] = []
+        self.began = perf_counter()
+        self.rows = 0  # of this run's data
+        self.learned = 0  # examples in this run
+        self.skip = 0  # examples that an earlier part of this run has learned from
+        self.reader: data.Reader | None = None
+        self.fresh = model is None
+        self.passes = plan.passes or 1
+        if model is not None and model.trained.get("unfinished") and self._same_run():
+            self.skip = int(model.trained["unfinished"])
+            self.notes.append(f"the model is of an unfinished run; going on after its {self.skip:,} examples")
+        self.anew = self.fresh or self.skip > 0  # features are learned from the start
+
+    def _same_run(self) -> bool:
+        return bool(self.model.trained.get("sources") == list(self.plan.sources))
+
+    # ------------------------------------------------------------------ the run
+
+    def go(self, watch: Watch | None = None, checkpoint: Callable[[], None] | None = None, every: int = 0) -> Model:
+        """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved."""
+        self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
+        plan = self.plan
+        try:
+            with Cache(memory=plan.memory) as cache:
+                counts = Counts() if plan.min_count > 1 else None
+                for X, y, weight in self._first_reading():
+                    if counts is not None:
+                        counts.add(X, y if plan.per_class else None)
+                    else:
+                        self._learn(X, y, weight, None, 0)
+                    if self.passes > 1 or counts is not None:
+                        cache.append(X, y, weight)
+                if self.reader is None or not self.rows:
+                    raise data.DataError("there are no rows to learn from")
+                cache.finish()
+                if counts is not None:
+                    self._prune(counts.often(plan.min_count, plan.per_class))
+                else:
+                    self._end_of_pass(0)
+                for turn in range(0 if counts is not None else 1, self.passes):
+                    for X, y, weight, order in self._shuffled(cache, turn):
+                        self._learn(X, y, weight, order, turn)
+                    self._end_of_pass(turn)
+            self._finish()
+        except BaseException:
+            self._tell(unfinished=self.skip + self.learned)
+            raise
+        return self.model
+
+    def _first_reading(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray | None]]:
+        """The data as they are read, as numbered features and targets."""
+        plan, model = self.plan, self.model
+        options = {**model.reading, **plan.reading, "task": plan.task}
+        with data.read(plan.sources, bad=self.bad, **options) as reader:
+            self.reader = reader
+            for batch in reader:
+                rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
+                if self.rows == 0 and self.anew:
+                    self._begin(batch, rows, options)
+                taught = self._taught(len(batch))
+                self.rows += len(batch)
+                y = self._targets(batch)
+                weight = batch.weight
+                if taught is not None:
+                    rows, y = data.batch.rows_at(rows, taught), y[taught]
+                    weight = None if weight is None else weight[taught]
+                if len(y):
+                    yield model.features.learn_transform(rows), y, weight
+
+    def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
+        """Decide about features, labels and learner by the first rows."""
+        plan, model = self.plan, self.model
+        model.task, model.reading = plan.task, {key: value for key, value in options.items() if key != "task"}
+        model.features, decided = plan.features(rows)
+        self.notes += decided
+        if not self.fresh:
+            return
+        classes = 0
+        if plan.task == "classify":
+            model.labels = list(plan.labels or in_order(batch.label_names or []))
+            classes = len(model.labels)
+            if classes < 2:
+                only = f", {model.labels[0]!r}" if model.labels else ""
+                raise data.DataError(
+                    f"the first {len(batch)} rows have only one label{only}: there is nothing to tell apart "
+                    "(shuffle the rows, or name all labels with --classes)"
+                )
+        elif batch.y is not None:
+            model.target = float(np.mean(batch.y)), float(np.std(batch.y)) or 1.0
+        model.learner = plan.learner or default_learner(plan.task, model.features, rows, classes)
+        model.learner.set_params(random_state=plan.seed, grow="features" if classes == 2 else True)
+        self.passes = plan.passes or default_passes(model.learner)
+
+    def _taught(self, count: int) -> np.ndarray | None:
+        """Which of the next rows are learned from; None: all."""
+        if not self.plan.holdout:
+            return None
+        return np.flatnonzero(~held_out(self.rows, count, self.plan.holdout, self.plan.seed))
+
+    def _targets(self, batch: data.Batch) -> np.ndarray:
+        model = self.model
+        if model.labels is None:
+            return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
+        new = [name for name in batch.label_names or () if name not in set(model.labels)]
+        if new and model.learner.grow is True:
+            model.labels += new
+        codes = model.encode(batch)
+        if codes.min(initial=0) < 0:
+            row = int(np.argmin(codes))
+            label = batch.y[row] if batch.y is not None else None
+            raise data.DataError(
+                f"{batch.file}, line {batch.lines[row]}: the label {label!r} is not one of the labels seen before "
+                f"({', '.join(model.labels[:10])}); name all labels with --classes"
+            )
+        return codes
+
+    # ------------------------------------------------------------------ learning
+
+    def _learn(self, X: sp.csr_matrix, y: np.ndarray, weight: Any, order: np.ndarray | None, turn: int) -> None:
+        """Learn from rows in the given order, or as they stand, but for those that were learned from before."""
+        order = np.arange(X.shape[0]) if order is None else order
+        passed = min(self.skip - self.learned, len(order)) if self.learned < self.skip else 0
+        self.learned += passed
+        order = order[passed:]
+        learner = self.model.learner
+        while len(order):
+            size = min(EVERY, self.next - self.learned) if self.every else EVERY
+            part, order = order[:size], order[size:]
+            if turn == 0 and part[0] == part[-1] - len(part) + 1:
+                rows = slice(int(part[0]), int(part[-1]) + 1)
+                some = X if len(part) == X.shape[0] else X[rows]
+                self._partial_fit(some, y[rows], None if weight is None else weight[rows])
+            else:
+                learner.learn_again(X, y, weight, part)
+            self.learned += len(part)
+            self._report(turn)
+            if self.every and self.learned >= self.next:
+                self.next += self.every
+                if self.checkpoint is not None:
+                    self._tell(unfinished=self.learned)
+                    self.checkpoint()
+
+    def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
+        first = {} if self.model.labels is None else {"classes": np.arange(len(self.model.labels))}
+        known = hasattr(self.model.learner, "_training")
+        self.model.learner.partial_fit(X, y, sample_weight=weight, **({} if known else first))
+
+    def _end_of_pass(self, turn: int) -> None:
+        learner, told = self.model.learner, self.model.trained
+        if self.learned < self.skip:  # it was over already when the run was left off
+            return
+        learner.end_pass()
+        if turn == 0 and self.passes > 1:
+            told["first_size"] = float(np.linalg.norm(learner._training.weights()))
+
+    def _shuffled(self, cache: Cache, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
+        """What was kept, in an order of this pass's own: batches, and rows within each."""
+        width = self.model.features.n_features_out_
+        kept = getattr(self, "kept", None)
+        rng = np.random.default_rng([self.plan.seed, turn])
+        batches = _joined(list(cache), width) if cache.nbytes <= self.plan.memory else list(cache)
+        for place in rng.permutation(len(batches)):
+            X, y, weight = batches[place]
+            X = _select(X, kept, width) if kept is not None else _widened(X, width)
+            yield X, y, weight, rng.permutation(X.shape[0])
+
+    def _prune(self, often: np.ndarray) -> None:
+        before = self.model.features.n_features_out_
+        columns = self.model.features.keep(often)
+        self.kept = np.full(before, -1, dtype=np.int64)
+        self.kept[columns] = np.arange(len(columns))
+        self.notes.append(
+            f"{before - len(columns):,} of {before:,} features are in fewer than {self.plan.min_count} rows"
+        )
+
+    # ------------------------------------------------------------------ telling
+
+    def _report(self, turn: int) -> None:
+        if self.watch is None:
+            return
+        tally = self.model.learner._training.tally
+        part = None
+        if turn > 0:
+            part = self.learned / max(1, self.passes * self.learned_a_pass)
+        elif self.reader is not None and self.reader.bytes_total:
+            part = self.reader.bytes_read / self.reader.bytes_total / self.passes
+        seen = max(1.0, float(tally[3]))
+        self.watch(Now(self.learned, turn + 1, self.passes, part, int(tally[0]), float(tally[2]) / seen,
+                       perf_counter() - self.began))  # fmt: skip
+
+    @property
+    def learned_a_pass(self) -> int:
+        return max(1, self.rows if not self.plan.holdout else int(self.rows * (1 - self.plan.holdout)))
+
+    def _finish(self) -> None:
+        model, size = self.model, self.plan.prune_weights
+        first = model.trained.pop("first_size", 0.0)
+        if self.passes > 1 and first:  # scores kept for calibration are of the first pass, when weights were smaller
+            training = model.learner._training
+            training.rescale_audit(float(np.linalg.norm(training.weights())) / first)
+        if size > 0:
+            before = model.features.n_features_out_
+            kept = prune_weights(model.features, model.weights()[0], size)
+            model.learner.keep_features(kept)
+            self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
+        self._tell(unfinished=0)
+
+    def _tell(self, unfinished: int) -> None:
+        """Write down in the model how it was trained."""
+        if self.model.learner is None or not hasattr(self.model.learner, "_training"):
+            return
+        told = self.model.trained
+        told.update(
+            version=__version__,
+            sources=list(self.plan.sources),
+            rows=self.rows,
+            passes=self.passes,
+            seed=self.plan.seed,
+            bad_rows=self.bad.count,
+            examples=int(self.model.learner.n_seen_),
+            unfinished=int(unfinished),
+            notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
+        )
+
+
+def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:
+    """Which of the rows from ``start`` on are kept for testing: chosen by their number, so that any pass finds them."""
+    numbers = np.arange(start, start + count, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x51_7C_C1_B7_27_22_0A_95)
+    with np.errstate(over="ignore"):
+        numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(29))) * np.uint64(0xD6E8FEB86659FD93)
+    return (numbers >> np.uint64(32)).astype(np.float64) < part * 2.0**32
+
+
+def _widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
+    return X if X.shape[1] == width else sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+def _joined(batches: list[Any], width: int) -> list[Any]:
+    """Batches that fit into memory as one, so that the order is one over all rows."""
+    if len(batches) == 1:
+        return batches
+    weights = [weight for _, _, weight in batches]
+    X = sp.vstack([_widened(X, width) for X, _, _ in batches], format="csr")
+    y = np.concatenate([y for _, y, _ in batches])
+    return [(X, y, None if weights[0] is None else np.concatenate(weights))]
+
+
+def _select(X: sp.csr_matrix, kept: np.ndarray, width: int) -> sp.csr_matrix:
+    """The columns that were kept, numbered anew."""
+    new = kept[X.indices]
+    stay = new >= 0
+    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(stay)])
+    return sp.csr_matrix((X.data[stay], new[stay].astype(X.indices.dtype), before[X.indptr]), shape=(X.shape[0], width))

@@ -1,0 +1,68 @@
+"""``Plan``: what a training run is asked for, checked before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from onlearn.features import Features, Interaction, extractors_for, guess_roles
+
+ROLES = ("numeric", "categorical", "text", "ignore")
+
+
+@dataclass
+class Plan:
+    """A training run: the data, how to read them, the features, the learner, and how often.
+
+    ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
+    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
+    None for what suits the data. ``passes`` None is what suits the learner.
+    """
+
+    sources: list[str]
+    task: str = "classify"
+    reading: dict[str, Any] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    text: dict[str, Any] = field(default_factory=dict)
+    number: dict[str, Any] = field(default_factory=dict)
+    category: dict[str, Any] = field(default_factory=dict)
+    interactions: list[Interaction] = field(default_factory=list)
+    max_names: int = 1 << 22
+    bits: int = 22
+    labels: list[str] | None = None
+    learner: Any = None
+    passes: int | None = None
+    seed: int = 0
+    min_count: int = 1
+    per_class: bool = False
+    prune_weights: float = 0.0
+    holdout: float = 0.0
+    memory: int = 512 << 20
+
+    def features(self, rows: Any) -> tuple[Features, list[str]]:
+        """Features for rows such as these, and what was decided about their columns."""
+        made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
+        if not hasattr(rows, "column_names"):
+            self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
+            if self.interactions and not hasattr(rows, "hashes"):
+                raise ValueError("--interact needs named features; the features of svmlight files have numbers only")
+            return Features(list(self.interactions) or "auto", **made), []
+        missing = [column for column in self.roles if column not in rows.column_names]
+        if missing:
+            raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(rows.column_names)}")
+        guessed = guess_roles(rows.select([name for name in rows.column_names if name not in self.roles]))
+        notes = [f"{name} is {role.role}: {role.reason}" for name, role in guessed.items()]
+        roles = {name: self.roles.get(name) or guessed[name].role for name in rows.column_names}
+        for options, role, flag in ((self.text, "text", "--ngrams, --chars or --weighting"),
+                                    (self.number, "numeric", "--scale")):  # fmt: skip
+            if options.keys() - {"missing"} and role not in roles.values():
+                raise ValueError(f"{flag} has no use here: no column is {role}")
+        extractors = extractors_for(roles, self.text, self.number, self.category)
+        if not extractors:
+            raise ValueError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
+        return Features([*extractors, *self.interactions], **made), notes
+
+    def _refuse_columns(self, why: str) -> None:
+        asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
+        if asked:
+            raise ValueError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
