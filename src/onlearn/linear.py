@@ -226,7 +226,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             return weight
         if self.class_weight == "balanced":
             counts = np.bincount(codes, weights=weight, minlength=len(self.classes_))
-            per_class = np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)
+            per_class = _balanced(counts)
         else:
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
         if (per_class < 0).any():
@@ -358,3 +358,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         )
         if not fits or self._counts.shape != (count + 1,):
             raise ValueError(f"{count} classes do not go with {outputs} outputs")
+
+
+def _balanced(counts: np.ndarray) -> np.ndarray:
+    """A weight a class that makes all classes weigh the same."""
+    return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)

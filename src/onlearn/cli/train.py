@@ -143,9 +143,9 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn.pipeline.evaluation import evaluate
 
     if asked["holdout"] is not None:
-        report["holdout"] = evaluate(run.model, plan.sources, held_out=(plan.holdout, plan.seed)).report()
+        report["holdout"] = evaluate(run.model, run.held_out_batches()).report()
     if asked["test"]:
-        report["test"] = evaluate(run.model, asked["test"]).report()
+        report["test"] = evaluate(run.model, run.model.read(asked["test"], labels="required")).report()
     return report
 
 
@@ -215,8 +215,8 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _figures(found: dict[str, Any]) -> str:
-    named = (("accuracy", "accuracy {:.4f}"), ("log_loss", "log-loss {:.4f}"), ("loss", "loss {:.4f}"), ("auc", "AUC {:.4f}"),
-             ("calibration_error", "calibration error {:.4f}"), ("rmse", "RMSE {:.4g}"), ("mae", "MAE {:.4g}"),
+    named = (("accuracy", "accuracy {:.4f}"), ("log_loss", "log-loss {:.4f}"), ("loss", "loss {:.4f}"),
+             ("auc", "AUC {:.4f}"), ("calibration_error", "calibration error {:.4f}"), ("rmse", "RMSE {:.4g}"), ("mae", "MAE {:.4g}"),
              ("r2", "R2 {:.4f}"))  # fmt: skip
     parts = [form.format(found[name]) for name, form in named if found.get(name) is not None]
     return ", ".join([*parts, f"{found['n']:,} rows"])

@@ -91,6 +91,24 @@ class Batch:
             self.label_names,
         )
 
+    def take(self, keep: np.ndarray) -> Batch:
+        """The rows at some positions, of any kind but sentences."""
+
+        def part(array: np.ndarray | None) -> np.ndarray | None:
+            return None if array is None else array[keep]
+
+        return Batch(
+            rows_at(self.rows, keep),
+            part(self._y),
+            part(self.weight),
+            part(self.ids),
+            part(self.groups),
+            self.file,
+            self.lines[keep],
+            part(self.codes),
+            self.label_names,
+        )
+
     def split(self, most: int) -> Iterator[Batch]:
         """The batch in parts of at most so many rows."""
         for start in range(0, len(self), most):

@@ -221,6 +221,15 @@ class Run:
             f"{before - len(columns):,} of {before:,} features are in fewer than {self.plan.min_count} rows"
         )
 
+    def held_out_batches(self) -> Iterator[data.Batch]:
+        """The rows that were not learned from, read again."""
+        row = 0
+        for batch in self.model.read(self.plan.sources, labels="required", bad=data.BadRows(limit=1.0)):
+            held = np.flatnonzero(held_out(row, len(batch), self.plan.holdout, self.plan.seed))
+            row += len(batch)
+            if len(held):
+                yield batch.take(held)
+
     # ------------------------------------------------------------------ telling
 
     def _report(self, turn: int) -> None:

@@ -1,7 +1,7 @@
 """``Model``: a learner, the features it sees, and how its files are read. What ``onlearn train`` writes.
 
-Raw rows go in (a table, texts, dicts, a matrix, a batch of a reader), labels come out. Inside, the learner knows classes
-by number: class k is ``labels[k]``.
+Raw rows go in (a table, texts, dicts, a matrix, a batch of a reader), labels come out. Inside, the learner knows
+classes by number: class k is ``labels[k]``.
 """
 
 from __future__ import annotations
