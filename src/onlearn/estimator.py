@@ -207,14 +207,15 @@ class LinearModel(BaseEstimator):
 
     # ------------------------------------------------------------------ streams that come again
 
-    def learn_again(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray) -> None:
-        """Learn from rows met before, in the given order: for passes after the first, when ``fit`` cannot have it all.
+    def learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
+        """Learn from the rows in the given order: for passes over data that ``fit`` cannot have all at once.
 
-        What partial_fit does is done but for growing, calibrating and checking: X must be what it was then.
+        What ``partial_fit`` does is done but for growing and checking: X and y must be sound. ``first`` says that these
+        rows are met for the first time, so that their scores tell something about calibration.
         """
         weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         y, weight = self._again(y, weight)
-        self._training.learn(X, y, weight, order, audit=False)
+        self._training.learn(X, y, weight, order, audit=first)
 
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Targets and weights as learning takes them."""

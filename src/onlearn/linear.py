@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -166,6 +167,16 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         self.separable_ = None
         self._training.learn(X, self._targets(codes), weight, np.arange(X.shape[0]))
         return self
+
+    def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
+        """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
+        self._check_settings()
+        self.n_features_in_ = features
+        empty = sp.csr_matrix((0, features), dtype=dtype)
+        self.classes_, self._dtype, self._held_out = np.arange(len(counts)), np.dtype(dtype), None
+        self._training = self._new_training(empty, self.classes_, self.classes_, sees_all=False)
+        self._counts = np.concatenate([[counts.sum()], counts]).astype(np.float64)
+        self.separable_ = None
 
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self._codes(np.asarray(y), weight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
@@ -70,6 +71,13 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             self._training, self._dtype = self._new_training(X, y, sees_all=True), X.dtype
         run_passes(self._training, X, y, weight, self, self._seed)
         return self
+
+    def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
+        """Make ready to learn from rows of this width."""
+        self._check_settings()
+        self.n_features_in_ = features
+        self._training = self._new_training(sp.csr_matrix((0, features), dtype=dtype), np.zeros(0), sees_all=False)
+        self._dtype = np.dtype(dtype)
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:

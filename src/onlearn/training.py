@@ -241,7 +241,9 @@ class Training:
     def audited(self) -> tuple[np.ndarray, np.ndarray]:
         """Scores of examples before they were learned from (the later ones), and their labels."""
         taken, size = int(self.audit.due[2]), self.audit.gold.size
-        places = np.arange(max(taken - size, taken // 4), taken) % size
+        # the later ones; more so for several classes, each of which says something about the scale of the scores
+        first = max(taken - size, taken // 4) if self.outputs == 1 else max(taken - size // 4, taken // 2)
+        places = np.arange(first, taken) % size
         return self.audit.scores.reshape(size, self.outputs)[places], self.audit.gold[places]
 
     def rescale_audit(self, factor: float) -> None:

@@ -12,6 +12,16 @@ import typer
 
 from onlearn.cli.terminal import complain
 
+FIGURES = {
+    "accuracy": "accuracy {:.4f}",
+    "log_loss": "log-loss {:.4f}",
+    "loss": "loss {:.4f}",
+    "auc": "AUC {:.4f}",
+    "calibration_error": "calibration error {:.4f}",
+    "rmse": "RMSE {:.4g}",
+    "mae": "MAE {:.4g}",
+    "r2": "R2 {:.4f}",
+}
 SOURCES = typer.Argument(help="Files to learn from: paths, patterns, or - for standard input.", show_default=False)
 
 
@@ -215,8 +225,5 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _figures(found: dict[str, Any]) -> str:
-    named = (("accuracy", "accuracy {:.4f}"), ("log_loss", "log-loss {:.4f}"), ("loss", "loss {:.4f}"),
-             ("auc", "AUC {:.4f}"), ("calibration_error", "calibration error {:.4f}"), ("rmse", "RMSE {:.4g}"), ("mae", "MAE {:.4g}"),
-             ("r2", "R2 {:.4f}"))  # fmt: skip
-    parts = [form.format(found[name]) for name, form in named if found.get(name) is not None]
+    parts = [form.format(found[name]) for name, form in FIGURES.items() if found.get(name) is not None]
     return ", ".join([*parts, f"{found['n']:,} rows"])

@@ -12,15 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from onlearn import __version__, data
+from onlearn.data.batch import rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
 from onlearn.labels import in_order
 from onlearn.pipeline.defaults import default_learner, default_passes
-from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.model import Model, matching, narrow
 from onlearn.pipeline.plan import Plan
 
+KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
 
 
@@ -56,8 +59,15 @@ class Run:
         self.passes = plan.passes or 1
         if model is not None and model.trained.get("unfinished") and self._same_run():
             self.skip = int(model.trained["unfinished"])
+            for name, value in model.trained["plan"].items():
+                setattr(plan, name, value)
             self.notes.append(f"the model is of an unfinished run; going on after its {self.skip:,} examples")
         self.anew = self.fresh or self.skip > 0  # features are learned from the start
+        self.waits = self.anew and plan.min_count > 1  # until all rows are read, before any is learned from
+        self.counts = Counts()
+        self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
+        self.order: np.ndarray | None = None  # the new numbers of labels, once all are known
+        self.batches: list[Any] | None = None
 
     def _same_run(self) -> bool:
         return bool(self.model.trained.get("sources") == list(self.plan.sources))
@@ -67,31 +77,27 @@ class Run:
     def go(self, watch: Watch | None = None, checkpoint: Callable[[], None] | None = None, every: int = 0) -> Model:
         """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved."""
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
-        plan = self.plan
         try:
-            with Cache(memory=plan.memory) as cache:
-                counts = Counts() if plan.min_count > 1 else None
+            with Cache(memory=self.plan.memory) as cache:
                 for X, y, weight in self._first_reading():
-                    if counts is not None:
-                        counts.add(X, y if plan.per_class else None)
-                    else:
+                    if not self.waits:
                         self._learn(X, y, weight, None, 0)
-                    if self.passes > 1 or counts is not None:
+                    elif self.plan.min_count > 1:
+                        self.counts.add(X, y if self.plan.per_class else None)
+                    if self.passes > 1 or self.waits:
                         cache.append(X, y, weight)
-                if self.reader is None or not self.rows:
-                    raise data.DataError("there are no rows to learn from")
                 cache.finish()
-                if counts is not None:
-                    self._prune(counts.often(plan.min_count, plan.per_class))
+                if self.waits:
+                    self._begin_late(cache)
                 else:
                     self._end_of_pass(0)
-                for turn in range(0 if counts is not None else 1, self.passes):
+                for turn in range(0 if self.waits else 1, self.passes):
                     for X, y, weight, order in self._shuffled(cache, turn):
                         self._learn(X, y, weight, order, turn)
                     self._end_of_pass(turn)
             self._finish()
         except BaseException:
-            self._tell(unfinished=self.skip + self.learned)
+            self._tell(unfinished=max(self.learned, self.skip))
             raise
         return self.model
 
@@ -105,12 +111,12 @@ class Run:
                 rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
-                taught = self._taught(len(batch))
+                held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
                 self.rows += len(batch)
-                y = self._targets(batch)
-                weight = batch.weight
-                if taught is not None:
-                    rows, y = data.batch.rows_at(rows, taught), y[taught]
+                y, weight = self._targets(batch), batch.weight
+                if held is not None:
+                    taught = np.flatnonzero(~held)
+                    rows, y = rows_at(rows, taught), y[taught]
                     weight = None if weight is None else weight[taught]
                 if len(y):
                     yield model.features.learn_transform(rows), y, weight
@@ -119,39 +125,66 @@ class Run:
         """Decide about features, labels and learner by the first rows."""
         plan, model = self.plan, self.model
         model.task, model.reading = plan.task, {key: value for key, value in options.items() if key != "task"}
-        model.features, decided = plan.features(rows)
-        self.notes += decided
-        if not self.fresh:
-            return
-        classes = 0
+        if self.fresh:
+            model.features, decided = plan.features(rows)
+            self.notes += decided
+        else:
+            model.features = clone(model.features)
+        self.passes = plan.passes or default_passes(plan.learner)
         if plan.task == "classify":
-            model.labels = list(plan.labels or in_order(batch.label_names or []))
-            classes = len(model.labels)
-            if classes < 2:
-                only = f", {model.labels[0]!r}" if model.labels else ""
-                raise data.DataError(
-                    f"the first {len(batch)} rows have only one label{only}: there is nothing to tell apart "
-                    "(shuffle the rows, or name all labels with --classes)"
-                )
-        elif batch.y is not None:
+            names = in_order(batch.label_names or [])
+            if plan.labels is None and self.passes > 1 and looks_sorted(batch.codes):
+                self.waits = True
+                self.notes.append("the labels come in an order, so all rows are read before any is learned from")
+            elif self.fresh:
+                model.labels = list(plan.labels or names)
+        elif batch.y is not None and self.fresh:
             model.target = float(np.mean(batch.y)), float(np.std(batch.y)) or 1.0
-        model.learner = plan.learner or default_learner(plan.task, model.features, rows, classes)
-        model.learner.set_params(random_state=plan.seed, grow="features" if classes == 2 else True)
-        self.passes = plan.passes or default_passes(model.learner)
+        if self.waits:
+            self.sample = rows
+            model.labels = [] if plan.task == "classify" and plan.labels is None else plan.labels
+        elif self.fresh:
+            model.learner = self._learner(rows)
 
-    def _taught(self, count: int) -> np.ndarray | None:
-        """Which of the next rows are learned from; None: all."""
-        if not self.plan.holdout:
-            return None
-        return np.flatnonzero(~held_out(self.rows, count, self.plan.holdout, self.plan.seed))
+    def _learner(self, rows: Any) -> Any:
+        """The learner that was asked for, or that suits the rows."""
+        plan, model = self.plan, self.model
+        classes = len(model.labels or ())
+        if plan.task == "classify" and classes < 2:
+            only = f", {model.labels[0]!r}" if model.labels else ""
+            count = self.rows or rows_in(rows)
+            raise data.DataError(
+                f"the first {count} rows have only one label{only}: there is nothing to tell apart "
+                "(shuffle the rows, or name all labels with --classes)"
+            )
+        learner = plan.learner or default_learner(plan.task, model.features)
+        learner.set_params(random_state=plan.seed, grow="features" if classes == 2 else True)
+        return learner
+
+    def _begin_late(self, cache: Cache) -> None:
+        """All rows have been read, and none learned from."""
+        model, plan = self.model, self.plan
+        self.order = np.arange(len(model.labels or ()))
+        if model.labels is not None and plan.labels is None:
+            names = in_order(model.labels)
+            self.order = np.array([names.index(name) for name in model.labels])
+            model.labels = names
+        if plan.min_count > 1:
+            self._prune(self.counts.often(plan.min_count, plan.per_class))
+        if self.fresh:
+            model.learner = self._learner(self.sample)
+            counts = np.zeros(len(model.labels or ()))
+            for _, y, _ in cache if model.labels is not None else ():
+                counts += np.bincount(self.order[y], minlength=len(counts))
+            model.learner.start(model.features.n_features_out_, counts, model.features.dtype)
 
     def _targets(self, batch: data.Batch) -> np.ndarray:
         model = self.model
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
-        new = [name for name in batch.label_names or () if name not in set(model.labels)]
-        if new and model.learner.grow is True:
-            model.labels += new
+        known = matching(batch.label_names or (), model.labels)
+        if self.plan.labels is None and (self.waits or model.learner.grow is True):
+            model.labels += [name for name, place in known.items() if place < 0]
         codes = model.encode(batch)
         if codes.min(initial=0) < 0:
             row = int(np.argmin(codes))
@@ -165,21 +198,21 @@ class Run:
     # ------------------------------------------------------------------ learning
 
     def _learn(self, X: sp.csr_matrix, y: np.ndarray, weight: Any, order: np.ndarray | None, turn: int) -> None:
-        """Learn from rows in the given order, or as they stand, but for those that were learned from before."""
+        """Learn from rows in the given order, or as they are read, but for those that were learned from before."""
+        read = order is None
         order = np.arange(X.shape[0]) if order is None else order
-        passed = min(self.skip - self.learned, len(order)) if self.learned < self.skip else 0
+        passed = min(max(self.skip - self.learned, 0), len(order))
         self.learned += passed
         order = order[passed:]
-        learner = self.model.learner
         while len(order):
             size = min(EVERY, self.next - self.learned) if self.every else EVERY
             part, order = order[:size], order[size:]
-            if turn == 0 and part[0] == part[-1] - len(part) + 1:
+            if read:
                 rows = slice(int(part[0]), int(part[-1]) + 1)
                 some = X if len(part) == X.shape[0] else X[rows]
                 self._partial_fit(some, y[rows], None if weight is None else weight[rows])
             else:
-                learner.learn_again(X, y, weight, part)
+                self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
             self.learned += len(part)
             self._report(turn)
             if self.every and self.learned >= self.next:
@@ -204,12 +237,13 @@ class Run:
     def _shuffled(self, cache: Cache, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         """What was kept, in an order of this pass's own: batches, and rows within each."""
         width = self.model.features.n_features_out_
-        kept = getattr(self, "kept", None)
         rng = np.random.default_rng([self.plan.seed, turn])
-        batches = _joined(list(cache), width) if cache.nbytes <= self.plan.memory else list(cache)
-        for place in rng.permutation(len(batches)):
-            X, y, weight = batches[place]
-            X = _select(X, kept, width) if kept is not None else _widened(X, width)
+        if self.batches is None:
+            self.batches = _joined(list(cache), cache.nbytes <= self.plan.memory)
+        for place in rng.permutation(len(self.batches)):
+            X, y, weight = self.batches[place]
+            X = _widened(X, width) if self.kept is None else _select(X, self.kept, width)
+            y = y if self.order is None or self.model.labels is None else self.order[y]
             yield X, y, weight, rng.permutation(X.shape[0])
 
     def _prune(self, often: np.ndarray) -> None:
@@ -217,9 +251,8 @@ class Run:
         columns = self.model.features.keep(often)
         self.kept = np.full(before, -1, dtype=np.int64)
         self.kept[columns] = np.arange(len(columns))
-        self.notes.append(
-            f"{before - len(columns):,} of {before:,} features are in fewer than {self.plan.min_count} rows"
-        )
+        rare = before - len(columns)
+        self.notes.append(f"{rare:,} of {before:,} features are in fewer than {self.plan.min_count} rows: left out")
 
     def held_out_batches(self) -> Iterator[data.Batch]:
         """The rows that were not learned from, read again."""
@@ -276,27 +309,38 @@ class Run:
             bad_rows=self.bad.count,
             examples=int(self.model.learner.n_seen_),
             unfinished=int(unfinished),
+            plan={name: getattr(self.plan, name) for name in KEPT} | {"passes": self.passes},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )
 
 
 def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:
     """Which of the rows from ``start`` on are kept for testing: chosen by their number, so that any pass finds them."""
-    numbers = np.arange(start, start + count, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x51_7C_C1_B7_27_22_0A_95)
-    with np.errstate(over="ignore"):
-        numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-        numbers = (numbers ^ (numbers >> np.uint64(29))) * np.uint64(0xD6E8FEB86659FD93)
+    numbers = np.arange(start, start + count, dtype=np.uint64)
+    numbers += np.uint64(seed * 0x517CC1B727220A95 % 2**64)
+    for factor in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
+        numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(factor)
     return (numbers >> np.uint64(32)).astype(np.float64) < part * 2.0**32
+
+
+def looks_sorted(codes: np.ndarray | None) -> bool:
+    """Whether labels change much more seldom than they would by chance."""
+    if codes is None or len(codes) < 2:
+        return False
+    share = np.bincount(codes + 1) / len(codes)
+    by_chance = (len(codes) - 1) * (1 - float(share @ share))
+    return int(np.count_nonzero(np.diff(codes))) < 0.5 * by_chance - 3 or len(np.unique(codes)) == 1
 
 
 def _widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
     return X if X.shape[1] == width else sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
-def _joined(batches: list[Any], width: int) -> list[Any]:
+def _joined(batches: list[Any], small: bool) -> list[Any]:
     """Batches that fit into memory as one, so that the order is one over all rows."""
-    if len(batches) == 1:
+    if not small or len(batches) <= 1:
         return batches
+    width = max(X.shape[1] for X, _, _ in batches)
     weights = [weight for _, _, weight in batches]
     X = sp.vstack([_widened(X, width) for X, _, _ in batches], format="csr")
     y = np.concatenate([y for _, y, _ in batches])

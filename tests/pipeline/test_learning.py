@@ -1,0 +1,220 @@
+"""Training runs: what is learned does not depend on how the run is cut up."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import onlearn
+from onlearn import data
+from onlearn.pipeline.learning import Run, held_out
+from onlearn.pipeline.model import WIDEST, matching, narrow
+from onlearn.pipeline.plan import Plan
+
+WORDS = ["good", "fine", "great", "awful", "dull", "poor", "film", "plot", "actor", "scene", "music", "end"]
+
+
+def reviews(path, rows=300, seed=0):
+    """Texts of two kinds, which share most words."""
+    rng = np.random.default_rng(seed)
+    with open(path, "w") as file:
+        for _ in range(rows):
+            kind = int(rng.integers(2))
+            words = [*rng.choice(WORDS[6:], 6), *rng.choice(WORDS[:3] if kind else WORDS[3:6], 2)]
+            file.write(json.dumps({"label": "pos" if kind else "neg", "text": " ".join(words)}) + "\n")
+    return str(path)
+
+
+def numbers(path, rows=400, seed=0, classes=2):
+    rng = np.random.default_rng(seed)
+    with open(path, "w") as file:
+        for _ in range(rows):
+            x = rng.normal(size=5)
+            k = int(np.argmax(x[:classes])) if classes > 2 else int(x[0] > 0)
+            file.write(f"{k} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(x)) + "\n")
+    return str(path)
+
+
+def same(first, second):
+    """Whether two models hold the same, bit for bit."""
+    a, b = (model._pack()[1] for model in (first, second))
+    assert a.keys() == b.keys()
+    for key in a:
+        np.testing.assert_array_equal(a[key], b[key], err_msg=key)
+
+
+def test_a_text_classifier_with_nothing_said(tmp_path):
+    run = Run(Plan([reviews(tmp_path / "a.jsonl")]))
+    model = run.go()
+    assert model.labels == ["neg", "pos"]
+    assert any("text is text" in note for note in model.trained["notes"])
+    assert list(model.predict(["a great film", "an awful plot"])) == ["pos", "neg"]
+    path = tmp_path / "m.onl"
+    model.save(path)
+    again = onlearn.load(path)
+    same(model, again)
+    np.testing.assert_array_equal(model.predict_proba(["good"]), again.predict_proba(["good"]))
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("left_off", [1, 137, 300])
+def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, passes, left_off):
+    source = reviews(tmp_path / "a.jsonl")
+    plan = Plan([source], passes=passes)
+    whole = Run(plan).go()
+    kept = []
+    halted = Run(plan)
+
+    def checkpoint():
+        kept.append(halted.learned)
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=left_off)
+    assert kept == [left_off]
+    resumed = Run(plan, onlearn.load(tmp_path / "half.onl"))
+    resumed.go()
+    same(whole, resumed.model)
+    assert whole.learner.history_ == resumed.model.learner.history_
+
+
+def test_one_file_then_another_is_both_in_one_go(tmp_path):
+    first, second = reviews(tmp_path / "a.jsonl"), reviews(tmp_path / "b.jsonl", seed=1)
+    both = Run(Plan([first, second], passes=1)).go()
+    Run(Plan([first], passes=1)).go().save(tmp_path / "a.onl")
+    resumed = Run(Plan([second], passes=1), onlearn.load(tmp_path / "a.onl")).go()
+    a, b = both._pack()[1], resumed._pack()[1]
+    for key in a:
+        if "doubling" not in key:
+            np.testing.assert_array_equal(a[key], b[key], err_msg=key)
+
+
+def test_how_the_file_is_packed_makes_no_difference(tmp_path):
+    plain = numbers(tmp_path / "a.svm")
+    with open(plain, "rb") as file, gzip.open(tmp_path / "b.svm.gz", "wb") as packed:
+        packed.write(file.read())
+    first = Run(Plan([plain], passes=2)).go()
+    second = Run(Plan([str(tmp_path / "b.svm.gz")], passes=2)).go()
+    same(first, second)
+
+
+def test_small_memory_keeps_rows_in_a_file(tmp_path):
+    source = numbers(tmp_path / "a.svm", rows=2000)
+    model = Run(Plan([source], passes=3, memory=1000)).go()
+    X, y = data.load(source)
+    assert np.mean(model.predict(X) == y) > 0.95
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
+
+
+def test_classes_that_come_late(tmp_path):
+    three = numbers(tmp_path / "c.svm", classes=3)
+    model = Run(Plan([three])).go()
+    assert model.labels == ["0", "1", "2"]
+    with open(tmp_path / "d.svm", "w") as file:
+        file.write("a 1:1\nb 2:1\n" * 10)
+    late = str(tmp_path / "e.svm")
+    with open(late, "w") as file:
+        file.write("a 1:1\nc 3:1\n")
+    with pytest.raises(data.DataError, match=r"e\.svm, line 2: the label 'c' is not one of .*--classes"):
+        Run(Plan([str(tmp_path / "d.svm"), late])).go()
+    model = Run(Plan([str(tmp_path / "d.svm"), late], labels=["a", "b", "c"])).go()
+    assert model.labels == ["a", "b", "c"]
+
+
+def test_rows_sorted_by_label(tmp_path):
+    lines = sorted(open(numbers(tmp_path / "a.svm", classes=3)).read().splitlines(True))
+    (tmp_path / "sorted.svm").write_text("".join(lines))
+    model = Run(Plan([str(tmp_path / "sorted.svm")], passes=3)).go()
+    assert any("come in an order" in note for note in model.trained["notes"])
+    assert model.labels == ["0", "1", "2"]
+    X, y = data.load(str(tmp_path / "a.svm"))
+    assert np.mean(model.predict(X) == y) > 0.9
+
+
+@pytest.mark.parametrize("extra", [{"min_count": 2}, {"holdout": 0.3}])
+def test_unfinished_runs_of_other_kinds(tmp_path, extra):
+    source = reviews(tmp_path / "a.jsonl")
+    whole = Run(Plan([source], passes=2, **extra)).go()
+    halted = Run(Plan([source], passes=2, **extra))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=250)
+    same(whole, Run(Plan([source]), onlearn.load(tmp_path / "half.onl")).go())
+
+
+def test_one_label_only(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n1 2:1\n")
+    with pytest.raises(data.DataError, match="only one label, '1'"):
+        Run(Plan([str(tmp_path / "a.svm")])).go()
+
+
+def test_held_out_rows_are_not_learned_from(tmp_path):
+    source = numbers(tmp_path / "a.svm")
+    run = Run(Plan([source], passes=1, holdout=0.25))
+    model = run.go()
+    held = sum(map(len, run.held_out_batches()))
+    assert model.learner.n_seen_ + held == 400
+    assert 60 < held < 140
+    np.testing.assert_array_equal(held_out(0, 100, 0.3, 5)[40:], held_out(40, 60, 0.3, 5))
+
+
+def test_features_that_are_rare_are_left_out(tmp_path):
+    with open(tmp_path / "a.jsonl", "w") as file:
+        for n in range(40):
+            file.write(json.dumps({"label": n % 2, "text": f"{'yes' if n % 2 else 'no'} word{n} it is so"}) + "\n")
+    model = Run(Plan([str(tmp_path / "a.jsonl")], min_count=2, text={"ngrams": (1, 1)})).go()
+    assert sorted(model.features.vocabulary_.names()) == ["is", "it", "no", "so", "yes"]
+    assert list(model.predict(["yes it is", "no it is"])) == ["1", "0"]
+
+
+def test_weights_that_are_small_are_let_go(tmp_path):
+    plan = Plan([reviews(tmp_path / "a.jsonl")], prune_weights=0.2)
+    whole = Run(Plan([reviews(tmp_path / "a.jsonl")])).go()
+    model = Run(plan).go()
+    weights, _ = model.weights()
+    assert 0 < weights.shape[1] < whole.weights()[0].shape[1]
+    assert np.abs(weights).max(axis=0).min() > 0.2
+    assert list(model.predict(["good fine great"])) == ["pos"]
+
+
+def test_regression(tmp_path):
+    rng = np.random.default_rng(0)
+    with open(tmp_path / "a.csv", "w") as file:
+        file.write("size,colour,price\n")
+        for _ in range(2000):
+            size, red = rng.normal(), rng.integers(2)
+            file.write(f"{size:.3f},{'red' if red else 'blue'},{5000 + 300 * size + 100 * red:.1f}\n")
+    model = Run(Plan([str(tmp_path / "a.csv")], task="regress", reading={"target": "price"}, passes=5)).go()
+    rows = [{"size": 1.0, "colour": "red"}, {"size": 0.0, "colour": "blue"}]
+    np.testing.assert_allclose(model.predict(rows), [5400, 5000], atol=30)
+
+
+def test_columns_that_are_not_there(tmp_path):
+    with pytest.raises(ValueError, match="there is no column 'sise'; there are text"):
+        Run(Plan([reviews(tmp_path / "a.jsonl")], roles={"sise": "numeric"})).go()
+    with pytest.raises(ValueError, match="have no use here"):
+        Run(Plan([numbers(tmp_path / "a.svm")], text={"ngrams": (1, 2)})).go()
+
+
+def test_labels_are_matched_loosely_only_when_that_is_safe():
+    assert matching(["+1", "-1.0", "2"], ["-1", "1"]) == {"+1": 1, "-1.0": 0, "2": -1}
+    assert matching(["Yes.", "NO"], ["no", "yes"]) == {"Yes.": 1, "NO": 0}
+    assert matching(["a."], ["A", "a"]) == {"a.": -1}
+
+
+def test_columns_far_out_are_hashed(tmp_path):
+    import scipy.sparse as sp
+
+    X = sp.csr_matrix(([1.0, 2.0], ([0, 0], [3, WIDEST + 10])), shape=(1, WIDEST + 11))
+    folded = narrow(X)
+    assert folded.shape == (1, WIDEST)
+    assert folded[0, 3] == 1.0
+    assert folded.nnz == 2
