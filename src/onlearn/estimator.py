@@ -118,9 +118,10 @@ class LinearModel(BaseEstimator):
             X = inputs.without_duplicates(X)
         if names and reset:
             self.feature_names_in_ = np.array(names, dtype=object)
-        if finite:
+        positive = getattr(self._choices()["geometry"], "positive_only", False)
+        if finite or positive:
             self._check_finite(X)
-        if getattr(self._choices()["geometry"], "positive_only", False):
+        if positive:
             inputs.check_positive(X, type(self).__name__)
         return X
 

@@ -7,6 +7,8 @@ Eight bytes at a time: multiply, fold the upper half onto the lower.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onlearn.compile import compiled
@@ -20,14 +22,14 @@ START = np.uint64(0x243F6A8885A308D3)  # the seed of names without a prefix: pi
 
 
 @compiled
-def mix(h, word):
+def mix(h: Any, word: Any) -> Any:
     """Take one word into a hash."""
     h = (h ^ word) * ODD
     return h ^ (h >> HALF)
 
 
 @compiled
-def finish(h):
+def finish(h: Any) -> Any:
     """Spread what the last word changed over all bits."""
     h = h * OTHER
     h = h ^ (h >> HALF)
@@ -36,18 +38,18 @@ def finish(h):
 
 
 @compiled
-def hash_bytes(text, start, stop, seed):
+def hash_bytes(text: Any, start: Any, stop: Any, seed: Any) -> Any:
     """The hash of ``text[start:stop]``; text is an array of bytes."""
     p, end = np.uint64(start), np.uint64(stop)
     h = mix(seed, end - p)
     while p + BYTE <= end:
-        word = np.uint64(0)
+        word: Any = np.uint64(0)
         for n in range(np.uint64(0), BYTE):
             word |= np.uint64(text[p + n]) << (n * BYTE)
         h = mix(h, word)
         p += BYTE
     if p < end:
-        word, n = np.uint64(0), np.uint64(0)
+        word = n = np.uint64(0)
         while p < end:
             word |= np.uint64(text[p]) << n
             n += BYTE
@@ -57,7 +59,7 @@ def hash_bytes(text, start, stop, seed):
 
 
 @compiled
-def combine(first, second):
+def combine(first: Any, second: Any) -> Any:
     """The hash of a pair of features, or of an n-gram and the word after it; their order counts."""
     return finish(mix(first * OTHER, second))
 

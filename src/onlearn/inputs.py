@@ -89,7 +89,7 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 @Loop
-def _repeats(indices, indptr, met):
+def _repeats(indices: Any, indptr: Any, met: Any) -> bool:
     """Whether a row has a column twice. ``met`` holds the last row that each column was met in."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):

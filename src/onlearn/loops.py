@@ -15,9 +15,9 @@ from onlearn.rows import look_ahead, opinion, score, scores, sqnorm, step
 from onlearn.verbs import handed, live, scale, settle, stride, tick
 from onlearn.weave import Loop, helper
 
-# Places in a tally. Examples done are those seen and those of weight zero; DUE is the count of them at which the first
-# four are next remembered, KEPT how often they were.
-MISTAKES, UPDATES, LOSS, SEEN, DONE, DUE, KEPT = range(7)
+# Places in a tally. DUE is the count of examples seen at which the first four are next remembered, KEPT how often
+# they were.
+MISTAKES, UPDATES, LOSS, SEEN, DUE, KEPT = range(6)
 DOUBLINGS = 64  # more than there will ever be
 
 LONGEST_STEP = 1e100  # no rule needs more; keeps diverging learners finite
@@ -60,10 +60,9 @@ def tame(s: float) -> float:
 
 
 @helper
-def count(tally: np.ndarray, doubling: np.ndarray) -> None:
-    """One more example is done; remember the tally when their number is a power of two."""
-    tally[DONE] += 1.0
-    if tally[DONE] == tally[DUE]:
+def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
+    """Remember the tally when the number of examples is a power of two."""
+    if tally[SEEN] == tally[DUE]:
         at = np.int64(tally[KEPT])
         for n in range(4):
             doubling[at * 4 + n] = tally[n]
@@ -100,7 +99,7 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
                 step(rows, i, g, st, stride(g, t, 0), q)
             settle(g, st)
             tick(st, g)
-        count(tally, doubling)
+            remember(tally, doubling)
     return len(order)
 
 
@@ -143,7 +142,7 @@ def learn_many(rows, order, y, weight, out, rule, loss, params, measured, theta,
                 take_steps(out, rows, i, g, st)
             settle(g, st)
             tick(st, g)
-        count(tally, doubling)
+            remember(tally, doubling)
     return len(order)
 
 

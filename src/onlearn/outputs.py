@@ -7,7 +7,7 @@ mistake) and the loss. ``take_steps`` moves the classes whose step is not zero.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,12 +42,12 @@ class Softmax(NamedTuple):
     which: np.ndarray  # room for the indices of classes
 
 
-def start(kind: str, outputs: int) -> OneVsAll | TrueMulticlass | Softmax:
+def start(kind: str, outputs: int) -> Any:
     """Room for the scores and steps of one example."""
     return OUTPUTS[kind](*np.zeros((3, outputs)), np.zeros(outputs, dtype=np.uint64))
 
 
-OUTPUTS = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
+OUTPUTS: dict[str, Any] = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
 
 
 @Verb

@@ -33,15 +33,15 @@ class Family:
 
     def add(self, name: str, cls: type) -> type:
         self.members[name] = cls
-        self.known.clear()
         return cls
 
     def get(self, value: Any) -> Any:
         """A fresh choice from its spelling, its class, or another choice of this family."""
         if isinstance(value, str):
-            if value not in self.known:
-                self.known[value] = self._parse(value)
-            return copy.copy(self.known[value])
+            found = self.known.get(value)
+            if found is None or self.members.get(found.name) is not type(found):
+                found = self.known[value] = self._parse(value)
+            return copy.copy(found)
         if isinstance(value, type) and value in self.members.values():
             return value()
         if type(value) in self.members.values():

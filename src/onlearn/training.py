@@ -17,7 +17,6 @@ from onlearn import outputs, rules
 from onlearn.geometry import GEOMETRIES
 from onlearn.inputs import row_batches
 from onlearn.loops import (
-    DONE,
     DOUBLINGS,
     DUE,
     KEPT,
@@ -56,7 +55,7 @@ class Training:
         self.st = stabilizer.start(self.g.w, outputs)
         size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
         self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
-        self.tally = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+        self.tally = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
         self.doubling = np.zeros(4 * DOUBLINGS)
         self.passes = 0
         self.by_pass: list[dict[str, float]] = []
@@ -290,7 +289,7 @@ class Training:
         tally, doubling = arrays["tally"], arrays["doubling"]
         if tally.shape != self.tally.shape or doubling.shape != self.doubling.shape or (self.audit.due[1:] < 0).any():
             raise ValueError("the counters do not have the shape that this learner has")
-        if not 0 <= tally[KEPT] < DOUBLINGS or tally[DUE] <= tally[DONE]:
+        if not 0 <= tally[KEPT] < DOUBLINGS or tally[DUE] <= tally[SEEN]:
             raise ValueError("the counters contradict each other")
         self.tally, self.doubling = tally, doubling
         return self
