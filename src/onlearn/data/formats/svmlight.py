@@ -13,6 +13,7 @@ from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_lab
 from onlearn.data.registry import Parsed, reader
 
 COLON = ord(":")
+SHORT = 64  # features up to which insertion sorts fastest
 UNSURE = 1000  # numbers in a block that may have to be asked about, at first
 
 
@@ -48,18 +49,17 @@ class Svmlight(Lines):
                 break
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
         n, features = counts.rows, counts.features
-        unsure = rows.unsure[: counts.unsure]
+        spoiled = fix_unsure(text, rows.unsure[: counts.unsure], values, rows.numbers, rows.indptr[: n + 1])
         if counts.unsorted:
-            twice = loop.sort_rows(rows.unsorted[: counts.unsorted], rows.indptr, indices, values, unsure)
-            counts = counts._replace(duplicates=counts.duplicates or twice)
-        spoiled = fix_unsure(text, unsure, values, rows.numbers, rows.indptr[: n + 1])
+            sort_rows(rows.unsorted[: counts.unsorted], rows.indptr[: n + 1], indices, values)
         indices, values = indices[:features], values[:features]
         width = int(indices.max()) + 1 if features else 0
         X = csr_matrix((n, width), dtype=np.float64)
         # Not by the constructor, which looks at all indices again.
         X.data, X.indices, X.indptr = values, indices, rows.indptr[: n + 1].astype(index)
         X.has_sorted_indices = True
-        X.has_canonical_format = not counts.duplicates
+        if not counts.unsorted:  # else SciPy will look, should anyone ask
+            X.has_canonical_format = not counts.duplicates
         parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
         if counts.qids:
             parsed.groups = rows.qids[:n]
@@ -70,3 +70,15 @@ class Svmlight(Lines):
             spoiled |= take_labels(parsed, rows.codes[:n], names)
         drop_rows(parsed, block, spoiled)
         return parsed
+
+
+def sort_rows(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
+    """Sort the features of some rows by index."""
+    from onlearn.data.parse import svmlight as loop
+
+    lengths = indptr[rows + 1] - indptr[rows]
+    loop.sort_rows(rows[lengths <= SHORT], indptr, indices, values)
+    for row in rows[lengths > SHORT].tolist():
+        at = slice(int(indptr[row]), int(indptr[row + 1]))
+        order = np.argsort(indices[at], kind="stable")
+        indices[at], values[at] = indices[at][order], values[at][order]

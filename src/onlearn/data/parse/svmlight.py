@@ -240,18 +240,13 @@ def counts(
 
 
 @compiled
-def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any, unsure: Any) -> Any:
-    """Bring features of some rows into the order of their indices; says whether an index comes twice in a row."""
-    twice = False
+def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any) -> None:
+    """Bring the features of some short rows into the order of their indices; those of one index keep theirs."""
     for row in rows:
-        first, stop = np.int64(indptr[row]), np.int64(indptr[row + 1])
-        order = np.argsort(indices[first:stop], kind="mergesort")
-        indices[first:stop] = indices[first:stop][order]
-        values[first:stop] = values[first:stop][order]
-        place = np.argsort(order)
-        for n in range(len(unsure)):
-            if first <= unsure[n, 0] < stop:
-                unsure[n, 0] = first + place[unsure[n, 0] - first]
+        first, stop = indptr[row], indptr[row + 1]
         for k in range(first + 1, stop):
-            twice |= indices[k] == indices[k - 1]
-    return twice
+            index, value, at = indices[k], values[k], k
+            while at > first and indices[at - 1] > index:
+                indices[at], values[at] = indices[at - 1], values[at - 1]
+                at -= 1
+            indices[at], values[at] = index, value
