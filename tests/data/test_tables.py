@@ -147,7 +147,7 @@ def test_csv_round_trip(tmp_path_factory, rows, size):
     path = tmp_path_factory.getbasetemp() / "round.csv"
     path.write_bytes(out.getvalue().encode())
     kinds = {"c0": "string", "c1": "string"}
-    found, y, bad, _ = columns(path, header=False, delimiter=",", types=kinds, block_size=size, workers=0)
+    found, y, bad, _ = columns(path, header=False, target=2, delimiter=",", types=kinds, block_size=size, workers=0)
     assert bad.count == 0
     for n in range(2):
         assert found[f"c{n}"] == [None if row[n] in MISSING else row[n] for row in rows]

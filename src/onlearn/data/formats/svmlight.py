@@ -9,42 +9,45 @@ from __future__ import annotations
 import numpy as np
 
 from onlearn.data.blocks import Block
-from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_labels
-from onlearn.data.registry import Parsed, reader
+from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, take_labels
+from onlearn.data.registry import Options, Parsed, reader
 
-COLON = ord(":")
 SHORT = 64  # features up to which insertion sorts fastest
 UNSURE = 1000  # numbers in a block that may have to be asked about, at first
 
 
 @reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
 class Svmlight(Lines):
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        super().__init__(options, notes)
+        self.room = Room()
+
     def parse(self, block: Block) -> Parsed:
         from scipy.sparse import csr_matrix
 
         from onlearn.data.parse import svmlight as loop
         from onlearn.data.parse.table import grown, new_table
-        from onlearn.data.parse.words import count_bytes
 
         options, text = self.options, block.text
-        lines, most = count_bytes(text, block.stop, COLON, COLON, COLON)
-        rows = loop.new_rows(lines, UNSURE)
         index: type = np.int32
-        table = new_table()
-        indices: np.ndarray = np.empty(most, dtype=index)
-        values = np.empty(most)
+        table, unsure = new_table(), UNSURE
         drop = options.missing != "error"
         while True:
+            lines, most = self.room.of(block)
+            rows = loop.new_rows(lines, unsure)
+            indices: np.ndarray = np.empty(most, dtype=index)
+            values = np.empty(most)
             counts = loop.Counts(
                 *loop.parse(text, block.stop, indices, values, rows, table, options.regress, options.labelled, drop)
             )
             if counts.stopped == loop.WIDE:
                 index = np.int64
-                indices = np.empty(most, dtype=index)
             elif counts.stopped == loop.CROWDED:
                 table = grown(table)
-            elif counts.unsure > len(rows.unsure):
-                rows = loop.new_rows(lines, counts.unsure)
+            elif counts.stopped == loop.FULL:
+                self.room.more()
+            elif counts.unsure > unsure:
+                unsure = counts.unsure
             else:
                 break
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)

@@ -49,7 +49,7 @@ REASONS = (
 )
 NO_LABEL, LABEL_TEXT, NO_PAIR, INDEX_LARGE, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING, BAD_QID = range(1, 9)
 # What stopped the loop.
-DONE, WIDE, CROWDED = range(3)
+DONE, WIDE, CROWDED, FULL = range(4)
 
 
 class Rows(NamedTuple):
@@ -82,12 +82,12 @@ class Counts(NamedTuple):
 
 def new_rows(lines: int, unsure: int) -> Rows:
     def integers() -> np.ndarray:
-        return np.empty(lines + 1, dtype=np.int64)
+        return np.empty(lines, dtype=np.int64)
 
     return Rows(
-        indptr=np.zeros(lines + 2, dtype=np.int64),
+        indptr=np.zeros(lines + 1, dtype=np.int64),
         codes=integers(),
-        numbers=np.empty(lines + 1),
+        numbers=np.empty(lines),
         lines=integers(),
         qids=integers(),
         bad_lines=integers(),
@@ -108,8 +108,11 @@ def parse(
     limit = np.uint64(np.iinfo(indices.dtype).max)
     row, k, line, bad, unsure, with_qid, messy = 0, ZERO, 0, 0, 0, 0, 0
     duplicates = False
+    room, most = len(out.codes), np.uint64(len(indices))
     while p < stop:
         begin, first, pending = p, k, unsure
+        if row + bad >= room:
+            return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, FULL)
         reason = 0
         while text[p] == 32 or text[p] == 9 or text[p] == 13:
             p += ONE
@@ -205,6 +208,8 @@ def parse(
                     elif outcome == INFINITE:
                         reason = VALUE_INFINITE
                     break
+            if k >= most:
+                return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, FULL)
             at = np.int64(index)
             if at <= last:
                 duplicates |= at == last
