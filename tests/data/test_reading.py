@@ -77,6 +77,48 @@ def test_several_files_and_patterns(plain):
     assert files == [str(other), str(plain)]
 
 
+def test_labels_of_bad_rows_are_no_labels(tmp_path):
+    path = wrote(tmp_path / "a.svm", b"no 1:x\nyes 1:1\n")
+    (batch,) = read(path, bad=BadRows(limit=1.0))
+    assert batch.label_names == ["yes"] and batch.codes.tolist() == [0]
+
+
+def test_interpreted_equals_compiled(tmp_path):
+    """With NUMBA_DISABLE_JIT=1 the parsers are the same ones, only slow."""
+    files = {
+        "a.svm": "1 1:0.1 7:-2.5e-3 5:9007199254740993\n-1 qid:3 2:0.30000000000000004 # c\n+1 x\n",
+        "a.vw": "1 2.0 'tag|f a:0.1 größe |longer_name:2 abcdefghij b:1e-7\nx |f\n",
+        "a.csv": 'a,b,label\n1,"x ""y""",u\n2.5,?,v\n',
+        "a.jsonl": '{"label": "x", "t": "a"}\n{"label": "y", "t": "[{"}\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    code = """
+import sys
+from onlearn.data import BadRows, read
+for path in sys.argv[1:]:
+    for batch in read(path, bad=BadRows(limit=1.0), workers=0):
+        rows = batch.rows
+        if hasattr(rows, "hashes"):
+            print([rows.name(k) for k in range(len(rows.hashes))], rows.hashes.tolist(), rows.values.tolist())
+        else:
+            print(rows.to_pydict() if hasattr(rows, "to_pydict") else rows.data.tolist() + rows.indices.tolist())
+        print(batch.y.tolist(), batch.lines.tolist())
+"""
+    outputs = []
+    for disabled in ("0", "1"):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(onlearn.__file__).parents[1]),
+            "NUMBA_DISABLE_JIT": disabled,
+        }
+        command = [sys.executable, "-W", "error", "-c", code, *(str(tmp_path / name) for name in files)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1]
+
+
 def test_batch_rows(plain):
     sizes = [len(batch) for batch in read(plain, batch_rows=64)]
     assert sizes == [64] * 7 + [52]

@@ -86,7 +86,8 @@ class Csv:
         table = [list(row) for row in zip(*(column.to_pylist() for column in sample))]
 
         def looks_numeric(n: int, skip: int) -> bool:
-            numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
+            with np.errstate(over="ignore"):  # should it run interpreted
+                numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
             return bool(numbers and not texts)
 
         header = self.options.header
