@@ -224,6 +224,13 @@ def test_errors_in_a_thread_reach_the_caller():
         next(results)
 
 
+def test_a_reader_registered_first_hides_no_other():
+    code = "from onlearn.data import format_names, reader; reader('x', ['.x'])(object); print(len(format_names()) > 5)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def test_import_is_light():
     code = "import onlearn, onlearn.data, sys; print([m for m in ('numba', 'pyarrow', 'sklearn') if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
