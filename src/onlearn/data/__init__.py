@@ -8,6 +8,7 @@ from onlearn.data.cache import Cache
 from onlearn.data.loading import load
 from onlearn.data.reading import Reader, read
 from onlearn.data.registry import reader, readers
+from onlearn.data.warming import warm
 
 __all__ = [
     "Bad",
@@ -21,6 +22,7 @@ __all__ = [
     "load",
     "read",
     "reader",
+    "warm",
 ]
 
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
-IN_FLIGHT = 2  # pieces for each worker that may wait to be taken
 
 
 def ahead(pieces: Iterable[T], work: Callable[[T], R], workers: int) -> Iterator[R]:
@@ -23,7 +22,7 @@ def ahead(pieces: Iterable[T], work: Callable[[T], R], workers: int) -> Iterator
         for piece in pieces:
             yield work(piece)
         return
-    waiting: queue.Queue[Future[Any] | None] = queue.Queue(IN_FLIGHT * workers)
+    waiting: queue.Queue[Future[Any] | None] = queue.Queue(workers + 1)
     stopped = threading.Event()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="onlearn-parse")
 

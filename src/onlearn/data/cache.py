@@ -64,7 +64,7 @@ class Cache:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self.path = None if not self.sources else beside(self.sources[0])
         self._map: np.ndarray | None = None
-        if self.path is not None and self.path.exists():
+        if self.path is not None and os.path.exists(self.path):
             self._open()
 
     def append(self, X: Any, codes: np.ndarray | None = None, weight: np.ndarray | None = None) -> None:
@@ -137,10 +137,8 @@ class Cache:
         """Open a new file beside the source; in a temporary folder where that is not possible."""
         if self.path is not None:
             name = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-            try:
+            with contextlib.suppress(OSError):
                 self._file, self._writing = open(name, "wb"), name  # noqa: SIM115 (open until it is complete)
-            except OSError:
-                pass
         if self._file is None:
             try:
                 self._temporary = tempfile.TemporaryDirectory(prefix="onlearn-")
@@ -162,7 +160,7 @@ class Cache:
                 start = self._file.tell()
                 gap = -start % ALIGNMENT
                 self._file.write(bytes(gap))
-                self._file.write(memoryview(array).cast("B") if array.size else b"")
+                self._file.write(array.view(np.uint8).data if array.size else b"")
                 entry[name] = [start + gap, len(array), array.dtype.str]
         except OSError as error:
             self._fail(error)

@@ -128,14 +128,17 @@ class Reader:
     @staticmethod
     def _parse(work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
         source, form, piece, position = work
-        return source, form, form.parse(piece), position
+        with np.errstate(over="ignore"):  # should parsers run interpreted
+            return source, form, form.parse(piece), position
 
     def _batch(self, source: Source, parsed: Parsed, before: int) -> Batch:
         codes = parsed.codes
         if codes is not None:
-            new = np.empty(len(parsed.names) + 1, dtype=np.int64)
-            new[-1] = -1
-            for n, name in enumerate(parsed.names):
+            new = np.full(len(parsed.names) + 1, -1, dtype=np.int64)
+            used = np.zeros(len(new), dtype=bool)
+            used[codes] = True  # bad rows may have had labels of their own
+            for n in np.flatnonzero(used[:-1]).tolist():
+                name = parsed.names[n]
                 code = self._codes.setdefault(name, len(self._codes))
                 if code == len(self.label_names):
                     self.label_names.append(name)

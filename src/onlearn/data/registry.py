@@ -6,11 +6,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from onlearn.data.badrows import Bad
+from onlearn.data.blocks import SIZE
 from onlearn.data.sources import Stream
 
 
@@ -27,7 +29,7 @@ class Options:
     delimiter: str | None = None
     header: bool | str = "auto"
     types: dict[str, str] = field(default_factory=dict)
-    block_size: int = 4 << 20
+    block_size: int = SIZE
 
     @property
     def regress(self) -> bool:
@@ -87,9 +89,13 @@ def reader(name: str, extensions: Iterable[str]) -> Callable[[type], type]:
 
 def readers() -> dict[str, Callable[[Options, list[str]], Format]]:
     """All readers by name; the files in ``formats/`` are found by being there."""
-    if not READERS:
-        import onlearn.data.formats as folder
-
-        for module in pkgutil.iter_modules(folder.__path__):
-            importlib.import_module(f"{folder.__name__}.{module.name}")
+    discover()
     return READERS
+
+
+@cache
+def discover() -> None:
+    import onlearn.data.formats as folder
+
+    for module in pkgutil.iter_modules(folder.__path__):
+        importlib.import_module(f"{folder.__name__}.{module.name}")

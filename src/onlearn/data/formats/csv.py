@@ -68,8 +68,6 @@ class Csv:
         for block in blocks(stream, self.options.block_size, cut):
             rows, lines_here = state["rows"], state["lines"]
             if names is None:
-                if not (rows[:, 4] == 0).any() and len(rows):
-                    raise DataError(f"{where}: rows do not have the same number of cells: is it a table?")
                 names, rows = self._begin(block, rows, ord(delimiter), quote, where)
             yield Piece(block, rows, lines_here, names, where)
 
@@ -79,20 +77,23 @@ class Csv:
         """Find out about a file: its header, and of the first file all the rest."""
         from onlearn.data.parse.cells import to_look_at
 
-        good = rows[rows[:, 4] == 0]
-        starts, lengths, kinds = cells(block, good, delimiter, quote)
-        width = len(starts)
+        good = drop_wrong_bytes(block, rows[rows[:, 4] == 0], [])
+        if not len(good):
+            raise DataError(f"{where}: not one of the first rows can be read as a row of cells in UTF-8")
+        width = int(good[0, 3])
+        starts, lengths, kinds = cells(block, good, width, delimiter, quote)
         sample = [strings(block, starts[n, :1000], lengths[n, :1000], kinds[n, :1000], quote) for n in range(width)]
         table = [list(row) for row in zip(*(column.to_pylist() for column in sample))]
 
         def looks_numeric(n: int, skip: int) -> bool:
-            numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
+            with np.errstate(over="ignore"):  # should it run interpreted
+                numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
             return bool(numbers and not texts)
 
         header = self.options.header
         if header == "auto":
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
-            possible = bool(rows[0, 4] == 0)
+            possible = bool(rows[0, 0] == good[0, 0])
             header = possible and (
                 table[0] == list(self.layout.names)
                 if self.layout is not None and self.layout.header
@@ -115,9 +116,7 @@ class Csv:
         else:
             self._check_columns(names, where)
         if header:
-            first = int(np.flatnonzero(rows[:, 4] == 0)[0])
-            rows = np.delete(rows, first, axis=0)
-        self.delimiter_byte, self.quote = delimiter, quote
+            rows = rows[rows[:, 0] != good[0, 0]]
         return names, rows
 
     def _check_columns(self, names: list[str], where: str) -> None:
@@ -136,7 +135,7 @@ class Csv:
         bad = [self._bad(piece, row) for row in piece.rows[piece.rows[:, 4] != 0].tolist()]
         rows = piece.rows[piece.rows[:, 4] == 0]
         rows = drop_wrong_bytes(block, rows, bad)
-        starts, lengths, kinds = cells(block, rows, layout.delimiter, layout.quote)
+        starts, lengths, kinds = cells(block, rows, len(piece.names), layout.delimiter, layout.quote)
         kept = np.ones(len(rows), dtype=bool)
         columns: dict[str, Any] = {}
         order = {name: n for n, name in enumerate(piece.names)}
@@ -192,15 +191,16 @@ def without_target(roles: Roles) -> Roles:
     return roles
 
 
-def cells(block: Block, rows: np.ndarray, delimiter: int, quote: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cells(
+    block: Block, rows: np.ndarray, width: int, delimiter: int, quote: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where the cells of some rows are: starts, lengths, kinds; columns by rows."""
     from onlearn.data.parse.cells import cut_cells
 
-    width = int(rows[0, 3]) if len(rows) else 0
     shape = (width, len(rows))
     starts, lengths = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
     kinds = np.empty(shape, dtype=np.uint8)
-    if width:
+    if len(rows):
         cut_cells(block.text, np.ascontiguousarray(rows), delimiter, quote, starts, lengths, kinds)
     return starts, lengths, kinds
 

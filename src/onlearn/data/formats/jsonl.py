@@ -20,6 +20,7 @@ from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
 from onlearn.data.tables import Roles, as_numbers, take_roles
 
+DEEPEST = 64  # brackets within brackets
 LARGE = 2**53  # whole numbers beyond are names, not amounts
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 
@@ -41,13 +42,17 @@ class JsonLines:
             yield Piece(block, stream.source.name)
 
     def parse(self, piece: Piece) -> Parsed:
+        from onlearn.data.parse.objects import depths
+
         block = piece.block
         starts = line_starts(block)
         lines = lines_with_text(block, starts)
-        table = None if wrong_bytes(block, lines) else by_arrow(block, len(lines))
+        deep = depths(block.text, starts, lines)
+        plain = not wrong_bytes(block, lines) and ((deep > 0) & (deep <= DEEPEST)).all()
+        table = by_arrow(block, len(lines)) if plain else None
         bad: list[Bad] = []
         if table is None:
-            table, lines = by_line(block, starts, lines, bad)
+            table, lines = by_line(block, starts, lines, deep, bad)
         parsed = Parsed(table, lines, len(starts), bad=bad)
         parsed.table = piece, starts
         return parsed
@@ -144,13 +149,18 @@ def flat(table: Any) -> Any:
     return table if len(set(table.column_names)) == table.num_columns else None
 
 
-def by_line(block: Block, starts: np.ndarray, lines: np.ndarray, bad: list[Bad]) -> tuple[Any, np.ndarray]:
+def by_line(
+    block: Block, starts: np.ndarray, lines: np.ndarray, deep: np.ndarray, bad: list[Bad]
+) -> tuple[Any, np.ndarray]:
     """Line by line, when something is wrong with some of them."""
     import pyarrow as pa
 
     rows, kept = [], []
-    for line in lines.tolist():
+    for line, depth in zip(lines.tolist(), deep.tolist()):
         raw = raw_line(block.text, int(starts[line]), block.stop)
+        if depth > DEEPEST:
+            bad.append(Bad(line, 0, f"it is nested more than {DEEPEST} deep", raw))
+            continue
         try:
             row = json.loads(raw.decode())
         except UnicodeDecodeError as error:

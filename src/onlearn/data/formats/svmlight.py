@@ -9,57 +9,60 @@ from __future__ import annotations
 import numpy as np
 
 from onlearn.data.blocks import Block
-from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_labels
-from onlearn.data.registry import Parsed, reader
+from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, take_labels
+from onlearn.data.registry import Options, Parsed, reader
 
-COLON = ord(":")
+SHORT = 64  # features up to which insertion sorts fastest
 UNSURE = 1000  # numbers in a block that may have to be asked about, at first
 
 
 @reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
 class Svmlight(Lines):
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        super().__init__(options, notes)
+        self.room = Room()
+
     def parse(self, block: Block) -> Parsed:
         from scipy.sparse import csr_matrix
 
         from onlearn.data.parse import svmlight as loop
         from onlearn.data.parse.table import grown, new_table
-        from onlearn.data.parse.words import count_bytes
 
         options, text = self.options, block.text
-        lines, most = count_bytes(text, block.stop, COLON, COLON, COLON)
-        rows = loop.new_rows(lines, UNSURE)
         index: type = np.int32
-        table = new_table()
-        indices: np.ndarray = np.empty(most, dtype=index)
-        values = np.empty(most)
+        table, unsure = new_table(), UNSURE
         drop = options.missing != "error"
         while True:
+            lines, most = self.room.of(block)
+            rows = loop.new_rows(lines, unsure)
+            indices: np.ndarray = np.empty(most, dtype=index)
+            values = np.empty(most)
             counts = loop.Counts(
                 *loop.parse(text, block.stop, indices, values, rows, table, options.regress, options.labelled, drop)
             )
             if counts.stopped == loop.WIDE:
                 index = np.int64
-                indices = np.empty(most, dtype=index)
             elif counts.stopped == loop.CROWDED:
                 table = grown(table)
-            elif counts.unsure > len(rows.unsure):
-                rows = loop.new_rows(lines, counts.unsure)
+            elif counts.stopped == loop.FULL:
+                self.room.more()
+            elif counts.unsure > unsure:
+                unsure = counts.unsure
             else:
                 break
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
         n, features = counts.rows, counts.features
-        unsure = rows.unsure[: counts.unsure]
+        spoiled = fix_unsure(text, rows.unsure[: counts.unsure], values, rows.numbers, rows.indptr[: n + 1])
         if counts.unsorted:
-            twice = loop.sort_rows(rows.unsorted[: counts.unsorted], rows.indptr, indices, values, unsure)
-            counts = counts._replace(duplicates=counts.duplicates or twice)
-        spoiled = fix_unsure(text, unsure, values, rows.numbers, rows.indptr[: n + 1])
+            sort_rows(rows.unsorted[: counts.unsorted], rows.indptr[: n + 1], indices, values)
         indices, values = indices[:features], values[:features]
         width = int(indices.max()) + 1 if features else 0
         X = csr_matrix((n, width), dtype=np.float64)
         # Not by the constructor, which looks at all indices again.
         X.data, X.indices, X.indptr = values, indices, rows.indptr[: n + 1].astype(index)
         X.has_sorted_indices = True
-        X.has_canonical_format = not counts.duplicates
+        if not counts.unsorted:  # else SciPy will look, should anyone ask
+            X.has_canonical_format = not counts.duplicates
         parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
         if counts.qids:
             parsed.groups = rows.qids[:n]
@@ -70,3 +73,15 @@ class Svmlight(Lines):
             spoiled |= take_labels(parsed, rows.codes[:n], names)
         drop_rows(parsed, block, spoiled)
         return parsed
+
+
+def sort_rows(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
+    """Sort the features of some rows by index."""
+    from onlearn.data.parse import svmlight as loop
+
+    lengths = indptr[rows + 1] - indptr[rows]
+    loop.sort_rows(rows[lengths <= SHORT], indptr, indices, values)
+    for row in rows[lengths > SHORT].tolist():
+        at = slice(int(indptr[row]), int(indptr[row + 1]))
+        order = np.argsort(indices[at], kind="stable")
+        indices[at], values[at] = indices[at][order], values[at][order]

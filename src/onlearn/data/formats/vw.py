@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from onlearn.data.blocks import Block
-from onlearn.data.lines import Lines, bad_lines, drop_rows, fix_unsure, take_labels, wrong_bytes
-from onlearn.data.registry import Parsed, reader
+from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, take_labels, wrong_bytes
+from onlearn.data.registry import Options, Parsed, reader
 from onlearn.named import NamedRows
 
 UNSURE = 1000  # numbers in a block that may have to be asked about, at first
@@ -18,15 +18,16 @@ BASE_NOTE = "vw: initial predictions (the third number before the |) are not use
 
 @reader("vw", extensions=[".vw"])
 class VowpalWabbit(Lines):
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        super().__init__(options, notes)
+        self.room = Room()
+
     def parse(self, block: Block) -> Parsed:
         from onlearn.data.parse import vw as loop
         from onlearn.data.parse.table import grown, new_table
-        from onlearn.data.parse.words import count_bytes
         from onlearn.hashing import START
 
         options, text = self.options, block.text
-        lines, most = count_bytes(text, block.stop, *b" |\t")  # each feature follows one of these
-        rows, features = loop.new_rows(lines), loop.new_features(most, UNSURE)
         labels, spaces = new_table(), new_table()
         for array in (spaces.hashes, spaces.starts, spaces.lengths):
             array[0] = 0  # code 0 is the default namespace, without a name
@@ -34,7 +35,10 @@ class VowpalWabbit(Lines):
         seeds = np.zeros(len(spaces.hashes), dtype=np.uint64)
         seeds[0] = START
         drop = options.missing != "error"
+        unsure = UNSURE
         while True:
+            lines, most = self.room.of(block)
+            rows, features = loop.new_rows(lines), loop.new_features(most, unsure)
             counts = loop.Counts(
                 *loop.parse(
                     text, block.stop, rows, features, labels, spaces, seeds, options.regress, options.labelled, drop
@@ -45,16 +49,18 @@ class VowpalWabbit(Lines):
             elif counts.stopped == loop.CROWDED_SPACES:
                 spaces = grown(spaces)
                 seeds = np.concatenate([seeds, np.zeros(len(spaces.hashes) - len(seeds), dtype=np.uint64)])
-            elif counts.unsure > len(features.unsure):
-                features = loop.new_features(most, counts.unsure)
+            elif counts.stopped == loop.FULL:
+                self.room.more()
+            elif counts.unsure > unsure:
+                unsure = counts.unsure
             else:
                 break
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
         n, most = counts.rows, counts.features
-        indptr, unsure = rows.indptr[: n + 1], features.unsure[: counts.unsure]
-        spoiled = fix_unsure(text, unsure, features.values, rows.numbers, indptr)
-        scaled = unsure[:, 0] >= 0
-        features.values[unsure[scaled, 0]] *= features.scales[: counts.unsure][scaled]
+        indptr, asked = rows.indptr[: n + 1], features.unsure[: counts.unsure]
+        spoiled = fix_unsure(text, asked, features.values, rows.numbers, indptr)
+        scaled = asked[:, 0] >= 0
+        features.values[asked[scaled, 0]] *= features.scales[: counts.unsure][scaled]
         names = [spaces.name(text, code) for code in range(int(spaces.size[0]))]
         prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in names[1:]))
         named = NamedRows(

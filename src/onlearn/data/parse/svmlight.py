@@ -49,7 +49,7 @@ REASONS = (
 )
 NO_LABEL, LABEL_TEXT, NO_PAIR, INDEX_LARGE, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING, BAD_QID = range(1, 9)
 # What stopped the loop.
-DONE, WIDE, CROWDED = range(3)
+DONE, WIDE, CROWDED, FULL = range(4)
 
 
 class Rows(NamedTuple):
@@ -82,12 +82,12 @@ class Counts(NamedTuple):
 
 def new_rows(lines: int, unsure: int) -> Rows:
     def integers() -> np.ndarray:
-        return np.empty(lines + 1, dtype=np.int64)
+        return np.empty(lines, dtype=np.int64)
 
     return Rows(
-        indptr=np.zeros(lines + 2, dtype=np.int64),
+        indptr=np.zeros(lines + 1, dtype=np.int64),
         codes=integers(),
-        numbers=np.empty(lines + 1),
+        numbers=np.empty(lines),
         lines=integers(),
         qids=integers(),
         bad_lines=integers(),
@@ -108,8 +108,11 @@ def parse(
     limit = np.uint64(np.iinfo(indices.dtype).max)
     row, k, line, bad, unsure, with_qid, messy = 0, ZERO, 0, 0, 0, 0, 0
     duplicates = False
+    room, most = len(out.codes), np.uint64(len(indices))
     while p < stop:
         begin, first, pending = p, k, unsure
+        if row + bad >= room:
+            return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, FULL)
         reason = 0
         while text[p] == 32 or text[p] == 9 or text[p] == 13:
             p += ONE
@@ -205,6 +208,8 @@ def parse(
                     elif outcome == INFINITE:
                         reason = VALUE_INFINITE
                     break
+            if k >= most:
+                return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, FULL)
             at = np.int64(index)
             if at <= last:
                 duplicates |= at == last
@@ -240,18 +245,13 @@ def counts(
 
 
 @compiled
-def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any, unsure: Any) -> Any:
-    """Bring features of some rows into the order of their indices; says whether an index comes twice in a row."""
-    twice = False
+def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any) -> None:
+    """Bring the features of some short rows into the order of their indices; those of one index keep theirs."""
     for row in rows:
-        first, stop = np.int64(indptr[row]), np.int64(indptr[row + 1])
-        order = np.argsort(indices[first:stop], kind="mergesort")
-        indices[first:stop] = indices[first:stop][order]
-        values[first:stop] = values[first:stop][order]
-        place = np.argsort(order)
-        for n in range(len(unsure)):
-            if first <= unsure[n, 0] < stop:
-                unsure[n, 0] = first + place[unsure[n, 0] - first]
+        first, stop = indptr[row], indptr[row + 1]
         for k in range(first + 1, stop):
-            twice |= indices[k] == indices[k - 1]
-    return twice
+            index, value, at = indices[k], values[k], k
+            while at > first and indices[at - 1] > index:
+                indices[at], values[at] = indices[at - 1], values[at - 1]
+                at -= 1
+            indices[at], values[at] = index, value

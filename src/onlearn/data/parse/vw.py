@@ -61,7 +61,7 @@ REASONS = (
     VALUE_MISSING,
     MANY_SPACES,
 ) = range(1, 13)
-DONE, CROWDED_LABELS, CROWDED_SPACES = range(3)
+DONE, CROWDED_LABELS, CROWDED_SPACES, FULL = range(4)
 
 # Bytes that end a name: blanks, line ends, colon, bar.
 ENDS = np.zeros(256, dtype=np.uint8)
@@ -106,11 +106,21 @@ class Counts(NamedTuple):
 
 
 def new_rows(lines: int) -> Rows:
-    integers = [np.empty(lines + 1, dtype=np.int64) for _ in range(6)]
-    numbers, weights = np.empty(lines + 1), np.empty(lines + 1)
-    tags = np.empty((lines + 1, 2), dtype=np.int64)
-    indptr = np.zeros(lines + 2, dtype=np.int64)
-    return Rows(indptr, integers[0], numbers, weights, tags, *integers[1:])
+    def integers() -> np.ndarray:
+        return np.empty(lines, dtype=np.int64)
+
+    return Rows(
+        indptr=np.zeros(lines + 1, dtype=np.int64),
+        codes=integers(),
+        numbers=np.empty(lines),
+        weights=np.empty(lines),
+        tags=np.empty((lines, 2), dtype=np.int64),
+        lines=integers(),
+        bad_lines=integers(),
+        bad_starts=integers(),
+        bad_places=integers(),
+        bad_reasons=integers(),
+    )
 
 
 def new_features(most: int, unsure: int) -> Features:
@@ -152,8 +162,11 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
     p, stop, base = ZERO, np.uint64(stop), np.uint64(text.ctypes.data)
     row, k, line, bad, unsure = 0, ZERO, 0, 0, 0
     weighted = tagged = based = False
+    room, most = len(row_out.codes), np.uint64(len(out.hashes))
     while p < stop:
         begin, first, pending = p, k, unsure
+        if row + bad >= room:
+            return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
         reason = 0
         while blank(text[p]):
             p += ONE
@@ -270,6 +283,8 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                         elif outcome == INFINITE:
                             reason = VALUE_INFINITE
                         break
+            if k >= most:
+                return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
             # hash_span in a form for names, most of which have up to eight bytes
             h = mix(seed, length)
             at = start

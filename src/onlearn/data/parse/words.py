@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import INTERPRETED, compiled
+from onlearn.compile import INTERPRETED
 
 PADDING = 64
 
@@ -97,14 +97,3 @@ else:
 
 
 BITS = np.uint64(3)  # a byte is 2^3 bits
-
-
-@compiled
-def count_bytes(text: Any, stop: Any, first: Any, second: Any, third: Any) -> Any:
-    """How many newlines there are before ``stop``, and how many of three other bytes."""
-    lines, others = np.int64(0), np.int64(0)
-    for p in range(np.uint64(stop)):
-        c = text[p]
-        lines += c == 10
-        others += (c == first) | (c == second) | (c == third)
-    return lines, others

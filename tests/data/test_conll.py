@@ -1,0 +1,70 @@
+"""CoNLL columns and CoNLL-U."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlearn.data import BadRows, DataError, load, read
+
+COLUMNS = "Confidence NN B-NP\nin IN B-PP\n\n-DOCSTART- -X- O\n\nthe DT B-NP\n"
+UNIVERSAL = """# sent_id = 1
+1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tdo\tdo\tAUX\tVB\t_\t0\troot\t_\t_
+2\tnot or\tnot\tPART\tRB\t_\t1\tadvmod\t_\t_
+2.1\tx\t_\t_\t_\t_\t_\t_\t_\t_
+
+1\tgo\tgo\tVERB\tVB\t_\t0\troot\t_\t_
+"""
+
+
+def test_columns(tmp_path):
+    (tmp_path / "a.conll").write_text(COLUMNS)
+    for size in (1, 1000):
+        sentences, y = load(tmp_path / "a.conll", block_size=size)
+        assert sentences.words.tolist() == ["Confidence", "in", "the"]
+        assert sentences.offsets.tolist() == [0, 2, 3] and len(sentences) == 2
+        assert y.tolist() == ["B-NP", "B-PP", "B-NP"]
+    (batch,) = read(tmp_path / "a.conll", target=1)
+    assert batch.y.tolist() == ["NN", "IN", "DT"] and batch.lines.tolist() == [1, 6]
+    _, second = batch.split(1)
+    assert second.y.tolist() == ["DT"] and second.rows.words.tolist() == ["the"]
+
+
+def test_universal(tmp_path):
+    (tmp_path / "a.conllu").write_text(UNIVERSAL)
+    sentences, y = load(tmp_path / "a.conllu")
+    assert sentences.words.tolist() == ["do", "not or", "go"] and sentences.offsets.tolist() == [0, 2, 3]
+    assert y.tolist() == ["AUX", "PART", "VERB"]
+
+
+def test_a_bad_line_makes_its_sentence_bad(tmp_path):
+    (tmp_path / "a.conll").write_bytes(b"a X\nb Y\n\nc\nd Y\n\ne \xff\n\nf Z\n")
+    bad = BadRows(limit=1.0)
+    (batch,) = read(tmp_path / "a.conll", bad=bad)
+    assert batch.rows.words.tolist() == ["a", "b", "f"]
+    assert [(one.line, one.reason) for _, one in bad.examples] == [
+        (4, "there are 1 columns and not 2"),
+        (7, "byte 3 of the line is not UTF-8"),
+    ]
+
+
+@given(content=st.text("ab \t\n#1-.", max_size=60).map(str.encode) | st.binary(max_size=60), size=st.integers(1, 60))
+def test_any_bytes(tmp_path_factory, content, size):
+    path = tmp_path_factory.getbasetemp() / "any.conll"
+    path.write_bytes(b"a X\n\n" + content)
+    counts = []
+    for block in (size, 10_000):
+        bad = BadRows(limit=1.0)
+        try:
+            counts.append(sum(len(batch) for batch in read(path, bad=bad, block_size=block, workers=0)) + bad.count)
+        except DataError as error:
+            counts.append(str(error))
+    assert counts[0] == counts[1]
+
+
+def test_real_sentences(data):
+    sentences, y = load(data("conll2000") / "train.txt.gz")
+    assert len(sentences) == 8936 and len(y) == 211_727
+    sentences, _ = load(data("ud_english_ewt") / "dev.conllu.gz")
+    assert len(sentences) == 2001
