@@ -33,7 +33,7 @@ class Text:
     column: str = "text"
     ngrams: tuple[int, int] | None = (1, 2)
     chars: tuple[int, int] | None = None
-    weighting: str = "log"
+    weighting: str = "log-tfidf"
     norm: bool = True
     lowercase: bool = True
     apostrophes: bool = False
