@@ -21,6 +21,7 @@ WORD, CASED, IGNORABLE = 1, 2, 4  # bits of a class
 
 class Characters(NamedTuple):
     ascii: np.ndarray  # uint8[128]: the byte in lower case, 0 for what is not part of a word
+    spaced: np.ndarray  # the same with a space instead of 0
     classes: np.ndarray  # uint8 by place: bits
     lower: np.ndarray  # int32 by place: the code point in lower case; below 0: -1 - its line in ``several``
     several: np.ndarray  # int32: code points, up to three a line, then 0
@@ -33,9 +34,10 @@ def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
     for code in range(128):
         if chr(code).isalnum():
             plain[code] = ord(chr(code).lower() if lowercase else chr(code))
+    spaced = np.where(plain == 0, np.uint8(ord(" ")), plain)
     if not beyond_ascii:
         none = np.zeros(1, np.int32)
-        return Characters(plain, np.zeros(1, np.uint8), none, none.reshape(1, 1))
+        return Characters(plain, spaced, np.zeros(1, np.uint8), none, none.reshape(1, 1))
     every = list(map(chr, (*range(PLANES), *range(MARKS, PAST_MARKS))))
     kinds = [*map(unicodedata.category, every[:IDEOGRAPHS]), *["Lo"] * (PLANES - IDEOGRAPHS)]
     kinds += map(unicodedata.category, every[PLANES:])
@@ -53,13 +55,13 @@ def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
                 lower[place] = -1 - len(several)
                 several.append([*map(ord, small), 0, 0, 0][:3])
         doubtful = [
-            p for p in words if kinds[p][0] == "M" or kinds[p] == "Lm" or p < IDEOGRAPHS and _has_case(every[p])
+            p for p in words if kinds[p][0] == "M" or kinds[p] == "Lm" or (p < IDEOGRAPHS and _has_case(every[p]))
         ]
         for place, cased, ignorable in _context(doubtful, [every[place] for place in doubtful]):
             classes[place] |= CASED * cased | IGNORABLE * ignorable
         classes[list(APOSTROPHES)] = IGNORABLE  # one inside a word does not part a sigma from its neighbours
     table = np.array(several or [[0, 0, 0]], np.int32)
-    return Characters(plain, classes, lower, table)
+    return Characters(plain, spaced, classes, lower, table)
 
 
 def _has_case(character: str) -> bool:

@@ -24,7 +24,7 @@ from onlearn.features.vocabulary import Vocabulary
 from onlearn.named import NamedRows
 from onlearn.predicting import cores
 
-BLOCK = 1 << 18  # features, about
+BLOCK = 1 << 17  # features, about
 
 
 class Extraction:
