@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -253,6 +254,8 @@ def test_functions_of_ones_own(tmp_path):
     def nothing(row):
         return None
 
+    assert clone(Features([shape])).extractors == [shape]
+
     features = Features([shape, nothing, Category("colour"), Interaction("shape", "colour")])
     X = features.fit_transform(ROWS)
     names = list(features.get_feature_names_out())
@@ -282,6 +285,21 @@ def test_functions_of_ones_own(tmp_path):
         Features([infinite]).fit(ROWS)
 
 
+@onlearn.feature
+def first_letter(row):
+    """Where pickle finds it."""
+    return row["colour"][:1] if row["colour"] else None
+
+
+def test_a_function_is_pickled_by_its_name():
+    features = Features([first_letter]).fit(ROWS)
+    assert list(features.get_feature_names_out()) == ["first_letter:r", "first_letter:b"]
+    if sys.modules.get(first_letter.__module__) is not None:
+        back = pickle.loads(pickle.dumps(features))
+        assert back.extractors[0] is first_letter
+        assert dense(back.transform(ROWS)) == dense(features.transform(ROWS))
+
+
 def test_in_a_pipeline():
     texts = ["good film", "fine film", "bad film", "awful film"] * 5
     model = make_pipeline(Features(), onlearn.LogisticRegression(random_state=0)).fit(texts, ["+", "+", "-", "-"] * 5)
@@ -302,7 +320,7 @@ def test_errors_say_what_to_do():
         Features([Number("colour")]).fit(ROWS)
     with pytest.raises(ValueError, match="column 'x', row 1: inf is not a finite number"):
         Features([Number("x")]).fit({"x": [1.0, np.inf]})
-    with pytest.raises(TypeError, match=r"list<.*> cannot be categories|column 'x'"):
+    with pytest.raises(TypeError, match=r"column 'x' holds list<.*>, which cannot be categories"):
         Features([Category("x")]).fit({"x": [[1], [2]]})
     with pytest.raises(ValueError, match="scale must be 'standard'"):
         Number("x", scale="robust")
@@ -365,3 +383,29 @@ def test_interpreted_is_as_compiled():
     values, names = json.loads(done.stdout)
     np.testing.assert_allclose(values, X.toarray(), rtol=1e-14)
     assert names == list(features.get_feature_names_out())
+
+
+def test_after_compiling_ahead_nothing_is_left_to_compile():
+    from numba.core import event
+
+    from onlearn.features.ahead import compile_ahead
+
+    assert "interactions" in list(compile_ahead())
+
+    compiled = []
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            compiled.append(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event):
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        for dtype in ("float32", "float64"):
+            for rows in (table_of(20), ["a b", "c"], rows_of_names([["q"]]), pd.DataFrame(ROWS)):
+                extractors = EVERYTHING if isinstance(rows, pa.Table) else "auto"
+                features = Features(extractors, dtype=dtype, max_names=9, bits=4)
+                features.fit_transform(rows)
+                features.transform(rows)
+    assert compiled == []

@@ -169,6 +169,9 @@ def test_pruning_by_count():
     np.testing.assert_array_equal(features.transform(TEXTS).toarray(), X[:, kept].toarray())
     features.partial_fit(["c c z"])
     assert list(features.get_feature_names_out()) == ["a", "b"]
+    hashing = plain().set_params(bits=4).fit(TEXTS)
+    hashing.keep(np.array([0]), state="hash")
+    assert hashing.n_features_out_ == 17 and hashing.transform(["a q r"]).nnz >= 2
 
 
 def test_pruning_by_count_in_a_class():

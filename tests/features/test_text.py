@@ -101,6 +101,9 @@ def test_every_character_is_classed_and_lowered_as_python_does():
     spaced = ["a" + c + "a" for c in every[:0x3000]]
     assert names_of(texts, ngrams=(1, 1)) == [plain_words(text) for text in texts]
     assert names_of([" ".join(spaced)], ngrams=(1, 1)) == [plain_words(" ".join(spaced))]
+    for pattern in ("A{}\u03a3", "1{}\u03a3", "A\u03a3{}", "A\u03a3{}a"):
+        near_sigma = " ".join(pattern.format(c) for c in every[:0x20000] if is_word(c))
+        assert names_of([near_sigma], ngrams=(1, 1)) == [plain_words(near_sigma)]
     small = [(len(c.encode()), len(c.lower().encode())) for c in every if is_word(c)]
     assert all(2 * lower <= 3 * upper for upper, lower in small)  # the room that is made for them
     assert not any(is_word(c) for c in every if PLANES <= ord(c) < 0xE0000 or ord(c) >= 0xE0200)

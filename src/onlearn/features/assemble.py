@@ -13,6 +13,7 @@ from onlearn.named import NamedRows
 
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
 DIGIT, LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
+RARE = 256
 FEW = 24  # features up to which comparing beats counting
 
 
@@ -109,9 +110,20 @@ def sort_rows(
 
 
 @compiled
-def weigh_rows(indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, idf: Any, units: Any) -> None:
-    """Weigh the values in place."""
+def inverse_frequency(total: Any, count: Any) -> Any:
+    """log((1 + rows) / (1 + rows with the feature)) + 1"""
+    return np.log((1.0 + total) / (1.0 + count)) + 1.0
+
+
+@compiled
+def weigh_rows(
+    indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, documents: Any, total: Any, units: Any
+) -> None:
+    """Weigh the values in place; of ``total`` rows learned from, ``documents`` counts those with each feature."""
     squares = np.zeros(units)
+    rare = np.empty(RARE if weighing.inverse.any() else 0)  # most features are; these logarithms are taken once
+    for n in range(len(rare)):
+        rare[n] = inverse_frequency(total, n)
     for i in range(len(indptr) - 1):
         first, past = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         squares[:] = 0.0
@@ -123,7 +135,8 @@ def weigh_rows(indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, i
             if weighing.log[group] and value > 0.0:
                 value = 1.0 + np.log(value)
             if weighing.inverse[group]:
-                value *= idf[np.uint64(ids[p])]
+                count = np.uint64(documents[np.uint64(ids[p])])
+                value *= rare[count] if count < RARE else inverse_frequency(total, count)
             unit = weighing.unit[group]
             if unit >= 0:
                 squares[unit] += value * value

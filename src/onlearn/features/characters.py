@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 PLANES = 0x40000  # the code points below this, and then
+IDEOGRAPHS = 0x20000  # from here on, letters without case and no marks
 MARKS, PAST_MARKS = 0xE0000, 0xE0200  # ... variation selectors
 SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
 APOSTROPHES = (0x27, 0x2019)
@@ -20,6 +21,7 @@ WORD, CASED, IGNORABLE = 1, 2, 4  # bits of a class
 
 class Characters(NamedTuple):
     ascii: np.ndarray  # uint8[128]: the byte in lower case, 0 for what is not part of a word
+    spaced: np.ndarray  # the same with a space instead of 0
     classes: np.ndarray  # uint8 by place: bits
     lower: np.ndarray  # int32 by place: the code point in lower case; below 0: -1 - its line in ``several``
     several: np.ndarray  # int32: code points, up to three a line, then 0
@@ -32,37 +34,47 @@ def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
     for code in range(128):
         if chr(code).isalnum():
             plain[code] = ord(chr(code).lower() if lowercase else chr(code))
+    spaced = np.where(plain == 0, np.uint8(ord(" ")), plain)
     if not beyond_ascii:
         none = np.zeros(1, np.int32)
-        return Characters(plain, np.zeros(1, np.uint8), none, none.reshape(1, 1))
-    codes = [*range(PLANES), *range(MARKS, PAST_MARKS)]
-    category = unicodedata.category
-    words = [place for place, code in enumerate(codes) if chr(code).isalnum() or category(chr(code))[0] == "M"]
-    classes, lower = np.zeros(len(codes), np.uint8), np.array(codes, np.int32)
+        return Characters(plain, spaced, np.zeros(1, np.uint8), none, none.reshape(1, 1))
+    every = list(map(chr, (*range(PLANES), *range(MARKS, PAST_MARKS))))
+    kinds = [*map(unicodedata.category, every[:IDEOGRAPHS]), *["Lo"] * (PLANES - IDEOGRAPHS)]
+    kinds += map(unicodedata.category, every[PLANES:])
+    words = [place for place, c in enumerate(every) if c.isalnum() or kinds[place][0] == "M"]
+    classes, lower = np.zeros(len(every), np.uint8), np.array(list(map(ord, every)), np.int32)
     classes[words] = WORD
     several: list[list[int]] = []
     if lowercase:
-        for place, code in enumerate(codes):
-            small = chr(code).lower()
+        for place, small in enumerate(map(str.lower, every[:IDEOGRAPHS])):
+            if small == every[place]:
+                continue
             if len(small) == 1:
                 lower[place] = ord(small)
             else:
                 lower[place] = -1 - len(several)
                 several.append([*map(ord, small), 0, 0, 0][:3])
-        for place, cased, ignorable in _context([codes[place] for place in words], words):
+        doubtful = [
+            p for p in words if kinds[p][0] == "M" or kinds[p] == "Lm" or (p < IDEOGRAPHS and _has_case(every[p]))
+        ]
+        for place, cased, ignorable in _context(doubtful, [every[place] for place in doubtful]):
             classes[place] |= CASED * cased | IGNORABLE * ignorable
         classes[list(APOSTROPHES)] = IGNORABLE  # one inside a word does not part a sigma from its neighbours
     table = np.array(several or [[0, 0, 0]], np.int32)
-    return Characters(plain, classes, lower, table)
+    return Characters(plain, spaced, classes, lower, table)
 
 
-def _context(codes: list[int], places: list[int]) -> list[tuple[int, bool, bool]]:
+def _has_case(character: str) -> bool:
+    return character.islower() or character.isupper() or character.istitle()
+
+
+def _context(places: list[int], characters: list[str]) -> list[tuple[int, bool, bool]]:
     """Which characters have case, and which are passed over when one looks for a cased neighbour.
 
     A capital sigma becomes final after a cased letter, so the answer can be had from ``str.lower`` itself.
     """
-    after_letter = " ".join(f"A{chr(code)}\u03a3" for code in codes).lower().split(" ")
-    after_digit = " ".join(f"1{chr(code)}\u03a3" for code in codes).lower().split(" ")
+    after_letter = " ".join(f"A{c}\u03a3" for c in characters).lower().split(" ")
+    after_digit = " ".join(f"1{c}\u03a3" for c in characters).lower().split(" ")
     final = chr(FINAL_SIGMA)
     return [
         (place, digit.endswith(final), letter.endswith(final) and not digit.endswith(final))

@@ -41,8 +41,8 @@ class CategoryColumn:
         import pyarrow as pa
 
         if not pa.types.is_dictionary(values.type):
-            values = as_words(values).dictionary_encode()
-        words = as_words(values.dictionary)
+            values = as_words(values, spec.column).dictionary_encode()
+        words = as_words(values.dictionary, spec.column)
         _, offsets, data = words.buffers()
         self.prefix = f"{spec.column}="
         self.text = fixed(np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8))

@@ -24,7 +24,7 @@ from onlearn.features.vocabulary import Vocabulary
 from onlearn.named import NamedRows
 from onlearn.predicting import cores
 
-BLOCK = 1 << 18  # features, about
+BLOCK = 1 << 17  # features, about
 
 
 class Extraction:
@@ -95,18 +95,18 @@ class Extraction:
                 self._count(done, counted)
             if not transform:
                 return None
-            self._weigh(pool, done, weighing)
+            list(pool.map(lambda part: self._weigh(part, weighing), done))
         return matrix(done or [self._nothing()], self.vocabulary.width, self.dtype)
 
     def transform(self, opened: Opened) -> sp.csr_matrix:
         """The rows' matrix; nothing is learned."""
         self._set_scales(opened)
-        weighing, idf = self._weighing(), self._idf()
+        weighing = self._weighing()
 
         def work(block: tuple[int, int]) -> Part:
             rows = self._cut(opened, *block)
             part = summed(Part(rows.indptr, self.vocabulary.lookup(rows.hashes), rows.values, rows.groups), self.dtype)
-            self._weigh_part(part, weighing, idf)
+            self._weigh(part, weighing)
             return part
 
         blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
@@ -158,23 +158,10 @@ class Extraction:
         for part in parts:
             count_rows(part.ids, part.groups, counted, self.documents)
 
-    def _idf(self) -> np.ndarray:
-        """log((1 + rows) / (1 + rows with the feature)) + 1, for each feature."""
-        width = self.vocabulary.width if any(g.inverse for g in self.groups) else 0
-        counts = np.zeros(max(1, width), np.int64)
-        counts[: len(self.documents)] = self.documents[: len(counts)]
-        return np.log((1.0 + self.rows) / (1.0 + counts)) + 1.0
-
-    def _weigh(self, pool: ThreadPoolExecutor, parts: Iterable[Part], weighing: Weighing | None) -> None:
-        if weighing is not None:
-            idf = self._idf()
-            list(pool.map(lambda part: self._weigh_part(part, weighing, idf), parts))
-
-    @staticmethod
-    def _weigh_part(part: Part, weighing: Weighing | None, idf: np.ndarray) -> None:
+    def _weigh(self, part: Part, weighing: Weighing | None) -> None:
         if weighing is not None:
             units = int(weighing.unit.max()) + 1
-            weigh_rows(part.indptr, part.ids, part.values, part.groups, weighing, idf, units)
+            weigh_rows(*part, weighing, self.documents, self.rows, units)
 
 
 class Opened:

@@ -20,7 +20,11 @@ class Own:
     def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
         self.function = function
         self.name = function.__name__
-        self.__doc__ = function.__doc__
+        # a pickle refers to it as to a function: by module and name
+        self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
 
     def __call__(self, row: dict[str, Any]) -> Any:
         return self.function(row)

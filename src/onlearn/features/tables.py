@@ -141,7 +141,7 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
     return fixed(text), fixed(places), missing
 
 
-def as_words(values: Any) -> Any:
+def as_words(values: Any, name: str) -> Any:
     """Values of any plain type as strings; whole numbers without a decimal point."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -158,7 +158,7 @@ def as_words(values: Any) -> Any:
     try:
         return pc.cast(values, pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TypeError(f"values of type {values.type} cannot be categories") from None
+        raise TypeError(f"column {name!r} holds {values.type}, which cannot be categories") from None
 
 
 def numbers(table: Any, name: str) -> np.ndarray:

@@ -33,7 +33,7 @@ class Text:
     column: str = "text"
     ngrams: tuple[int, int] | None = (1, 2)
     chars: tuple[int, int] | None = None
-    weighting: str = "log"
+    weighting: str = "log-tfidf"
     norm: bool = True
     lowercase: bool = True
     apostrophes: bool = False
@@ -85,7 +85,7 @@ class TextColumn:
         spec, count = self.spec, stop - start
         size = int(self.offsets[stop] - self.offsets[start])
         text = np.empty(size * self.growth // 2 + 2 * count + SLACK, np.uint8)
-        most = size // 2 + count + 1
+        most = size // 2 + count + 2
         words, word_starts, word_ends = (
             np.empty(count + 1, np.int64),
             np.empty(most, np.int64),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
-from onlearn.features.bytewise import hash_within
+from onlearn.features.bytewise import hash_within, load_word
 from onlearn.features.characters import (
     CASED,
     FINAL_SIGMA,
@@ -28,6 +28,7 @@ from onlearn.features.characters import (
 from onlearn.hashing import combine
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+EIGHT, HIGH_BITS = np.uint64(8), np.uint64(0x8080808080808080)
 SPACE, APOSTROPHE, BEYOND = np.uint8(32), np.uint8(39), np.uint8(128)
 CURLY = 0x2019  # the apostrophe of typesetters
 
@@ -131,9 +132,103 @@ def sigma_is_final(text: Any, start: Any, p: Any, stop: Any, tables: Any, apostr
 
 
 @compiled
+def is_ascii(text: Any, p: Any, stop: Any) -> Any:
+    """Whether a stretch has no byte beyond ASCII."""
+    while p + EIGHT <= stop:
+        if load_word(text, p) & HIGH_BITS != 0:
+            return False
+        p += EIGHT
+    while p < stop:
+        if text[p] >= BEYOND:
+            return False
+        p += ONE
+    return True
+
+
+@compiled
+def ascii_words(text: Any, p: Any, stop: Any, tables: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any) -> Any:
+    """Write the words of a stretch of ASCII. Without branches, which word lengths would make unforeseeable."""
+    begun, was = q, np.uint64(0)
+    while p < stop:
+        small = tables.spaced[text[p]]
+        inside = np.uint64(small != SPACE)
+        out[q] = small
+        begun = q if inside > was else begun
+        starts[count] = np.int64(begun)  # it counts once the word has ended; until then it is written over
+        ends[count] = np.int64(q)
+        count += was & (inside ^ ONE)
+        q += was | inside
+        was = inside
+        p += ONE
+    if was != 0:
+        starts[count] = np.int64(begun)
+        ends[count] = np.int64(q)
+        count += ONE
+        out[q] = SPACE
+        q += ONE
+    return q, count
+
+
+@compiled
+def unicode_words(
+    text: Any, p: Any, stop: Any, tables: Any, apostrophes: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any
+) -> Any:
+    """Write the words of a stretch of UTF-8."""
+    while p < stop:
+        begun, start = q, p
+        while p < stop:
+            byte = text[p]
+            if byte < BEYOND:
+                small = tables.ascii[byte]
+                if small != 0:
+                    out[q] = small
+                    q += ONE
+                    p += ONE
+                    continue
+                if apostrophes and byte == APOSTROPHE and q > begun:
+                    size = joins(text, p, stop, tables)
+                    if size > 0:
+                        out[q] = APOSTROPHE
+                        q += ONE
+                        p += size
+                        continue
+                break
+            code, size = decode(text, p, stop)
+            place = place_of(code)
+            if place < 0 or tables.classes[place] & WORD == 0:
+                if apostrophes and code == CURLY and q > begun and joins(text, p, stop, tables) > 0:
+                    out[q] = APOSTROPHE
+                    q += ONE
+                    p += size
+                    continue
+                break
+            small_code = np.int64(tables.lower[place])
+            if code == SIGMA and small_code != SIGMA and sigma_is_final(text, start, p, stop, tables, apostrophes):
+                small_code = np.int64(FINAL_SIGMA)
+            if small_code >= 0:
+                q = encode(small_code, out, q)
+            else:
+                for n in range(tables.several.shape[1]):
+                    part = np.int64(tables.several[-1 - small_code, n])
+                    if part > 0:
+                        q = encode(part, out, q)
+            p += size
+        if q > begun:
+            starts[count] = np.int64(begun)
+            ends[count] = np.int64(q)
+            count += ONE
+            out[q] = SPACE
+            q += ONE
+        if p < stop:  # the separator that ended the word, or that stood before it
+            _, size = decode(text, p, stop)
+            p += size
+    return q, count
+
+
+@compiled
 def tokenise(
     text: Any, offsets: Any, first: Any, past: Any, tables: Any, apostrophes: Any, seed: Any,
-    out: Any, words: Any, word_starts: Any, word_ends: Any, hashes: Any,
+    out: Any, words: Any, starts: Any, ends: Any, hashes: Any,
 ) -> Any:  # fmt: skip
     """Write the words of rows ``first`` to ``past``; returns the bytes written. words[i]: the words before row i."""
     q, count = np.uint64(0), np.uint64(0)
@@ -142,58 +237,14 @@ def tokenise(
         p, stop = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
         out[q] = SPACE
         q += ONE
-        while p < stop:
-            begun, start = q, p
-            while p < stop:
-                byte = text[p]
-                if byte < BEYOND:
-                    small = tables.ascii[byte]
-                    if small != 0:
-                        out[q] = small
-                        q += ONE
-                        p += ONE
-                        continue
-                    if apostrophes and byte == APOSTROPHE and q > begun:
-                        size = joins(text, p, stop, tables)
-                        if size > 0:
-                            out[q] = APOSTROPHE
-                            q += ONE
-                            p += size
-                            continue
-                    break
-                code, size = decode(text, p, stop)
-                place = place_of(code)
-                if place < 0 or tables.classes[place] & WORD == 0:
-                    if apostrophes and code == CURLY and q > begun and joins(text, p, stop, tables) > 0:
-                        out[q] = APOSTROPHE
-                        q += ONE
-                        p += size
-                        continue
-                    break
-                small_code = np.int64(tables.lower[place])
-                if code == SIGMA and small_code != SIGMA and sigma_is_final(text, start, p, stop, tables, apostrophes):
-                    small_code = np.int64(FINAL_SIGMA)
-                if small_code >= 0:
-                    q = encode(small_code, out, q)
-                else:
-                    for n in range(tables.several.shape[1]):
-                        part = np.int64(tables.several[-1 - small_code, n])
-                        if part > 0:
-                            q = encode(part, out, q)
-                p += size
-            if q > begun:
-                word_starts[count] = np.int64(begun)
-                word_ends[count] = np.int64(q)
-                hashes[count] = hash_within(out, begun, q, seed)
-                count += ONE
-                out[q] = SPACE
-                q += ONE
-            if p < stop:  # the separator that ended the word, or that stood before it
-                if text[p] < BEYOND:
-                    p += ONE
-                else:
-                    _, size = decode(text, p, stop)
-                    p += size
+        w = count
+        if not apostrophes and is_ascii(text, p, stop):
+            q, count = ascii_words(text, p, stop, tables, out, q, starts, ends, count)
+        else:
+            q, count = unicode_words(text, p, stop, tables, apostrophes, out, q, starts, ends, count)
+        while w < count:
+            hashes[w] = hash_within(out, starts[w], ends[w], seed)
+            w += ONE
         words[i - first + 1] = np.int64(count)
     return np.int64(q)
 

@@ -53,7 +53,7 @@ class Features(TransformerMixin, BaseEstimator):
         self,
         extractors: Any = "auto",
         *,
-        max_names: int = 1 << 22,
+        max_names: int = 1 << 21,
         bits: int = 22,
         dtype: Any = "float32",
     ) -> None:
@@ -190,7 +190,9 @@ class Features(TransformerMixin, BaseEstimator):
         extraction = self._extraction
         if len(extraction.documents):
             known = columns[columns < len(extraction.documents)]
-            extraction.documents = np.append(extraction.documents[known], np.zeros(len(columns) - len(known), np.int64))
+            counts = np.zeros(self.vocabulary_.width, np.int64)
+            counts[: len(known)] = extraction.documents[known]
+            extraction.documents = counts
         return columns
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -37,7 +37,7 @@ class Vocabulary:
     ['a', 'b', 'c']
     """
 
-    def __init__(self, max_names: int = 1 << 22, bits: int = 22) -> None:
+    def __init__(self, max_names: int = 1 << 21, bits: int = 22) -> None:
         if not (isinstance(max_names, int) and 0 <= max_names < 1 << 30):
             raise ValueError(f"max_names must be a whole number from 0 to 2**30, not {max_names!r}")
         if not (isinstance(bits, int) and 1 <= bits <= 30):
