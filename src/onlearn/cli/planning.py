@@ -70,14 +70,15 @@ def learner_of(asked: dict[str, Any]) -> Any:
     name = asked["learner"]
     if name is None and not choices:
         return None
-    import onlearn
     from onlearn.learners import NAMED
+    from onlearn.linear import OnlineClassifier
+    from onlearn.regression import OnlineRegressor
 
     if name is None:
-        cls = onlearn.OnlineRegressor if asked["task"] == "regress" else onlearn.OnlineClassifier
+        cls: Any = OnlineRegressor if asked["task"] == "regress" else OnlineClassifier
     else:
         one_of(name, tuple(NAMED), "--learner")
-        cls = getattr(onlearn, name)
+        cls = NAMED[name]
         refused = [key for key in choices if key not in cls().get_params(deep=False)]
         if refused:
             raise typer.BadParameter(f"--{refused[0].replace('_', '-')} has no use with --learner {name}")

@@ -55,14 +55,16 @@ def train(
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
     ngrams: Annotated[str | None, typer.Option(help="Lengths of word n-grams, such as 1-2.")] = None,
     chars: Annotated[str | None, typer.Option(help="Lengths of character n-grams, such as 2-5.")] = None,
-    weighting: Annotated[str | None, typer.Option(help="Of words: counts, binary, log, tfidf or log-tfidf.")] = None,
+    weighting: Annotated[
+        str | None, typer.Option(help="Of words: counts, binary, log, idf, tfidf or log-tfidf.")
+    ] = None,
     norm: Annotated[bool | None, typer.Option("--norm/--no-norm", help="Make texts vectors of length 1.")] = None,
     scale: Annotated[str | None, typer.Option(help="Of numbers: standard, max-abs, log1p or none.")] = None,
     missing: Annotated[str, typer.Option(help="Missing values: absent, error, zero or indicator.")] = "absent",
     interact: Annotated[
         list[str] | None, typer.Option(help="Columns or namespaces to multiply: A,B; or pairs, or triples.")
     ] = None,
-    max_names: Annotated[int, typer.Option(min=1, help="Names of features to keep; others are hashed.")] = 1 << 22,
+    max_names: Annotated[int, typer.Option(min=1, help="Names of features to keep; others are hashed.")] = 1 << 21,
     bits: Annotated[int, typer.Option(min=1, max=30, help="Hashed features get 2^bits weights.")] = 22,
     min_count: Annotated[int, typer.Option(min=1, help="Leave out features that are in fewer rows.")] = 1,
     per_class: Annotated[bool, typer.Option("--per-class", help="Count for --min-count within each class.")] = False,
@@ -97,10 +99,11 @@ def train(
 
 
 def _train(asked: dict[str, Any]) -> dict[str, Any]:
-    from onlearn import data, load
+    from onlearn import data
     from onlearn.cli import planning
     from onlearn.pipeline import Model
     from onlearn.pipeline.learning import Run
+    from onlearn.store import load
 
     output = asked["output"]
     planning.check_output(output)

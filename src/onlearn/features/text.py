@@ -15,7 +15,7 @@ from onlearn.features.tables import strings
 from onlearn.hashing import hash_name
 from onlearn.named import NamedRows
 
-WEIGHTINGS = ("counts", "binary", "log", "tfidf", "log-tfidf")
+WEIGHTINGS = ("counts", "binary", "log", "idf", "tfidf", "log-tfidf")
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Text:
     Words are runs of letters, digits and combining marks, in lower case as ``str.lower`` has it; with ``apostrophes``
     also an apostrophe inside a word. Character n-grams are taken of each word with a space before and after it.
 
-    A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), count times inverse
-    document frequency (``"tfidf"``), or both of these (``"log-tfidf"``); with ``norm`` the column's values then make
+    A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), the inverse
+    document frequency (``"idf"``), that times the count (``"tfidf"``) or its logarithm (``"log-tfidf"``); with ``norm`` the column's values then make
     a vector of length 1.
     """
 
@@ -59,9 +59,9 @@ class Text:
         return Groups(
             self.column,
             prefixes,
-            binary=self.weighting == "binary",
+            binary=self.weighting in ("binary", "idf"),
             log="log" in self.weighting,
-            inverse="tfidf" in self.weighting,
+            inverse="idf" in self.weighting,
             norm=self.norm,
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from onlearn.features import Features, Text
+from onlearn.linear import OnlineClassifier
+from onlearn.regression import OnlineRegressor
 
 
 def default_learner(task: str, features: Features) -> Any:
@@ -13,8 +15,6 @@ def default_learner(task: str, features: Features) -> Any:
     Text has many rare words, of which a single example should teach all there is to learn: AROW, not averaged. Columns
     of a table, and features of unknown kind, are learned by logistic regression, whose probabilities are its own.
     """
-    from onlearn import OnlineClassifier, OnlineRegressor
-
     if task == "regress":
         return OnlineRegressor(rule="lms", geometry="adagrad(0.5)", stabilizer="averaged")
     if is_text(features):

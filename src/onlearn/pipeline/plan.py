@@ -7,6 +7,7 @@ from typing import Any
 
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
 
+TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 ROLES = ("numeric", "categorical", "text", "ignore")
 
 
@@ -27,7 +28,7 @@ class Plan:
     number: dict[str, Any] = field(default_factory=dict)
     category: dict[str, Any] = field(default_factory=dict)
     interactions: list[Interaction] = field(default_factory=list)
-    max_names: int = 1 << 22
+    max_names: int = 1 << 21
     bits: int = 22
     labels: list[str] | None = None
     learner: Any = None
@@ -57,7 +58,7 @@ class Plan:
                                     (self.number, "numeric", "--scale")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
                 raise ValueError(f"{flag} has no use here: no column is {role}")
-        extractors = extractors_for(roles, self.text, self.number, self.category)
+        extractors = extractors_for(roles, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
             raise ValueError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
         return Features([*extractors, *self.interactions], **made), notes
