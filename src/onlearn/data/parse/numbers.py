@@ -156,10 +156,11 @@ def any_number(base: Any, start: Any) -> Any:
             p += ONE
             digit = np.uint64(byte(base, p)) - DIGIT
         exponent += -power if down else power
-    if not sure:
-        return 0.0, p, UNSURE
-    value, sure = round_once(mantissa, exponent)
-    if not sure:
+    value, certain = round_once(mantissa, exponent)
+    if not sure:  # digits were left out: the number is between this mantissa and the next
+        above, also = round_once(mantissa + ONE, exponent)
+        certain = certain and also and value == above
+    if not certain:
         return 0.0, p, UNSURE
     if value == np.inf:
         return value, p, INFINITE
