@@ -34,6 +34,12 @@ def plain_number(text: bytes) -> float | None:
     return float(text) if NUMBER.fullmatch(text) and not np.isinf(float(text)) else None
 
 
+def plain_factor(text: bytes) -> float | None:
+    """A scale or an importance: numbers at the edges of what a float can hold are refused."""
+    value = plain_number(text)
+    return None if value and not 1e-307 < abs(value) < 8e307 else value
+
+
 def plain_row(text: bytes) -> tuple | None:
     try:
         text.decode()
@@ -56,7 +62,7 @@ def plain_row(text: bytes) -> tuple | None:
         if part[:1] not in (b"", b" ", b"\t", b"\r"):
             name, colon, value = words_here.pop(0).partition(b":")
             space = name.decode()
-            scale = plain_number(value) if colon else 1.0
+            scale = plain_factor(value) if colon else 1.0
             if scale is None:
                 return None
         for word in words_here:

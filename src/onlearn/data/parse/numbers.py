@@ -156,10 +156,11 @@ def any_number(base: Any, start: Any) -> Any:
             p += ONE
             digit = np.uint64(byte(base, p)) - DIGIT
         exponent += -power if down else power
-    if not sure:
-        return 0.0, p, UNSURE
-    value, sure = round_once(mantissa, exponent)
-    if not sure:
+    value, certain = round_once(mantissa, exponent)
+    if not sure:  # digits were left out: the number is between this mantissa and the next
+        above, also = round_once(mantissa + ONE, exponent)
+        certain = certain and also and value == above
+    if not certain:
         return 0.0, p, UNSURE
     if value == np.inf:
         return value, p, INFINITE
@@ -178,10 +179,10 @@ def special(base: Any, start: Any, negative: Any) -> Any:
 
 
 @compiled
-def number(base: Any, start: Any) -> Any:
-    """What ``any_number`` gives, faster for the usual spellings."""
-    negative = byte(base, start) == 45
-    p = first = start + np.uint64(negative)
+def decimal(base: Any, start: Any) -> Any:
+    """Sign, digits, point, digits from ``start`` on: the digits as one number, how many there are and how many of
+    them after the point, and where they end. Small, so that it becomes part of the loop that calls it."""
+    p = first = start + np.uint64(byte(base, start) == 45)
     mantissa = after = ZERO
     digit = np.uint64(byte(base, p)) - DIGIT
     while digit <= NINE:
@@ -198,19 +199,23 @@ def number(base: Any, start: Any) -> Any:
             p += ONE
             digit = np.uint64(byte(base, p)) - DIGIT
         after = p - after
+    return mantissa, p - first, after, p
+
+
+@compiled
+def number(base: Any, start: Any) -> Any:
+    """What ``any_number`` gives, faster for the usual spellings."""
+    mantissa, digits, after, p = decimal(base, start)
+    if digits - ONE >= DIGITS or byte(base, p) | 32 == 101:
+        return any_number(base, start)
     outcome = GOOD
-    if first < p and p - first <= DIGITS and byte(base, p) | 32 != 101:
-        if mantissa <= EXACT:
-            value = np.float64(np.int64(mantissa)) / POWERS[after]
-        else:
-            value, sure = round_once(mantissa, -np.int64(after))
-            if not sure:
-                outcome = UNSURE
-        if negative:
-            value = -value
+    if mantissa <= EXACT:
+        value = np.float64(np.int64(mantissa)) / POWERS[after]
     else:
-        value, p, outcome = any_number(base, start)
-    return value, p, outcome
+        value, sure = round_once(mantissa, -np.int64(after))
+        if not sure:
+            outcome = UNSURE
+    return -value if byte(base, start) == 45 else value, p, outcome
 
 
 @compiled

@@ -14,17 +14,20 @@ from onlearn.compile import compiled
 from onlearn.data.parse.numbers import (
     DIGIT,
     DIGITS,
+    EXACT,
     GOOD,
     INFINITE,
     MALFORMED,
     MISSING,
     NINE,
     ONE,
+    POWERS,
     TEN,
     UNSURE,
     ZERO,
     any_number,
     ask,
+    decimal,
     number,
     whole_number,
 )
@@ -188,11 +191,19 @@ def parse(
             digit = np.uint64(text[start]) - DIGIT
             p = start + ONE
             c = text[p]
+            outcome = GOOD
             if digit <= NINE and (c == 32 or c == 10):  # as most are in binary data
-                value, outcome = np.float64(np.int64(digit)), GOOD
+                value = np.float64(np.int64(digit))
             else:
-                value, p, outcome = number(base, start)
+                mantissa, digits, after, p = decimal(base, start)
                 c = text[p]
+                if digits - ONE < DIGITS and mantissa <= EXACT and c <= 35:
+                    value = np.float64(np.int64(mantissa)) / POWERS[after]
+                    if text[start] == 45:
+                        value = -value
+                else:
+                    value, p, outcome = number(base, start)
+                    c = text[p]
             if c != 32 and c != 10 and c != 9 and c != 13 and c != HASH:
                 outcome = MALFORMED
             if outcome != GOOD:

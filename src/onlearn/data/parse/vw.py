@@ -12,15 +12,19 @@ import numpy as np
 
 from onlearn.compile import compiled
 from onlearn.data.parse.numbers import (
+    DIGITS,
+    EXACT,
     GOOD,
     INFINITE,
     MALFORMED,
     MISSING,
     ONE,
+    POWERS,
     UNSURE,
     ZERO,
     any_number,
     ask,
+    decimal,
     number,
 )
 from onlearn.data.parse.table import code_of, hash_span
@@ -37,10 +41,10 @@ REASONS = (
     "there is no label (a word that touches the bar is a tag)",
     "the label is not a number",
     "there is no |",
-    "the importance is not a number of at least 0",
+    "the importance is not a number of at least 0 and of usual size",
     "the base is not a number",
     "there is more than label, importance, base and tag before the |",
-    "a namespace's scale is not a number",
+    "a namespace's scale is not a number of usual size",
     "a feature has no name",
     "the value is not a number",
     "the value is infinite",
@@ -265,8 +269,16 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
             value = 1.0
             if text[p] == COLON:
                 at = p + ONE
-                value, p, outcome = number(base, at)
+                mantissa, digits, after, p = decimal(base, at)
                 c = text[p]
+                outcome = GOOD
+                if digits - ONE < DIGITS and mantissa <= EXACT and ENDS[c]:
+                    value = np.float64(np.int64(mantissa)) / POWERS[after]
+                    if text[at] == 45:
+                        value = -value
+                else:
+                    value, p, outcome = number(base, at)
+                    c = text[p]
                 if not ENDS[c] or c == COLON:
                     outcome = MALFORMED
                 if outcome != GOOD:
