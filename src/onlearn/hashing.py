@@ -40,16 +40,19 @@ def finish(h: Any) -> Any:
 @compiled
 def hash_bytes(text: Any, start: Any, stop: Any, seed: Any) -> Any:
     """The hash of ``text[start:stop]``; text is an array of bytes."""
-    p, end = np.uint64(start), np.uint64(stop)
+    p: Any = np.uint64(start)
+    end = np.uint64(stop)
+    word: Any
+    n: Any
     h = mix(seed, end - p)
     while p + BYTE <= end:
-        word: Any = np.uint64(0)
+        word = np.uint64(0)
         for n in range(np.uint64(0), BYTE):
             word |= np.uint64(text[p + n]) << (n * BYTE)
         h = mix(h, word)
         p += BYTE
     if p < end:
-        word = n = np.uint64(0)
+        word, n = np.uint64(0), np.uint64(0)
         while p < end:
             word |= np.uint64(text[p]) << n
             n += BYTE

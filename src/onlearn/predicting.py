@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.inputs import as_rows
+from onlearn.inputs import LAST, as_rows
 from onlearn.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
 from onlearn.stabilizers import cast_votes
 from onlearn.weave import Loop, helper
 
 LARGE = 1e25  # weights beyond which single precision might overflow
 CACHED = 1 << 18  # bytes of weights up to which dense rows are faster one by one than by the BLAS
-LAST = float(np.finfo(np.float64).max)  # beyond it is infinity
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 

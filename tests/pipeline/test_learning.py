@@ -126,7 +126,8 @@ def test_classes_that_come_late(tmp_path):
 
 
 def test_rows_sorted_by_label(tmp_path):
-    lines = sorted(open(numbers(tmp_path / "a.svm", classes=3)).read().splitlines(True))
+    numbers(tmp_path / "a.svm", classes=3)
+    lines = sorted((tmp_path / "a.svm").read_text().splitlines(True))
     (tmp_path / "sorted.svm").write_text("".join(lines))
     model = Run(Plan([str(tmp_path / "sorted.svm")], passes=3)).go()
     assert any("come in an order" in note for note in model.trained["notes"])

@@ -153,7 +153,9 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     if stopped:
         complain(f"stopped by Ctrl-C after {run.learned:,} examples; the model so far is in {output}")
         return report
-
+    if asked["holdout"] is None and not asked["test"]:
+        return report
+    from onlearn.pipeline.evaluation import evaluate
 
     if asked["holdout"] is not None:
         report["holdout"] = evaluate(run.model, run.held_out_batches()).report()

@@ -10,7 +10,7 @@ import numpy as np
 from onlearn.data.badrows import DataError
 from onlearn.data.sources import Stream
 
-SIZE = 2 << 20
+SIZE = 4 << 20
 PADDING = 64  # newlines after the content: what a parser may look at without checking
 NEWLINE = 10
 BOM = b"\xef\xbb\xbf"

@@ -25,9 +25,9 @@ class Text:
     Words are runs of letters, digits and combining marks, in lower case as ``str.lower`` has it; with ``apostrophes``
     also an apostrophe inside a word. Character n-grams are taken of each word with a space before and after it.
 
-    A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), the inverse
-    document frequency (``"idf"``), that times the count (``"tfidf"``) or its logarithm (``"log-tfidf"``); with ``norm`` the column's values then make
-    a vector of length 1.
+    A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), the inverse document
+    frequency (``"idf"``), that times the count (``"tfidf"``) or times 1 + log count (``"log-tfidf"``); with ``norm``
+    the column's values then make a vector of length 1.
     """
 
     column: str = "text"
