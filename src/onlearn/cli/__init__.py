@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from onlearn import __version__
-from onlearn.cli import demo, train, warm
+from onlearn.cli import demo, later, train, warm
 from onlearn.cli.terminal import complain, manners
 
 app = typer.Typer(
@@ -55,6 +55,7 @@ def _start(
 
 def main() -> None:
     """The ``onlearn`` command."""
+    later.postpone()
     sys.exit(run(sys.argv[1:]))
 
 
