@@ -90,7 +90,7 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
 
     Indices need not be in order, so nothing is sorted unless there are duplicates.
     """
-    if X.has_canonical_format:
+    if getattr(X, "free_of_duplicates", False) or X.has_canonical_format:
         return X
     if X.shape[1] <= 16 * max(X.nnz, 1 << 16) and not _repeats(X.indices, X.indptr, np.full(X.shape[1], -1)):
         return X

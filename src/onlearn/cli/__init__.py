@@ -56,6 +56,7 @@ def _start(
 def main() -> None:
     """The ``onlearn`` command."""
     later.postpone()
+    later.keep_memory()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -1,19 +1,19 @@
-"""Modules that scikit-learn imports but a command hardly ever needs, imported when they are.
+"""Modules that others import but a command hardly ever needs.
 
-scipy.stats and pandas take most of the time that a command needs to start. Here they are stood in for by an empty
-module that becomes the real one when something is asked of it.
+scipy.stats and pandas take most of the time that a command needs to start. The first, which scikit-learn imports, is
+stood in for by an empty module that becomes the real one when something is asked of it. The second is optional to
+scikit-learn and PyArrow, and kept out: no command makes data frames.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.machinery
-import importlib.util
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
-
-HEAVY = ("scipy.stats", "pandas")
 
 
 class Later(ModuleType):
@@ -29,11 +29,29 @@ class Later(ModuleType):
         return getattr(real, name)
 
 
+class KeepOut:
+    """Says that there is no pandas."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("commands do without pandas", name=name)
+
+
 def postpone() -> None:
-    """Stand in for the heavy modules, unless they are imported already."""
-    for name in HEAVY:
-        if name in sys.modules or (name == "pandas" and importlib.util.find_spec(name) is None):
-            continue
-        module = Later(name)
-        module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-        sys.modules[name] = module
+    """Stand in for the one and keep out the other, unless they are imported already."""
+    sys.meta_path.insert(0, KeepOut())
+    if "scipy.stats" not in sys.modules:
+        module = Later("scipy.stats")
+        module.__spec__ = importlib.machinery.ModuleSpec("scipy.stats", None)
+        sys.modules["scipy.stats"] = module
+
+
+def keep_memory() -> None:
+    """Have freed memory used again instead of given back: every block of a file takes and frees megabytes.
+
+    Where the C library is not glibc, things stay as they are.
+    """
+    with suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for option in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
+            mallopt(option, 1 << 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +111,35 @@ def sort_rows(
 
 
 @compiled
+def sum_rows(
+    indptr: Any, ids: Any, values: Any, groups: Any, places: Any, before: Any,
+    new: Any, out_ids: Any, out: Any, out_groups: Any,
+) -> Any:  # fmt: skip
+    """Equal features of each row summed, in the order they are met; unknown ones are left out.
+
+    ``places`` remembers where the sum of a feature is, counted from ``before``: all that is there is below it.
+    """
+    at = np.uint64(before)
+    new[0] = 0
+    for i in range(len(indptr) - 1):
+        row = at
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            if ids[p] >= 0:
+                number = np.uint64(ids[p])
+                place = places[number]
+                if place >= row:
+                    out[place - before] += values[p]
+                else:
+                    places[number] = at
+                    out_ids[at - before] = ids[p]
+                    out[at - before] = values[p]
+                    out_groups[at - before] = groups[p]
+                    at += ONE
+        new[i + 1] = np.int64(at - before)
+    return np.int64(at - before)
+
+
+@compiled
 def inverse_frequency(total: Any, count: Any) -> Any:
     """log((1 + rows) / (1 + rows with the feature)) + 1"""
     return np.log((1.0 + total) / (1.0 + count)) + 1.0
@@ -159,16 +189,37 @@ def count_rows(ids: Any, groups: Any, counted: Any, counts: Any) -> None:
             counts[np.uint64(ids[p])] += 1
 
 
-def summed(part: Part, dtype: Any) -> Part:
-    """Sorted, equal features summed."""
+class _Scratch(threading.local):
+    """Of each thread: where sums are, for ``sum_rows``. It only grows, for filling it anew would take longer."""
+
+    places = np.zeros(0, np.uint64)
+    before = 1
+
+    def room(self, width: int, size: int) -> tuple[np.ndarray, np.uint64]:
+        if len(self.places) < width:
+            self.places = np.concatenate([self.places, np.zeros(2 * width - len(self.places), np.uint64)])
+        before = self.before
+        self.before += size + 1
+        return self.places, np.uint64(before)
+
+
+SCRATCH = _Scratch()
+
+
+def summed(part: Part, dtype: Any, ordered: bool = True) -> Part:
+    """Equal features of a row summed, by number or, if not ``ordered``, as they are met."""
     size = len(part.ids)
     new, ids = np.empty(len(part.indptr), np.int64), np.empty(size, np.int32)
     values, groups = np.empty(size, dtype), np.empty(size, np.uint16)
-    n = sort_rows(fixed(part.indptr), fixed(part.ids), fixed(part.values), fixed(part.groups), new, ids, values, groups)
+    given = fixed(part.indptr), fixed(part.ids), fixed(part.values), fixed(part.groups)
+    if ordered:
+        n = sort_rows(*given, new, ids, values, groups)
+    else:
+        n = sum_rows(*given, *SCRATCH.room(int(part.ids.max(initial=0)) + 1, size), new, ids, values, groups)
     return Part(new, ids[:n], values[:n], groups[:n])
 
 
-def matrix(parts: list[Part], width: int, dtype: Any) -> sp.csr_matrix:
+def matrix(parts: list[Part], width: int, dtype: Any, ordered: bool = True) -> sp.csr_matrix:
     """Parts that have been summed, one below the other."""
     if len(parts) == 1:
         indptr, ids, values = parts[0].indptr, parts[0].ids, parts[0].values
@@ -182,7 +233,9 @@ def matrix(parts: list[Part], width: int, dtype: Any) -> sp.csr_matrix:
     X = sp.csr_matrix((len(indptr) - 1, width), dtype=dtype)
     # set as they are: the constructor would look all numbers over once more
     X.indptr, X.indices, X.data = indptr, ids if indptr.dtype == np.int32 else ids.astype(np.int64), values
-    X.has_sorted_indices = X.has_canonical_format = True
+    if ordered:
+        X.has_sorted_indices = X.has_canonical_format = True
+    X.free_of_duplicates = True  # which estimators would have to find out
     return X
 
 

@@ -5,11 +5,17 @@ Code points of planes without letters are left out of the tables: they are separ
 
 from __future__ import annotations
 
+import os
 import unicodedata
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
+
+from onlearn.compile import cache_folder
 
 PLANES = 0x40000  # the code points below this, and then
 IDEOGRAPHS = 0x20000  # from here on, letters without case and no marks
@@ -29,7 +35,22 @@ class Characters(NamedTuple):
 
 @cache
 def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
-    """The tables; those for all of Unicode take some time to make, so they are only made when needed."""
+    """The tables; those for all of Unicode take some time to make, so they are made when needed, and kept."""
+    folder = cache_folder("tables", Path(__file__)) if beyond_ascii else None
+    if folder is None:
+        return make(lowercase, beyond_ascii)
+    file = Path(folder) / f"unicode-{unicodedata.unidata_version}-{'lower' if lowercase else 'as-is'}.npz"
+    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(file) as kept:
+        return Characters(*(kept[name] for name in Characters._fields))
+    made = make(lowercase, beyond_ascii)
+    with suppress(OSError):
+        beside = file.with_suffix(f".{os.getpid()}.tmp.npz")
+        np.savez(beside, **made._asdict())
+        os.replace(beside, file)
+    return made
+
+
+def make(lowercase: bool, beyond_ascii: bool) -> Characters:
     plain = np.zeros(128, np.uint8)
     for code in range(128):
         if chr(code).isalnum():

@@ -72,7 +72,7 @@ class Extraction:
 
     # ------------------------------------------------------------------ walking
 
-    def learn(self, opened: Opened, transform: bool) -> sp.csr_matrix | None:
+    def learn(self, opened: Opened, transform: bool, ordered: bool = True) -> sp.csr_matrix | None:
         """Learn from rows; with ``transform`` also their matrix, by the statistics that include them."""
         for k, column in enumerate(opened.columns):
             inner = getattr(column, "inner", column)
@@ -89,14 +89,14 @@ class Extraction:
                 ids = self.vocabulary.learn(rows)
                 if transform or counted is not None:
                     part = Part(rows.indptr, ids, rows.values, rows.groups)
-                    parts.append(pool.submit(summed, part, self.dtype))
+                    parts.append(pool.submit(summed, part, self.dtype, ordered))
             done = [part.result() for part in parts]
             if counted is not None:
                 self._count(done, counted)
             if not transform:
                 return None
             list(pool.map(lambda part: self._weigh(part, weighing), done))
-        return matrix(done or [self._nothing()], self.vocabulary.width, self.dtype)
+        return matrix(done or [self._nothing()], self.vocabulary.width, self.dtype, ordered)
 
     def transform(self, opened: Opened) -> sp.csr_matrix:
         """The rows' matrix; nothing is learned."""

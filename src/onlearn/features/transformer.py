@@ -76,9 +76,12 @@ class Features(TransformerMixin, BaseEstimator):
         """Learn from these rows only, and their matrix."""
         return self._afresh().learn_transform(X)
 
-    def learn_transform(self, X: Any) -> sp.csr_matrix:
-        """Learn from more rows, and their matrix, in one walk; statistics are those so far, these rows included."""
-        return self._learned(X, transform=True)[1]
+    def learn_transform(self, X: Any, ordered: bool = True) -> sp.csr_matrix:
+        """Learn from more rows, and their matrix, in one walk; statistics are those so far, these rows included.
+
+        If not ``ordered``, the features of a row come as they are met, which takes less time.
+        """
+        return self._learned(X, transform=True, ordered=ordered)[1]
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """The rows' matrix; features that were not learned are left out."""
@@ -103,7 +106,7 @@ class Features(TransformerMixin, BaseEstimator):
             raise TypeError(f"these features were learned from {self.kind_}, but X is {kind}")
         return source
 
-    def _learned(self, X: Any, transform: bool) -> tuple[Features, Any]:
+    def _learned(self, X: Any, transform: bool, ordered: bool = True) -> tuple[Features, Any]:
         source = self._source(X)
         kind = _kind(source)
         if kind == MATRIX:
@@ -117,7 +120,7 @@ class Features(TransformerMixin, BaseEstimator):
         extractors, roles, extraction = begun
         opened = extraction.open(source)  # from here on nothing can be wrong with the rows
         self.kind_, self.extractors_, self.roles_, self._extraction = kind, extractors, roles, extraction
-        made = extraction.learn(opened, transform)
+        made = extraction.learn(opened, transform, ordered)
         self.n_seen_ = extraction.rows
         return self, made
 

@@ -21,6 +21,7 @@ from onlearn.named import NamedRows
 
 SMALLEST = 1 << 10  # slots
 FULLEST = 0.6  # share of the slots in use before the table is doubled
+QUICKLY = 1 << 21  # words of the table
 LONGEST = 256  # bytes of a name that are kept; what follows counts for the hash only
 STATES = ("grow", "hash", "drop")  # what becomes of a name that is new while learning
 
@@ -122,7 +123,8 @@ class Vocabulary:
         if self._ends[self._count] + LONGEST > len(self._pool):
             self._pool = _longer(self._pool, 2 * len(self._pool))
         if self._count >= int(FULLEST * len(self._slots) / 2):
-            self._rebuild(len(self._slots))
+            # fourfold while it is small: names come fast at first
+            self._rebuild(len(self._slots) * (2 if len(self._slots) < QUICKLY else 1))
 
     def _rebuild(self, size: int) -> None:
         """A table of ``size`` slots."""
@@ -166,15 +168,15 @@ class Vocabulary:
     def keep(self, kept: np.ndarray, state: str | None = None) -> np.ndarray:
         """Keep the names with these numbers only, numbered anew in the same order.
 
-        Returns which columns of a matrix remain: those, and all buckets. ``state="drop"`` has new names left out
-        from now on, so that what was dropped does not come back.
+        Returns which columns of a matrix remain: those, and the buckets if they are still in use. ``state="drop"`` has
+        new names left out from now on, so that what was dropped does not come back.
         """
         if state is not None and state not in STATES:
             raise ValueError(f"state must be one of {', '.join(STATES)}, not {state!r}")
         kept = np.unique(np.asarray(kept, np.int64))
         if len(kept) and (kept[0] < 0 or kept[-1] >= self.width):
             raise ValueError(f"there are features from 0 to {self.width - 1}, not {kept[0]} to {kept[-1]}")
-        buckets = np.arange(self._count, self.width)
+        buckets = np.arange(self._count, self.width if state in (None, "hash") else self._count)
         kept = kept[kept < self._count]
         sizes = self._ends[kept + 1] - self._ends[kept]
         room = max(SMALLEST, len(kept))

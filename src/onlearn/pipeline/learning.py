@@ -119,7 +119,7 @@ class Run:
                     rows, y = rows_at(rows, taught), y[taught]
                     weight = None if weight is None else weight[taught]
                 if len(y):
-                    yield model.features.learn_transform(rows), y, weight
+                    yield model.features.learn_transform(rows, ordered=False), y, weight
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
         """Decide about features, labels and learner by the first rows."""
@@ -333,7 +333,14 @@ def looks_sorted(codes: np.ndarray | None) -> bool:
 
 
 def _widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
-    return X if X.shape[1] == width else sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+    return X if X.shape[1] == width else _csr(X.data, X.indices, X.indptr, (X.shape[0], width))
+
+
+def _csr(data_: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
+    """A matrix of sound parts; the constructor would look all of them over."""
+    X = sp.csr_matrix(shape, dtype=data_.dtype)
+    X.data, X.indices, X.indptr = data_, indices, indptr.astype(indices.dtype, copy=False)
+    return X
 
 
 def _joined(batches: list[Any], small: bool) -> list[Any]:
@@ -342,7 +349,10 @@ def _joined(batches: list[Any], small: bool) -> list[Any]:
         return batches
     width = max(X.shape[1] for X, _, _ in batches)
     weights = [weight for _, _, weight in batches]
-    X = sp.vstack([_widened(X, width) for X, _, _ in batches], format="csr")
+    starts = np.cumsum([0, *(X.nnz for X, _, _ in batches)])
+    indptr = np.concatenate([[0], *(X.indptr[1:] + start for (X, _, _), start in zip(batches, starts))])
+    data_, indices = (np.concatenate([getattr(X, name) for X, _, _ in batches]) for name in ("data", "indices"))
+    X = _csr(data_, indices, indptr.astype(indices.dtype if starts[-1] < 2**31 else np.int64), (len(indptr) - 1, width))
     y = np.concatenate([y for _, y, _ in batches])
     return [(X, y, None if weights[0] is None else np.concatenate(weights))]
 
