@@ -13,6 +13,7 @@ import pytest
 import onlearn
 from models import MESSAGES, trained
 from onlearn import cli
+from onlearn.features import Text
 
 FLOWERS = ["rose", "lily", "iris, blue"]
 
@@ -36,7 +37,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
 
     text = folder / "text.jsonl"
     text.write_text("".join(json.dumps({"label": y, "text": x}) + "\n" for y, x in MESSAGES * 10))
-    trained(text).save(folder / "text.onl")
+    trained(text, extractors=[Text("text", prefix="")]).save(folder / "text.onl")
 
     table = folder / "table.csv"
     kinds = rng.integers(0, 3, 300)

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from onlearn import __version__
-from onlearn.cli import demo, evaluate, explain, inspect, predict, warm
-from onlearn.cli.terminal import complain, manners
+from onlearn.cli import data, demo, evaluate, explain, inspect, predict, warm
+from onlearn.cli.terminal import as_options, complain, manners
 
 app = typer.Typer(
     name="onlearn",
@@ -26,6 +26,7 @@ app.command()(predict.predict)
 app.command()(evaluate.evaluate)
 app.command()(inspect.inspect)
 app.command()(explain.explain)
+app.add_typer(data.app, name="data")
 app.command()(demo.demo)
 app.command()(warm.warm)
 
@@ -47,11 +48,12 @@ def _start(
 
     \b
     Examples:
+      onlearn data describe reviews.jsonl      what is in a file
       onlearn predict m.onl new.jsonl          a label for each row
       onlearn evaluate m.onl test.jsonl        how good the model is
-      onlearn demo              train every named learner and see how it does
-      onlearn demo --help       what a command can do
-      onlearn warm              compile ahead, for images and CI
+      onlearn inspect m.onl                    what it has learned
+      onlearn demo                             every named learner on small data
+      onlearn demo --help                      what a command can do
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -103,7 +105,7 @@ def _explain(error: Exception) -> int:
     if _is_about_input(error):
         if isinstance(error, OSError) and error.errno is not None:
             text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
-        complain(text)
+        complain(as_options(text))
         return 2
     complain(f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return 1

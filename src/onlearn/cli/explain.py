@@ -67,8 +67,9 @@ def explain(
 
         raise DataError(f"the row cannot be explained by this model: {error}") from error
     if json:
-        parts = [part._asdict() for part in found.parts[:top]]
-        report = {**found._asdict(), "parts": parts, "n_parts": len(found.parts)}
+        report = found._asdict()
+        report["n_features"] = len(report.pop("parts"))
+        report["features"] = [part._asdict() for part in found.parts[:top]]
         typer.echo(text_of.dumps(report, indent=2))
     else:
         _print(found, top)
@@ -126,7 +127,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
     """A line as the reader of its format takes it, with or without a label."""
     from onlearn.data import DataError
 
-    if format == "svmlight" and ":" in line.split(maxsplit=1)[0]:
+    if format == "svmlight" and ":" in "".join(line.split(maxsplit=1)[:1]):
         line = f"0 {line}"
     handle, name = tempfile.mkstemp(prefix="row.")
     try:

@@ -64,9 +64,12 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     from onlearn.pipeline.explaining import VOTED, top_weights, weights
 
     learner, features = model.learner, model.features
+    given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
+    usual = type(learner)().get_params(deep=False)
     made: dict[str, Any] = {
         "learner": type(learner).__name__,
-        "parameters": {name: _plain(value) for name, value in learner.get_params(deep=False).items()},
+        "parameters": given,
+        "set": [name for name, value in given.items() if value != _plain(usual.get(name))],
         "task": model.task,
         "labels": model.labels,
         "trained": model.trained,
@@ -111,7 +114,7 @@ def _print(report: dict[str, Any]) -> None:
     table.add_column(style="cyan")
     table.add_column(overflow="fold")
     labels = report["labels"]
-    given = ", ".join(f"{name}={value}" for name, value in report["parameters"].items() if value is not None)
+    given = ", ".join(f"{name}={report['parameters'][name]}" for name in report["set"]) or "as they are by default"
     rows: dict[str, Any] = {
         "file": f"{report['file']['path']}, {size(report['file']['bytes'])}",
         "learner": report["learner"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import re
 import sys
 import threading
 import warnings
@@ -14,6 +15,11 @@ from typing import Any
 def complain(text: str) -> None:
     """One line on stderr."""
     print(f"onlearn: {text}", file=sys.stderr, flush=True)
+
+
+def as_options(text: str) -> str:
+    """What Python's users are told to say, as those of the command line say it: ``target=`` is ``--target``."""
+    return re.sub(r"\bsay (\w+)=", lambda found: f"say --{found[1].replace('_', '-')}", text)
 
 
 @contextmanager
