@@ -174,13 +174,15 @@ SETS = {
 class StandIn(BaseHTTPRequestHandler):
     """Answers like OpenML about the two sets above."""
 
+    lost = 0  # bytes at the end of a download that do not arrive
+
     def do_GET(self):
         number = int(next(part for part in reversed(self.path.split("/")) if part.isdigit()))
         if number not in SETS:
             return self.answer(412, b'{"error": {"code": "111", "message": "Unknown dataset"}}')
         arff, form, listed, rows = SETS[number]
         if "download" in self.path:
-            return self.answer(200, arff.encode())
+            return self.answer(200, arff.encode()[: len(arff) - self.lost])
         if "/features/" in self.path:
             return self.say({"data_features": {"feature": listed}})
         if "/qualities/" in self.path:
@@ -275,12 +277,7 @@ def test_a_failed_download_is_1(openml, refused, tmp_path):
 
 
 def test_damaged_on_the_way(openml, refused, tmp_path, monkeypatch):
-    class Damaged(str):
-        def encode(self):
-            return str.encode(self)[:-1] if not hashed.append(1) and len(hashed) % 2 else str.encode(self)
-
-    hashed: list[int] = []
-    monkeypatch.setitem(SETS, 24, (Damaged(TABLE), *SETS[24][1:]))
+    monkeypatch.setattr(StandIn, "lost", 5)
     assert "md5" in refused("data", "fetch", "mushroom", "-o", tmp_path, "-q", code=1)
     assert not list(tmp_path.iterdir())
 

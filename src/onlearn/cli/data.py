@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as text_of
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,7 +81,7 @@ def list_sets(json: Json = False) -> None:
     """
     from onlearn.pipeline.datasets import KNOWN, at_hand
 
-    found = []
+    found: list[dict[str, Any]] = []
     for known in KNOWN.values():
         files = at_hand(known.name)
         here = str(files[0].parent) if files else None
@@ -135,7 +136,10 @@ def fetch(
         if not quiet:
             complain(f"downloading {what.name} from {source}")
         try:
-            files = download(what, folder)
+            with warnings.catch_warnings():
+                if quiet:
+                    warnings.simplefilter("ignore")
+                files = download(what, folder)
         except FetchError as error:
             complain(" ".join(str(error).split()))
             raise typer.Exit(1) from error

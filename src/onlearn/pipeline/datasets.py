@@ -107,7 +107,7 @@ def _openml(what: Known, number: int) -> Iterator[tuple[str, bytes]]:
     try:
         # Without pandas, which need not be installed; and not kept twice.
         bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff", cache=False, n_retries=2, delay=0.5)
-    except (OSError, ValueError) as error:  # a network error is an OSError; OpenML's own are ValueErrors
+    except (OSError, ValueError, KeyError) as error:  # no network, OpenML says no, an answer that makes no sense
         raise FetchError(f"{what.name} (OpenML {number}) cannot be downloaded: {error}") from error
     if bunch.target is None or getattr(bunch.target, "ndim", 1) != 1:
         raise FetchError(f"{what.name} (OpenML {number}) has not one target to learn")
