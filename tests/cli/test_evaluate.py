@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
+import onlearn
 from models import MESSAGES
 from onlearn import data
 from onlearn.pipeline import open_model
@@ -101,3 +106,29 @@ def test_what_is_refused(kit, refused, tmp_path):
     assert "cannot be used with this model" in refused("evaluate", kit.sparse_onl, kit.text_jsonl)
     (tmp_path / "empty.svm").write_text("")
     assert "is empty" in refused("evaluate", kit.sparse_onl, tmp_path / "empty.svm")
+
+
+def test_a_full_stop_behind_a_label(kit, run, tmp_path):
+    file = tmp_path / "new.jsonl"
+    file.write_text("".join(json.dumps({"label": f"{y}.", "text": x}) + "\n" for y, x in MESSAGES))
+    found = report(run, kit.text_onl, file, err="onlearn: the label 'spam.' is taken for 'spam'\n")
+    assert found["accuracy"] == 1 and found["labels_taken_for"] == {"spam.": "spam", "ham.": "ham"}
+
+
+def test_colours_and_a_bar_on_a_terminal_only(kit):
+    terminal, side = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1]), "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    done = subprocess.Popen(
+        [sys.executable, "-m", "onlearn.cli", "evaluate", kit.text_onl, kit.text_jsonl],
+        env=environment,
+        stdout=side,
+        stderr=side,
+    )
+    os.close(side)
+    out = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while part := os.read(terminal, 1000):
+            out += part
+    assert done.wait(timeout=60) == 0
+    assert b"\x1b[" in out and b"40 rows" in out and b"accuracy" in out

@@ -66,6 +66,7 @@ def test_lines_of_svmlight_and_vw(kit, run):
     for line in ("+1 1:1 3:2", "1:1 3:2", "1:1 3:2 99:1"):
         found = report(run, kit.sparse_onl, line)
         assert found["features"][0]["feature"] == "1" and found["n_features"] == 2
+    assert "intercept" in run("explain", kit.sparse_onl, "--", "-1 1:1 3:2")
     for line in ("1 |a sun |b x:2", "|a sun |b x:2"):
         found = report(run, kit.named_onl, line)
         assert {part["feature"]: part["value"] for part in found["features"]} == {"a^sun": 1, "b^x": 2}

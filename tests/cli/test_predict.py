@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import onlearn
-from onlearn import data
+from models import trained
+from onlearn import cli, data
 from onlearn.pipeline import open_model
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
@@ -81,8 +82,6 @@ def test_json_lines(kit, run, tmp_path):
 
 
 def test_strange_ids_and_labels_come_through(run, tmp_path):
-    from models import trained
-
     labels = ['a "quoted", one', "new\tlabel", "plain"]
     rows = [{"id": f'x,"{n}"\n', "label": labels[n % 3], "text": f"w{n % 3} and some words"} for n in range(30)]
     file = tmp_path / "odd.jsonl"
@@ -152,6 +151,42 @@ def test_too_many_bad_rows_leave_nothing(kit, refused, tmp_path):
     assert "1 of 3 rows" in refused("predict", kit.sparse_onl, file, "-o", out)
     assert f"{file}, line 2" in refused("predict", kit.sparse_onl, file, "-o", out, "--strict")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["some.svm"]
+
+
+def test_bad_rows_do_not_go_over_the_data(kit, refused, tmp_path):
+    file = tmp_path / "some.svm"
+    file.write_text("+1 1:1\n+1 oops\n-1 2:1\n")
+    assert "read from" in refused("predict", kit.sparse_onl, file, "--max-bad", "50%", "--bad-rows", file)
+    assert file.read_text() == "+1 1:1\n+1 oops\n-1 2:1\n"
+    assert "directory" in refused("predict", kit.sparse_onl, file, "--bad-rows", tmp_path).lower()
+
+
+def test_ctrl_c_leaves_nothing(kit, tmp_path, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("onlearn.pipeline.writing.CsvWriter.lines", stop)
+    assert cli.run(["predict", kit.text_onl, kit.text_jsonl, "-o", str(tmp_path / "out.csv")]) == 130
+    assert capsys.readouterr().err == "onlearn: stopped\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_permission_to_write(kit, refused, tmp_path, monkeypatch):
+    def deny(dir, prefix):
+        raise PermissionError(13, "Permission denied", f"{dir}/{prefix}x")
+
+    monkeypatch.setattr("tempfile.mkstemp", deny)
+    out = tmp_path / "out.csv"
+    said = refused("predict", kit.text_onl, kit.text_jsonl, "-o", out)
+    assert said == f"onlearn: {out}: cannot be written: Permission denied\n"
+
+
+def test_the_weight_is_for_learning_only(run, tmp_path):
+    file, new = tmp_path / "w.csv", tmp_path / "new.csv"
+    file.write_text("a,w,label\n" + "1,1,x\n2,2,y\n3,1,y\n0,1,x\n" * 5)
+    trained(file, weight="w").save(tmp_path / "w.onl")
+    new.write_text("a\n0\n3\n")
+    assert len(table(run("predict", tmp_path / "w.onl", new))) == 2
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def evaluate(
         format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
     )
     with reading(opened, data, **options) as reader:
-        for batch in batches(reader, target=target):
+        for batch in batches(reader, quiet, target=target):
             with data_to_blame(reader):
                 evaluation.add_batch(opened, batch)
         bad = reader.bad.count
@@ -65,6 +65,8 @@ def evaluate(
 
 def _tell(report: dict[str, Any], labels: list[str]) -> None:
     """What one should know before believing the numbers."""
+    for name, label in (report.get("labels_taken_for") or {}).items():
+        complain(f"the label {name!r} is taken for {label!r}")
     unknown = report.get("unknown_labels") or {}
     if unknown:
         listed = ", ".join(f"{name!r} ({count:,})" for name, count in list(unknown.items())[:5])

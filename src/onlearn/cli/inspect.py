@@ -13,6 +13,8 @@ from onlearn.cli.options import Json, ModelFile
 if TYPE_CHECKING:
     from onlearn.pipeline import Model
 
+SHOWN = 20  # labels and extractors shown to people
+
 
 def inspect(
     model: ModelFile,
@@ -122,16 +124,16 @@ def _print(report: dict[str, Any]) -> None:
         "task": report["task"],
     }
     if labels is not None:
-        more = f" and {len(labels) - 20} more" if len(labels) > 20 else ""
-        rows["labels"] = f"{len(labels)}: {', '.join(labels[:20])}{more}"
+        more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+        rows["labels"] = f"{len(labels)}: {', '.join(labels[:SHOWN])}{more}"
     rows["examples"] = f"{report['examples']:,}, over all passes; {report['updates']:,} changed the weights"
     if report["mistakes"] is not None:
         rows["mistakes"] = f"{report['mistakes']:,} while learning"
     rows["features"] = f"{report['features']['count']:,}, from {report['features']['rows']}"
-    for extractor in report["features"].get("extractors", []):
-        rows.setdefault("made by", extractor)
-        if rows["made by"] != extractor:
-            rows["made by"] += f"\n{extractor}"
+    extractors = report["features"].get("extractors", [])
+    if extractors:
+        more = f"\nand {len(extractors) - SHOWN} more" if len(extractors) > SHOWN else ""
+        rows["made by"] = "\n".join(extractors[:SHOWN]) + more
     if report["weights"] is None:
         rows["weights"] = report["why_no_weights"]
     else:

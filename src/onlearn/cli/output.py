@@ -13,6 +13,12 @@ from typing import IO
 import typer
 
 
+def keep_apart(path: str, *inputs: str, option: str) -> None:
+    """Refuse to write over what is read."""
+    if os.path.exists(path) and any(os.path.exists(name) and os.path.samefile(path, name) for name in inputs):
+        raise typer.BadParameter(f"{path} is read from, so it cannot be written to", param_hint=option)
+
+
 @contextmanager
 def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator[IO[bytes]]:
     """A file to write to, beside its place and renamed in the end; standard output for None and ``-``.
@@ -29,8 +35,7 @@ def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator
         raise typer.BadParameter(f"{target} is a directory, not a file to write to", param_hint=option)
     if not target.parent.is_dir():
         raise typer.BadParameter(f"there is no directory {target.parent} to write to", param_hint=option)
-    if any(name != "-" and os.path.exists(name) and target.exists() and target.samefile(name) for name in inputs):
-        raise typer.BadParameter(f"{target} is read from, so it cannot be written to", param_hint=option)
+    keep_apart(path, *inputs, option=option)
     try:
         if target.exists() and not target.is_file():  # a pipe or a device has no place beside it
             with open(target, "wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,7 +63,7 @@ def predict(
         writer = (CsvWriter if format_out == "csv" else JsonWriter)(opened, files=len(files) > 1)
         with written(output, model, *files) as file:
             begun = False
-            for batch in batches(reader, id=id):
+            for batch in batches(reader, quiet or (output is None and sys.stdout.isatty()), id=id):
                 with data_to_blame(reader):
                     made = predictions(opened, batch, scores=scores, proba=proba)
                 if not begun:  # not before it is clear that the data can be used

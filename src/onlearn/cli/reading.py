@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from onlearn.cli.options import share
-from onlearn.cli.terminal import complain
+from onlearn.cli.output import keep_apart
+from onlearn.cli.terminal import complain, progress_of
 
 if TYPE_CHECKING:
     from onlearn.data import BadRows, Batch, Reader
@@ -37,21 +38,26 @@ def reading(
 
     given = {"format": format, "target": target, "id": id}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options["weight"] = None  # is for learning, and new data may lack it
     bad = BadRows(bad_rows, share(max_bad, "--max-bad"), strict)
     with model.read(data, bad=bad, block_size=LARGE, **options) as reader:
+        if bad_rows is not None:
+            keep_apart(bad_rows, *(source.name for source in reader.sources), option="--bad-rows")
         yield reader
     if not quiet:
         tell_bad(bad)
 
 
-def batches(reader: Reader, **for_tables: str | None) -> Iterator[Batch]:
-    """The batches; options that only tables have are refused with others."""
-    for batch in reader:
-        if not hasattr(batch.rows, "column_names"):
-            for name, value in for_tables.items():
-                if value is not None:
-                    raise typer.BadParameter(f"{batch.file} is no table: it has no columns", param_hint=f"--{name}")
-        yield batch
+def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
+    """The batches, with a bar on a terminal; options that only tables have are refused with others."""
+    with progress_of(reader.bytes_total, quiet) as advance:
+        for batch in reader:
+            if not hasattr(batch.rows, "column_names"):
+                for name, value in for_tables.items():
+                    if value is not None:
+                        raise typer.BadParameter(f"{batch.file} is no table: it has no columns", param_hint=f"--{name}")
+            yield batch
+            advance(reader.bytes_read, len(batch))
 
 
 @contextmanager

@@ -35,6 +35,9 @@ class Evaluation:
         self.n = 0
         self.unlabelled = 0
         self.unknown: dict[str, int] = {}
+        self.taken_for: dict[str, str] = {}
+        self._names: list[str] | None = None  # of the reader at hand; the list grows from batch to batch
+        self._classes: list[int] = []
         self.right = np.zeros(count, dtype=np.int64)
         self.support = np.zeros(count, dtype=np.int64)
         self.predicted = np.zeros(count, dtype=np.int64)
@@ -85,8 +88,7 @@ class Evaluation:
             self.unlabelled += len(batch)
             return
         names = batch.label_names or []
-        table = np.array([*positions(names, self.labels), -1], dtype=np.int64)
-        gold = table[batch.codes]
+        gold = self._table(names)[batch.codes]
         made = predictions(model, batch, scores=True, proba=True)
         labelled = batch.codes >= 0
         for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
@@ -98,9 +100,20 @@ class Evaluation:
         else:
             self.add(*parts)
 
+    def _table(self, names: list[str]) -> np.ndarray:
+        """The class of each of a reader's labels, and -1 for those without one, at the end too."""
+        if self._names is not names:
+            self._names, self._classes = names, []
+        new = names[len(self._classes) :]
+        for name, k in zip(new, positions(new, self.labels)):
+            self._classes.append(k)
+            if k >= 0 and name == f"{self.labels[k]}.":
+                self.taken_for[name] = self.labels[k]
+        return np.array([*self._classes, -1], dtype=np.int64)
+
     def report(self) -> dict[str, Any]:
         """Everything, ready for JSON; None where there is nothing to compute it from."""
-        precision, recall = share(self.right, self.predicted), share(self.right, self.support)
+        precision, recall = share(self.right, self.predicted).tolist(), share(self.right, self.support).tolist()
         f1 = share(2 * self.right, self.predicted + self.support)
         there = self.predicted + self.support > 0
         made: dict[str, Any] = {
@@ -114,12 +127,13 @@ class Evaluation:
         if self.ranking is not None:
             made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
         made["per_class"] = {
-            label: {"precision": precision[k], "recall": recall[k], "f1": f1[k], "support": int(self.support[k])}
+            label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
             for k, label in enumerate(self.labels)
         }
         made["labels"] = self.labels
         made["confusion"] = None if self.confusion is None else self.confusion.tolist()
         made["unknown_labels"] = dict(self.unknown)
+        made["labels_taken_for"] = dict(self.taken_for)
         made["unlabelled"] = self.unlabelled
         return {key: value.item() if isinstance(value, np.generic) else value for key, value in made.items()}
 
@@ -195,13 +209,21 @@ def evaluate(model: Model, reader: Reader) -> Evaluation | RegressionEvaluation:
 
 
 def positions(names: list[str], labels: list[str]) -> list[int]:
-    """Where each name is among the labels, -1 if nowhere. Labels that are all numbers compare as such: +1 is 1."""
+    """Where each name is among the labels, -1 if nowhere.
+
+    Labels that are all numbers compare as such: +1 is 1. And one that is unknown but for a full stop behind it is taken
+    for the label without: the test part of a well-known census is written like that.
+
+    >>> positions(["no", "yes.", "maybe"], ["no", "yes"])
+    [0, 1, -1]
+    """
     known = {label: k for k, label in enumerate(labels)}
     found = [known.get(name, -1) for name in names]
     if -1 in found:
         values = {number(label): k for k, label in enumerate(labels)}
         if None not in values and len(values) == len(labels):
             found = [values.get(number(name), -1) if k < 0 else k for name, k in zip(names, found)]
+        found = [known.get(name.removesuffix("."), -1) if k < 0 else k for name, k in zip(names, found)]
     return found
 
 
