@@ -14,8 +14,8 @@ import pytest
 from sklearn import metrics
 
 import onlearn
-from models import MESSAGES
-from onlearn import data
+from models import MESSAGES, trained
+from onlearn.data import load
 from onlearn.pipeline import open_model
 
 
@@ -27,7 +27,7 @@ def report(run, *arguments, err=""):
 def test_as_scikit_learn_says(name, file, kit, run):
     found = report(run, kit(f"{name}.onl"), kit(file))
     model = open_model(kit(f"{name}.onl"))
-    X, y = data.load(kit(file), **model.reading)
+    X, y = load(kit(file), **model.reading)
     proba = model.predict_proba(X)
     assert found["n"] == len(y) and found["bad_rows"] == 0
     assert found["accuracy"] == metrics.accuracy_score(y, model.predict(X))
@@ -40,7 +40,7 @@ def test_as_scikit_learn_says(name, file, kit, run):
 
 def test_regression(kit, run):
     found = report(run, kit.numbers_onl, kit.numbers_csv)
-    X, y = data.load(kit.numbers_csv, task="regress")
+    X, y = load(kit.numbers_csv, task="regress")
     predicted = open_model(kit.numbers_onl).predict(X)
     assert found["rmse"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
     assert found["r2"] == pytest.approx(metrics.r2_score(y, predicted)) and found["r2"] > 0.5
@@ -132,3 +132,11 @@ def test_colours_and_a_bar_on_a_terminal_only(kit):
             out += part
     assert done.wait(timeout=60) == 0
     assert b"\x1b[" in out and b"40 rows" in out and b"accuracy" in out
+
+
+def test_census_income(data, run, tmp_path):
+    """A real set, from its training file to the numbers on its test file."""
+    trained(data("a9a/a9a.svm"), onlearn.LogisticRegression(random_state=0)).save(tmp_path / "a9a.onl")
+    found = report(run, tmp_path / "a9a.onl", data("a9a/a9a.t.svm"))
+    assert found["n"] == 16_281 and found["accuracy"] > 0.84 and found["auc"] > 0.89
+    assert found["log_loss"] < 0.34 and found["calibration_error"] < 0.03

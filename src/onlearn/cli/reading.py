@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onlearn.data import BadRows, Batch, Reader
     from onlearn.pipeline import Model
 
-LARGE = 16 << 20  # bytes parsed at a time: each batch costs the same few milliseconds, however few rows it has
+LARGE = 8 << 20  # bytes parsed at a time: each batch costs the same few milliseconds, however few rows it has
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,21 +17,19 @@ MANY = 1 << 22  # features that are told apart
 MANY_LABELS = 200  # from so many distinct labels on, most of them numbers, they may be no labels at all
 
 
-class Rows:
-    """What is said of rows of any kind."""
+class Rows(Protocol):
+    """Rows of one kind, added up: what is said of them, and what looks wrong."""
 
-    kind = "rows"
+    kind: str
 
     def add(self, batch: Batch) -> None: ...
 
-    def report(self, rows: int) -> dict[str, Any]:
-        return {}
+    def report(self, rows: int) -> dict[str, Any]: ...
 
-    def problems(self, rows: int) -> list[str]:
-        return []
+    def problems(self, rows: int) -> list[str]: ...
 
 
-class TableRows(Rows):
+class TableRows:
     kind = "a table"
 
     def __init__(self) -> None:
@@ -61,7 +59,7 @@ class TableRows(Rows):
         return [problem for column in self.columns.values() for problem in column.problems(rows)]
 
 
-class MatrixRows(Rows):
+class MatrixRows:
     kind = "a matrix"
 
     def __init__(self) -> None:
@@ -107,7 +105,7 @@ class MatrixRows(Rows):
         return found
 
 
-class NamedFeatures(Rows):
+class NamedFeatures:
     kind = "named rows"
 
     def __init__(self) -> None:
@@ -143,7 +141,7 @@ class NamedFeatures(Rows):
         return [f"{self.empty:,} rows have no features"] if self.empty else []
 
 
-class SentenceRows(Rows):
+class SentenceRows:
     kind = "sentences"
 
     def __init__(self) -> None:
@@ -156,6 +154,9 @@ class SentenceRows(Rows):
 
     def report(self, rows: int) -> dict[str, Any]:
         return {"tokens": self.tokens, "columns": {name: {} for name in self.names}}
+
+    def problems(self, rows: int) -> list[str]:
+        return []
 
 
 def of_kind(rows: Any) -> Rows:

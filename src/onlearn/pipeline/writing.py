@@ -20,22 +20,11 @@ from onlearn.pipeline.predictions import Predictions
 FORMATS = ("csv", "jsonl")
 
 
-class Writer:
-    """Makes lines of predictions. ``files``: whether to say which file a row is of."""
+class CsvWriter:
+    """A header, and a line a row. ``files``: whether to say which file a row is of."""
 
     def __init__(self, model: Model, files: bool = False) -> None:
-        self.labels = model.labels
-        self.files = files
-
-    def header(self, scores: bool, proba: bool) -> bytes:
-        raise NotImplementedError
-
-    def lines(self, batch: Batch, made: Predictions) -> memoryview:
-        raise NotImplementedError
-
-
-class CsvWriter(Writer):
-    """A header, and a line a row."""
+        self.labels, self.files = model.labels, files
 
     def header(self, scores: bool, proba: bool) -> bytes:
         labels = self.labels or []
@@ -70,8 +59,11 @@ class CsvWriter(Writer):
         return memoryview(sink.getvalue())
 
 
-class JsonWriter(Writer):
+class JsonWriter:
     """An object a line."""
+
+    def __init__(self, model: Model, files: bool = False) -> None:
+        self.labels, self.files = model.labels, files
 
     def header(self, scores: bool, proba: bool) -> bytes:
         return b""
