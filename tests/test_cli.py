@@ -17,7 +17,8 @@ from onlearn import cli, warming
 from onlearn.learners import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
-COMMANDS = ["demo", "warm"]
+COMMANDS = ["predict", "evaluate", "inspect", "explain", "data", "demo", "warm"]
+PARTS = [*([name] for name in COMMANDS if name != "data"), *(["data", name] for name in ("describe", "list", "fetch"))]
 SMALL = warming.Loop("perceptron", "additive", "last", None, "dense", "float64", "int32")
 
 
@@ -54,13 +55,30 @@ def test_without_a_command_comes_the_help(capsys):
     assert capsys.readouterr().out == bare
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("command", [[], *PARTS])
 def test_examples_in_the_help_are_understood(command, capsys):
     assert cli.run([*command, "--help"]) == 0
     examples = re.findall(r"^ {4}onlearn (.*?)(?:  .*| > .*)?$", capsys.readouterr().out, re.M)
     assert examples
     for example in examples:
         assert cli.run([*example.split(), "--help"]) == 0, example
+
+
+def test_help_of_a_command_imports_nothing_heavy():
+    code = "import sys; from onlearn import cli; cli.run(['data', 'describe', '--help']); print(sorted(sys.modules))"
+    loaded = python("-c", code).stdout.splitlines()[-1]
+    assert "'typer'" in loaded
+    assert not [name for name in ("numba", "sklearn", "numpy", "pyarrow") if f"'{name}'" in loaded]
+
+
+def test_the_shell_completes():
+    words = {"_ONLEARN_COMPLETE": "complete_bash", "COMP_WORDS": "onlearn ev", "COMP_CWORD": "1"}
+    code = "from onlearn.cli import main; import sys; sys.argv = ['onlearn']; main()"
+    done = subprocess.run([sys.executable, "-c", code], env={**ENVIRONMENT, **words}, capture_output=True, text=True)
+    assert done.stdout.split() == ["evaluate"]
+    shown = python("-m", "onlearn.cli", "--show-completion", "bash")
+    assert shown.returncode == 0
+    assert "_ONLEARN_COMPLETE" in shown.stdout
 
 
 def test_version(capsys):
@@ -72,7 +90,7 @@ def test_help_imports_nothing_heavy():
     done = python("-X", "importtime", "-m", "onlearn.cli", "--help")
     imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert "typer" in imported
-    assert not imported & {"numba", "sklearn", "scipy", "numpy", "rich.table"}
+    assert not imported & {"numba", "sklearn", "scipy", "numpy", "pyarrow", "rich.table"}
 
 
 def test_help_starts_at_once():

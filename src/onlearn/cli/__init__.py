@@ -13,18 +13,22 @@ from typing import Annotated
 import typer
 
 from onlearn import __version__
-from onlearn.cli import demo, later, train, warm
-from onlearn.cli.terminal import complain, manners
+from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, train, warm
+from onlearn.cli.terminal import as_options, complain, manners
 
 app = typer.Typer(
     name="onlearn",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # Rich's help takes longer to import than everything else together
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo.demo)
 app.command()(train.train)
+app.command()(predict.predict)
+app.command()(evaluate.evaluate)
+app.command()(inspect.inspect)
+app.command()(explain.explain)
+app.add_typer(data.app, name="data")
+app.command()(demo.demo)
 app.command()(warm.warm)
 
 
@@ -45,9 +49,13 @@ def _start(
 
     \b
     Examples:
-      onlearn demo              train every named learner and see how it does
-      onlearn demo --help       what a command can do
-      onlearn warm              compile ahead, for images and CI
+      onlearn data describe reviews.jsonl      what is in a file
+      onlearn train reviews.jsonl -o m.onl     from a file to a model
+      onlearn predict m.onl new.jsonl          a label for each row
+      onlearn evaluate m.onl test.jsonl        how good the model is
+      onlearn inspect m.onl                    what it has learned
+      onlearn demo                             every named learner on small data
+      onlearn demo --help                      what a command can do
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -69,13 +77,22 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except BrokenPipeError:  # whoever reads our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute()
         return 1
     except Exception as error:
+        if isinstance(error, OSError):
+            try:
+                sys.stdout.flush()
+            except OSError:  # it is standard output that cannot be written, and Python would try again
+                _mute()
         return _explain(error)
     if code == 130:
         complain("stopped")
     return code if isinstance(code, int) else 0
+
+
+def _mute() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Exception) -> int:
@@ -89,5 +106,20 @@ def _explain(error: Exception) -> int:
         complain(f"{error.format_message().rstrip('.')} (see {where} --help)")
         return int(getattr(error, "exit_code", 2))
     text = " ".join(str(error).split())
+    if _is_about_input(error):
+        if isinstance(error, OSError) and error.errno is not None:
+            text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
+        complain(as_options(text))
+        return 2
     complain(f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return 1
+
+
+def _is_about_input(error: Exception) -> bool:
+    """Whether the data, the model file or a place to write is to blame, and the message says all there is to say."""
+    if isinstance(error, OSError):
+        files = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
+        return error.errno is not None or isinstance(error, files)
+    # Named, not imported: an error of a module that was never needed cannot have been raised.
+    homes = ("onlearn.data.badrows", "onlearn.store")
+    return any(cls.__module__ in homes for cls in type(error).__mro__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import re
 import sys
 import threading
 import warnings
@@ -14,6 +15,11 @@ from typing import Any
 def complain(text: str) -> None:
     """One line on stderr."""
     print(f"onlearn: {text}", file=sys.stderr, flush=True)
+
+
+def as_options(text: str) -> str:
+    """What Python's users are told to say, as those of the command line say it: ``target=`` is ``--target``."""
+    return re.sub(r"\bsay (\w+)=", lambda found: f"say --{found[1].replace('_', '-')}", text)
 
 
 @contextmanager
@@ -55,3 +61,25 @@ def progress(doing: str, total: int) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total)
         yield lambda part: bar.update(task, advance=1, description=part)
+
+
+@contextmanager
+def progress_of(total: int | None, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr for data that are read; call what it yields with the bytes read so far and the rows since."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda bytes_read, rows: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    text = "{task.fields[rows]:,} rows"
+    columns = (BarColumn(), TextColumn(text), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task, seen = bar.add_task("", total=total, rows=0), 0
+
+        def advance(bytes_read: int, rows: int) -> None:
+            nonlocal seen
+            seen += rows
+            bar.update(task, completed=bytes_read, rows=seen)
+
+        yield advance

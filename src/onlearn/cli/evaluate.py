@@ -1,0 +1,120 @@
+"""``onlearn evaluate``: how good a model is on data whose labels are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from onlearn.cli.options import BadRowsFile, Data, Format, Json, MaxBad, ModelFile, Quiet, Strict, Target
+from onlearn.cli.reading import batches, data_to_blame, reading
+from onlearn.cli.terminal import complain
+
+FEW = 12  # classes up to which the confusion matrix is printed
+
+
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    target: Target = None,
+    format: Format = None,
+    bad_rows: BadRowsFile = None,
+    max_bad: MaxBad = "1%",
+    strict: Strict = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare a model's predictions with the labels in the data.
+
+    Accuracy, precision, recall and F1 of each class, log-loss, area under the ROC curve, calibration error and
+    confusion matrix; for regression RMSE, MAE and R2. A label that the model has not seen counts as an error.
+
+    \b
+    Examples:
+      onlearn evaluate m.onl test.jsonl
+      onlearn evaluate m.onl test.csv --target income --json
+    """
+    from onlearn.pipeline import open_model
+    from onlearn.pipeline.evaluation import evaluation_of
+
+    opened = open_model(model)
+    evaluation = evaluation_of(opened)
+    options: dict[str, Any] = dict(
+        format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
+    )
+    with reading(opened, data, **options) as reader:
+        for batch in batches(reader, quiet, target=target):
+            with data_to_blame(reader):
+                evaluation.add_batch(opened, batch)
+        bad = reader.bad.count
+        names = ", ".join(source.name for source in reader.sources[:3])
+    report = {**evaluation.report(), "bad_rows": bad}
+    if not report["n"]:
+        from onlearn.data import DataError
+
+        raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
+    if not quiet:
+        _tell(report, opened.labels or [])
+    if json:
+        import json as text
+
+        typer.echo(text.dumps(report, indent=2))
+    else:
+        _print(report)
+
+
+def _tell(report: dict[str, Any], labels: list[str]) -> None:
+    """What one should know before believing the numbers."""
+    for name, label in (report.get("labels_taken_for") or {}).items():
+        complain(f"the label {name!r} is taken for {label!r}")
+    unknown = report.get("unknown_labels") or {}
+    if unknown:
+        listed = ", ".join(f"{name!r} ({count:,})" for name, count in list(unknown.items())[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        known = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+        complain(f"labels the model does not know count as errors: {listed}{more}; it knows {known}")
+    if report["unlabelled"]:
+        complain(f"{report['unlabelled']:,} rows without a label are left out")
+
+
+def _print(report: dict[str, Any]) -> None:
+    from onlearn.cli.tables import plain_table, show
+
+    summary = plain_table()
+    summary.add_column(style="cyan")
+    summary.add_column(justify="right")
+    summary.add_row("rows", f"{report['n']:,}")
+    names = {
+        "accuracy": "accuracy",
+        "majority": "  of the most common label",
+        "macro_f1": "F1, mean of the classes",
+        "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
+        "log_loss": "log-loss",
+        "calibration_error": "calibration error",
+        "rmse": "RMSE",
+        "mae": "MAE",
+        "r2": "R2",
+    }
+    for key, name in names.items():
+        if report.get(key) is not None:
+            small = key in ("rmse", "mae", "r2")
+            summary.add_row(name, f"{report[key]:.6g}" if small else f"{report[key]:.4f}")
+    show(summary)
+    if "per_class" in report:
+        _print_classes(report)
+
+
+def _print_classes(report: dict[str, Any]) -> None:
+    from onlearn.cli.tables import plain_table, show
+
+    table = plain_table("label", "precision", "recall", "F1", "rows")
+    for label, mine in report["per_class"].items():
+        table.add_row(label, *(f"{mine[key]:.4f}" for key in ("precision", "recall", "f1")), f"{mine['support']:,}")
+    show(table)
+    confusion, labels = report["confusion"], report["labels"]
+    if confusion is None or len(labels) > FEW:
+        return
+    table = plain_table("label \\ predicted", *labels)
+    for label, counts in zip(labels, confusion):
+        table.add_row(label, *(f"{count:,}" for count in counts))
+    show(table)

@@ -1,0 +1,182 @@
+"""``onlearn explain``: which features moved the prediction of one row."""
+
+from __future__ import annotations
+
+import json as text_of
+import os
+import tempfile
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onlearn.cli.options import Format, Json, ModelFile
+
+if TYPE_CHECKING:
+    from onlearn.pipeline import Model
+    from onlearn.pipeline.explaining import Explanation
+
+
+def explain(
+    model: ModelFile,
+    row: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ROW]", help="A JSON object, or a line of an svmlight or Vowpal Wabbit file.", show_default=False
+        ),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A text, for models with one column of text.")
+    ] = None,
+    at: Annotated[str | None, typer.Option(metavar="FILE:LINE", help="The row on this line of a file.")] = None,
+    format: Format = None,
+    top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 20,
+    json: Json = False,
+) -> None:
+    """Show which features moved a prediction, the largest first.
+
+    Each adds value x weight to the score. Of two classes, what is above zero speaks for the second; of several, for
+    the predicted one against the runner-up. Together with the intercept they make up the total.
+
+    \b
+    Examples:
+      onlearn explain m.onl --text "cheap pills"
+      onlearn explain m.onl '{"age":39,"job":"clerk"}'
+      onlearn explain m.onl --at test.csv:17 --json
+    """
+    from onlearn.pipeline import explaining, open_model
+
+    given = [name for name, value in (("ROW", row), ("--text", text), ("--at", at)) if value is not None]
+    if len(given) != 1:
+        what = "they cannot go together" if given else "what is to be explained is missing"
+        raise typer.BadParameter(
+            f"give a row, --text or --at FILE:LINE: {what}", param_hint=" and ".join(given) or "ROW"
+        )
+    if format is not None and at is None:
+        raise typer.BadParameter("it is for --at FILE:LINE", param_hint="--format")
+    opened = open_model(model)
+    if text is not None:
+        rows = _text(opened, text)
+    elif at is not None:
+        rows = _line_of(opened, at, format)
+    else:
+        rows = _row(opened, str(row))
+    try:
+        found = explaining.explain(opened, rows)
+    except (TypeError, ValueError) as error:
+        from onlearn.data import DataError
+
+        raise DataError(f"the row cannot be explained by this model: {error}") from error
+    if json:
+        report = found._asdict()
+        report["n_features"] = len(report.pop("parts"))
+        report["features"] = [part._asdict() for part in found.parts[:top]]
+        typer.echo(text_of.dumps(report, indent=2))
+    else:
+        _print(found, top)
+
+
+# ---------------------------------------------------------------- the row
+
+
+def columns_of(model: Model) -> list[str]:
+    """The columns that a model looks at."""
+    return list(dict.fromkeys(one.column for one in model.features.extractors_ if hasattr(one, "column")))
+
+
+def _text(model: Model, text: str) -> Any:
+    from onlearn.features import Text
+
+    columns = [one.column for one in model.features.extractors_ if isinstance(one, Text)]
+    if len(columns) != 1 or len(columns_of(model)) != 1:
+        listed = ", ".join(columns_of(model))
+        why = f"its columns are {listed}" if listed else f"it takes {model.features.kind_}"
+        raise typer.BadParameter(f"the model has not just one column of text: {why}", param_hint="--text")
+    return _table(model, {columns[0]: text})
+
+
+def _table(model: Model, row: dict[str, Any]) -> Any:
+    import pyarrow as pa
+
+    row = {name: None if isinstance(value, (dict, list)) else value for name, value in row.items()}
+    lacking = {name: None for name in columns_of(model) if name not in row}
+    return pa.table({name: pa.array([value]) for name, value in {**row, **lacking}.items()})
+
+
+def _row(model: Model, row: str) -> Any:
+    kind = model.features.kind_
+    if row.lstrip().startswith("{"):
+        try:
+            found = text_of.loads(row)
+        except ValueError as error:
+            raise typer.BadParameter(f"it is not JSON: {error}", param_hint="ROW") from error
+        if kind == "a table":
+            if not found.keys() & set(columns_of(model)):
+                listed = ", ".join(columns_of(model)[:12])
+                raise typer.BadParameter(f"it has no column that the model knows: {listed}", param_hint="ROW")
+            return _table(model, found)
+        raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
+    if kind == "a table":
+        listed = ", ".join(columns_of(model)[:12])
+        raise typer.BadParameter(
+            f"the model takes tables: give a JSON object with the columns {listed}; or --at FILE:LINE", param_hint="ROW"
+        )
+    return _parsed(model, row, "svmlight" if kind == "a matrix" else "vw")
+
+
+def _parsed(model: Model, line: str, format: str) -> Any:
+    """A line as the reader of its format takes it, with or without a label."""
+    from onlearn.data import DataError
+
+    if format == "svmlight" and ":" in "".join(line.split(maxsplit=1)[:1]):
+        line = f"0 {line}"
+    handle, name = tempfile.mkstemp(prefix="row.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(line.replace("\n", " ") + "\n")
+        with model.read(name, format=format, strict=True, workers=0) as reader:
+            return next(reader).rows
+    except DataError as error:
+        reason = str(error).replace(name, "the row").replace("the row, line 1", "the row")
+        raise typer.BadParameter(reason, param_hint="ROW") from error
+    finally:
+        os.unlink(name)
+
+
+def _line_of(model: Model, at: str, format: str | None) -> Any:
+    import numpy as np
+
+    path, _, line = at.rpartition(":")
+    if not path or not line.isdigit() or int(line) < 1:
+        raise typer.BadParameter(f"{at!r} is not a file and a line, such as test.csv:17", param_hint="--at")
+    options = {} if format is None else {"format": format}
+    with model.read(path, **options) as reader:
+        for batch in reader:
+            place = np.flatnonzero(batch.lines == int(line))
+            if len(place):
+                return batch.slice(int(place[0]), int(place[0]) + 1).rows
+    bad = f", and {reader.bad.count} of its rows cannot be read" if reader.bad.count else ""
+    raise typer.BadParameter(f"there is no row on line {line} of {path}{bad}", param_hint="--at")
+
+
+# ---------------------------------------------------------------- printing
+
+
+def _print(found: Explanation, top: int) -> None:
+    from onlearn.cli.tables import plain_table, show
+
+    if found.favours is None:
+        show(f"{found.prediction:.6g}, from these features:")
+    else:
+        show(
+            f"{found.prediction}, with probability {found.probability:.3f}. "
+            f"Above zero speaks for {found.favours}, below for {found.against}:"
+        )
+    table = plain_table("feature", "value", "weight", "contribution")
+    for part in found.parts[:top]:
+        table.add_row(part.feature, f"{part.value:.4g}", f"{part.weight:+.4g}", f"{part.contribution:+.4g}")
+    rest = found.parts[top:]
+    if rest:
+        table.add_row(f"{len(rest):,} more features", "", "", f"{sum(part.contribution for part in rest):+.4g}")
+    table.add_row("intercept", "", "", f"{found.intercept:+.4g}")
+    table.add_row("total", "", "", f"{found.total:+.4g}", style="bold")
+    show(table)

@@ -1,0 +1,159 @@
+"""``onlearn inspect``: what a model is, how it was trained, and what it has learned."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onlearn.cli.options import Json, ModelFile
+
+if TYPE_CHECKING:
+    from onlearn.pipeline import Model
+
+SHOWN = 20  # labels and extractors shown to people
+
+
+def inspect(
+    model: ModelFile,
+    top: Annotated[int, typer.Option(min=0, help="How many of the largest weights to show for each label.")] = 10,
+    label: Annotated[
+        list[str] | None, typer.Option("--class", metavar="LABEL", help="Only this label; may be repeated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what a model is and what it has learned.
+
+    The learner and its parameters, how it was trained, how many features it has and how many weights are not zero,
+    and for each label the features that speak for it most.
+
+    \b
+    Examples:
+      onlearn inspect m.onl
+      onlearn inspect m.onl --class spam --top 30
+      onlearn inspect m.onl --json
+    """
+    from onlearn.pipeline import open_model
+
+    opened = open_model(model)
+    asked = _known(label, opened.labels)
+    report = {"file": {"path": model, "bytes": os.path.getsize(model)}, **describe(opened, top, asked)}
+    if json:
+        import json as text
+
+        typer.echo(text.dumps(report, indent=2))
+    else:
+        _print(report)
+
+
+def _known(asked: list[str] | None, labels: list[str] | None) -> list[str] | None:
+    for name in asked or []:
+        if labels is None:
+            raise typer.BadParameter("a regression model has no labels", param_hint="--class")
+        if name not in labels:
+            close = difflib.get_close_matches(name, labels, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(labels[:10])}"
+            raise typer.BadParameter(f"the model has no label {name!r}: {hint}", param_hint="--class")
+    return asked
+
+
+def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
+    """Everything about a model, ready for JSON."""
+    import numpy as np
+
+    from onlearn.pipeline.explaining import VOTED, top_weights, weights
+
+    learner, features = model.learner, model.features
+    given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
+    usual = type(learner)().get_params(deep=False)
+    made: dict[str, Any] = {
+        "learner": type(learner).__name__,
+        "parameters": given,
+        "set": [name for name, value in given.items() if value != _plain(usual.get(name))],
+        "task": model.task,
+        "labels": model.labels,
+        "trained": model.trained,
+        "reading": {name: value for name, value in model.reading.items() if value is not None},
+        "examples": int(learner.n_seen_),
+        "mistakes": int(learner.n_mistakes_) if model.labels is not None else None,
+        "updates": int(learner.n_updates_),
+        "features": {"rows": features.kind_, "count": int(learner.n_features_in_)},
+    }
+    if hasattr(features, "_extraction"):
+        made["features"]["names"] = len(features.vocabulary_)
+        made["features"]["extractors"] = [repr(one) for one in features.extractors_]
+        if features.vocabulary_.state == "hash":
+            made["features"]["collisions"] = features.vocabulary_.collisions()
+    try:
+        coef, intercepts = weights(model)
+    except ValueError:
+        return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": VOTED}
+    made["weights"] = {
+        "all": int(coef.size),
+        "nonzero": int(np.count_nonzero(coef)),
+        "features_in_use": int(np.count_nonzero(coef.any(axis=0))),
+    }
+    made["intercepts"] = intercepts.tolist()
+    found = top_weights(model, top)
+    made["top"] = {
+        name: [{"feature": feature, "weight": weight} for feature, weight in listed]
+        for name, listed in found.items()
+        if not asked or name in asked
+    }
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def _print(report: dict[str, Any]) -> None:
+    from onlearn.cli.tables import plain_table, show
+
+    table = plain_table()
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    labels = report["labels"]
+    given = ", ".join(f"{name}={report['parameters'][name]}" for name in report["set"]) or "as they are by default"
+    rows: dict[str, Any] = {
+        "file": f"{report['file']['path']}, {size(report['file']['bytes'])}",
+        "learner": report["learner"],
+        "parameters": given,
+        "task": report["task"],
+    }
+    if labels is not None:
+        more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+        rows["labels"] = f"{len(labels)}: {', '.join(labels[:SHOWN])}{more}"
+    rows["examples"] = f"{report['examples']:,}, over all passes; {report['updates']:,} changed the weights"
+    if report["mistakes"] is not None:
+        rows["mistakes"] = f"{report['mistakes']:,} while learning"
+    rows["features"] = f"{report['features']['count']:,}, from {report['features']['rows']}"
+    extractors = report["features"].get("extractors", [])
+    if extractors:
+        more = f"\nand {len(extractors) - SHOWN} more" if len(extractors) > SHOWN else ""
+        rows["made by"] = "\n".join(extractors[:SHOWN]) + more
+    if report["weights"] is None:
+        rows["weights"] = report["why_no_weights"]
+    else:
+        rows["weights"] = f"{report['weights']['nonzero']:,} of {report['weights']['all']:,} are not zero"
+    for name, value in report["trained"].items():
+        rows[f"trained: {name.replace('_', ' ')}"] = ", ".join(map(str, value)) if isinstance(value, list) else value
+    for name, value in rows.items():
+        table.add_row(name, f"{value}")
+    show(table)
+    for name, listed in (report["top"] or {}).items():
+        if listed:
+            weights = plain_table(name if labels is not None else "feature", "weight")
+            for one in listed:
+                weights.add_row(one["feature"], f"{one['weight']:.4g}")
+            show(weights)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,65 @@
+"""Where results go: standard output, or a file that appears only when it is whole."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import typer
+
+
+def keep_apart(path: str, *inputs: str, option: str) -> None:
+    """Refuse to write over what is read."""
+    if os.path.exists(path) and any(os.path.exists(name) and os.path.samefile(path, name) for name in inputs):
+        raise typer.BadParameter(f"{path} is read from, so it cannot be written to", param_hint=option)
+
+
+@contextmanager
+def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator[IO[bytes]]:
+    """A file to write to, beside its place and renamed in the end; standard output for None and ``-``.
+
+    What is read (``inputs``) cannot be written to as well.
+    """
+    if path is None or path == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise typer.BadParameter(f"{target} is a directory, not a file to write to", param_hint=option)
+    if not target.parent.is_dir():
+        raise typer.BadParameter(f"there is no directory {target.parent} to write to", param_hint=option)
+    keep_apart(path, *inputs, option=option)
+    try:
+        if target.exists() and not target.is_file():  # a pipe or a device has no place beside it
+            with open(target, "wb") as file:
+                yield file
+            return
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) or error.errno is None:
+            raise
+        # the temporary name is nobody's business
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

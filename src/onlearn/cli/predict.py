@@ -1,0 +1,72 @@
+"""``onlearn predict``: a label, or a number, for each row."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlearn.cli.options import BadRowsFile, Data, Format, MaxBad, ModelFile, Quiet, Strict
+from onlearn.cli.output import output as written
+from onlearn.cli.reading import batches, data_to_blame, reading
+
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+
+
+def predict(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each label.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Add the scores behind the labels.")] = False,
+    format_out: Annotated[
+        str | None, typer.Option(metavar="csv|jsonl", help="By default as FILE's extension says, else csv.")
+    ] = None,
+    format: Format = None,
+    id: Annotated[str | None, typer.Option(metavar="COL", help="The column that tells rows apart.")] = None,
+    bad_rows: BadRowsFile = None,
+    max_bad: MaxBad = "1%",
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the label, or the number, of each row.
+
+    One line a row, in the order of the data: its id and the prediction. The id is that of the id column or the tag;
+    else the number of the line, which also shows where a row was left out that cannot be read. Labels in
+    the data are allowed and not looked at.
+
+    \b
+    Examples:
+      onlearn predict m.onl new.jsonl
+      onlearn predict m.onl new.csv --proba -o predictions.csv
+      onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
+    """
+    from onlearn.pipeline import open_model
+    from onlearn.pipeline.predictions import predictions
+    from onlearn.pipeline.writing import FORMATS, CsvWriter, JsonWriter
+
+    if format_out is None:
+        format_out = "jsonl" if output and Path(output).suffix.lower() in JSON_LINES else "csv"
+    if format_out not in FORMATS:
+        raise typer.BadParameter(f"{format_out!r} is not {' or '.join(FORMATS)}", param_hint="--format-out")
+    opened = open_model(model)
+    for name, asked in (("--proba", proba), ("--scores", scores)):
+        if asked and opened.labels is None:
+            raise typer.BadParameter("a regression model predicts numbers only", param_hint=name)
+    options: dict[str, Any] = dict(format=format, id=id, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet)
+    with reading(opened, data, **options) as reader:
+        files = [source.name for source in reader.sources]
+        writer = (CsvWriter if format_out == "csv" else JsonWriter)(opened, files=len(files) > 1)
+        with written(output, model, *files) as file:
+            begun = False
+            for batch in batches(reader, quiet or (output is None and sys.stdout.isatty()), id=id):
+                with data_to_blame(reader):
+                    made = predictions(opened, batch, scores=scores, proba=proba)
+                if not begun:  # not before it is clear that the data can be used
+                    file.write(writer.header(scores, proba))
+                    begun = True
+                file.write(writer.lines(batch, made if scores else made._replace(scores=None)))

@@ -1,0 +1,262 @@
+"""What is in some data, before anything is learned from them; added up batch by batch."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from onlearn.data import Batch, Reader, Sentences
+from onlearn.data.loading import together
+from onlearn.features import guess_roles
+from onlearn.features.roles import LOOK_AT
+from onlearn.named import NamedRows
+from onlearn.pipeline.columns import Column
+
+MANY = 1 << 22  # features that are told apart
+MANY_LABELS = 200  # from so many distinct labels on, most of them numbers, they may be no labels at all
+
+
+class Rows(Protocol):
+    """Rows of one kind, added up: what is said of them, and what looks wrong."""
+
+    kind: str
+
+    def add(self, batch: Batch) -> None: ...
+
+    def report(self, rows: int) -> dict[str, Any]: ...
+
+    def problems(self, rows: int) -> list[str]: ...
+
+
+class TableRows:
+    kind = "a table"
+
+    def __init__(self) -> None:
+        self.columns: dict[str, Column] = {}
+        self.first: list[Any] = []
+        self.held = 0
+
+    def add(self, batch: Batch) -> None:
+        table = batch.rows
+        if self.held < LOOK_AT:
+            self.first.append(table.slice(0, LOOK_AT - self.held))
+            self.held += self.first[-1].num_rows
+        for name in table.column_names:
+            self.columns.setdefault(name, Column(name)).add(table.column(name).combine_chunks())
+
+    def report(self, rows: int) -> dict[str, Any]:
+        roles = guess_roles(together(self.first)) if self.columns else {}
+        columns = {
+            name: {**column.report(rows), "role": roles[name].role, "reason": roles[name].reason}
+            for name, column in self.columns.items()
+        }
+        cells = rows * len(columns)
+        filled = cells - sum(column["missing"] for column in columns.values())
+        return {"columns": columns, "density": filled / cells if cells else None}
+
+    def problems(self, rows: int) -> list[str]:
+        return [problem for column in self.columns.values() for problem in column.problems(rows)]
+
+
+class MatrixRows:
+    kind = "a matrix"
+
+    def __init__(self) -> None:
+        self.values = self.empty = self.zeros = 0
+        self.width = 0
+        self.used = np.zeros(0, dtype=bool)
+        self.low, self.high = np.inf, -np.inf
+
+    def add(self, batch: Batch) -> None:
+        X = batch.rows
+        self.values += X.nnz
+        self.width = max(self.width, X.shape[1])
+        self.empty += int(np.count_nonzero(np.diff(X.indptr) == 0))
+        if X.nnz:
+            self.zeros += int(np.count_nonzero(X.data == 0))
+            self.low, self.high = min(self.low, float(X.data.min())), max(self.high, float(X.data.max()))
+            near = X.indices[X.indices < MANY]
+            if len(near) and near.max() >= len(self.used):
+                self.used = np.append(self.used, np.zeros(int(near.max()) + 1 - len(self.used), dtype=bool))
+            self.used[near] = True
+
+    def report(self, rows: int) -> dict[str, Any]:
+        used = int(self.used.sum())
+        return {
+            "features": used,
+            "features_are_at_least": self.width > MANY,
+            "largest_index": self.width - 1,
+            "values": self.values,
+            "values_a_row": self.values / rows if rows else None,
+            "density": self.values / (rows * used) if rows and used and self.width <= MANY else None,
+            "smallest": self.low if self.values else None,
+            "largest": self.high if self.values else None,
+        }
+
+    def problems(self, rows: int) -> list[str]:
+        found = []
+        if self.empty:
+            found.append(f"{self.empty:,} rows have no features")
+        if self.zeros:
+            found.append(f"{self.zeros:,} values are written though they are zero")
+        if self.width > MANY:
+            found.append(f"the largest index is {self.width - 1:,}: features are many, or numbered by hashes")
+        return found
+
+
+class NamedFeatures:
+    kind = "named rows"
+
+    def __init__(self) -> None:
+        self.values = self.empty = 0
+        self.spaces: dict[str, int] = {}
+        self.known = np.zeros(0, dtype=np.uint64)
+        self.full = False
+
+    def add(self, batch: Batch) -> None:
+        rows: NamedRows = batch.rows
+        self.values += len(rows.hashes)
+        self.empty += int(np.count_nonzero(np.diff(rows.indptr) == 0))
+        for prefix, count in zip(rows.prefixes, np.bincount(rows.groups, minlength=len(rows.prefixes)).tolist()):
+            if count:
+                name = prefix.removesuffix("^")
+                self.spaces[name] = self.spaces.get(name, 0) + count
+        if not self.full:
+            self.known = np.union1d(self.known, rows.hashes)
+            self.full = len(self.known) > MANY
+
+    def report(self, rows: int) -> dict[str, Any]:
+        count = len(self.known)
+        return {
+            "features": count,
+            "features_are_at_least": self.full,
+            "values": self.values,
+            "values_a_row": self.values / rows if rows else None,
+            "density": self.values / (rows * count) if rows and count and not self.full else None,
+            "namespaces": self.spaces,
+        }
+
+    def problems(self, rows: int) -> list[str]:
+        return [f"{self.empty:,} rows have no features"] if self.empty else []
+
+
+class SentenceRows:
+    kind = "sentences"
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.names: dict[str, None] = {}
+
+    def add(self, batch: Batch) -> None:
+        self.tokens += int(batch.rows.offsets[-1] - batch.rows.offsets[0])
+        self.names.update(dict.fromkeys(batch.rows.columns))
+
+    def report(self, rows: int) -> dict[str, Any]:
+        return {"tokens": self.tokens, "columns": {name: {} for name in self.names}}
+
+    def problems(self, rows: int) -> list[str]:
+        return []
+
+
+def of_kind(rows: Any) -> Rows:
+    if isinstance(rows, NamedRows):
+        return NamedFeatures()
+    if isinstance(rows, Sentences):
+        return SentenceRows()
+    return TableRows() if hasattr(rows, "column_names") else MatrixRows()
+
+
+class Labels:
+    """Labels and how often, or of regression the range of numbers."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.counts = np.zeros(0, dtype=np.int64)
+        self.absent = 0
+        self.n, self.sum, self.low, self.high = 0, 0.0, np.inf, -np.inf
+
+    def add(self, batch: Batch) -> None:
+        if batch.codes is not None:
+            self.names = batch.label_names or []
+            counts = np.bincount(batch.codes[batch.codes >= 0], minlength=len(self.counts))
+            counts[: len(self.counts)] += self.counts
+            self.counts = counts
+            self.absent += int(np.count_nonzero(batch.codes < 0))
+        elif batch.y is not None:
+            known = batch.y[~np.isnan(batch.y)]
+            self.absent += len(batch.y) - len(known)
+            self.n += len(known)
+            if len(known):
+                self.sum += float(known.sum())
+                self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
+        else:
+            self.absent += len(batch)
+
+    def report(self) -> dict[str, Any]:
+        order = np.argsort(-self.counts, kind="stable").tolist()
+        made: dict[str, Any] = {"labels": {self.names[k]: int(self.counts[k]) for k in order if self.counts[k]}}
+        made["unlabelled"] = self.absent
+        if self.n:
+            made["target"] = {"smallest": self.low, "mean": self.sum / self.n, "largest": self.high}
+        return made
+
+    def problems(self, rows: int) -> list[str]:
+        found = []
+        labels = [name for name, count in zip(self.names, self.counts) if count]
+        if self.absent == rows:
+            found.append("no row has a label (--target names the column)")
+        elif self.absent:
+            found.append(f"{self.absent:,} rows have no label")
+        if len(labels) == 1:
+            found.append(f"there is only one label, {labels[0]!r}")
+        if len(labels) >= MANY_LABELS and sum(map(is_number, labels)) > 0.9 * len(labels):
+            found.append(f"{len(labels):,} distinct labels that are numbers: is this regression (--task regress)?")
+        alike: dict[str, list[str]] = {}
+        for name in labels:
+            alike.setdefault(name.strip().rstrip(".").casefold(), []).append(name)
+        for names in list(alike.values())[:1000]:
+            if len(names) > 1:
+                found.append(f"labels that hardly differ: {', '.join(map(repr, names[:5]))}")
+        rare = [name for name, count in zip(self.names, self.counts) if count == 1]
+        if rare and len(labels) < MANY_LABELS:
+            found.append(f"seen only once: {', '.join(map(repr, rare[:5]))}{' ...' if len(rare) > 5 else ''}")
+        return found
+
+
+def describe(reader: Reader) -> dict[str, Any]:
+    """Everything that is read, in a few words; ready for JSON."""
+    kinds: dict[str, Rows] = {}
+    labels, rows = Labels(), 0
+    for batch in reader:
+        found = of_kind(batch.rows)
+        kinds.setdefault(found.kind, found).add(batch)
+        labels.add(batch)
+        rows += len(batch)
+    problems = []
+    if reader.bad.count:
+        problems += [line.strip() for line in reader.bad.summary().splitlines()]
+    if len(kinds) > 1:
+        problems.append(f"the files do not go together: {' and '.join(kinds)}")
+    made: dict[str, Any] = {
+        "files": [source.name for source in reader.sources],
+        "rows": rows,
+        "bad_rows": reader.bad.count,
+        "kind": " and ".join(kinds),
+        "notes": list(dict.fromkeys(reader.notes)),
+        **labels.report(),
+    }
+    for kind in kinds.values():
+        made.update(kind.report(rows))
+        problems += kind.problems(rows)
+    if rows and "sentences" not in kinds:
+        problems += labels.problems(rows)
+    return {**made, "problems": problems}
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

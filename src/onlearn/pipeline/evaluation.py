@@ -1,0 +1,239 @@
+"""How good predictions are, added up batch by batch: memory does not grow with the rows (but see ``Ranking``).
+
+Rows count alike, whatever their weight in the data. A row whose label the model has never seen cannot be predicted
+rightly: it counts as an error, and is left out of what is computed from probabilities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.data import Batch, Reader
+from onlearn.pipeline.model import Model
+from onlearn.pipeline.predictions import predictions
+from onlearn.pipeline.ranking import Ranking
+
+BINS = 15  # of the top probability, equally wide, for the calibration error
+SQUARE = 256  # classes up to which the confusion matrix is kept
+TINY = float(np.finfo(np.float64).eps)  # probabilities are kept so far from 0 and 1, or one row could cost infinity
+
+
+class Evaluation:
+    """Of a classifier with these labels.
+
+    >>> evaluation = Evaluation(["ham", "spam"])
+    >>> evaluation.add(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
+    >>> evaluation.report()["accuracy"], evaluation.report()["per_class"]["ham"]["recall"]
+    (0.75, 0.5)
+    """
+
+    def __init__(self, labels: list[str]) -> None:
+        count = len(labels)
+        self.labels = list(labels)
+        self.n = 0
+        self.unlabelled = 0
+        self.unknown: dict[str, int] = {}
+        self.taken_for: dict[str, str] = {}
+        self._names: list[str] | None = None  # of the reader at hand; the list grows from batch to batch
+        self._classes: list[int] = []
+        self.right = np.zeros(count, dtype=np.int64)
+        self.support = np.zeros(count, dtype=np.int64)
+        self.predicted = np.zeros(count, dtype=np.int64)
+        self.confusion = np.zeros((count, count), dtype=np.int64) if count <= SQUARE else None
+        self.rated = 0  # rows whose probabilities count
+        self.loss = 0.0
+        self.bins = np.zeros((3, BINS))  # rows, those predicted rightly, sum of the top probability
+        self.ranking = Ranking() if count == 2 else None
+
+    def add(
+        self,
+        gold: np.ndarray,
+        predicted: np.ndarray,
+        proba: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> None:
+        """Some rows: their classes (-1: unknown to the model), those predicted, and if there are any, probabilities.
+
+        ``scores`` rank the rows of two classes, where probabilities of 1 would hide their order.
+        """
+        count = len(self.labels)
+        known = gold >= 0
+        self.n += len(gold)
+        self.predicted += np.bincount(predicted, minlength=count)
+        if not known.all():
+            gold, predicted = gold[known], predicted[known]
+            proba, scores = (None if one is None else one[known] for one in (proba, scores))
+        self.support += np.bincount(gold, minlength=count)
+        hit = gold == predicted
+        self.right += np.bincount(gold[hit], minlength=count)
+        if self.confusion is not None:
+            pairs = np.bincount(gold * count + predicted, minlength=count * count)
+            self.confusion += pairs.reshape(count, count)
+        if proba is None or not len(gold):
+            return
+        self.rated += len(gold)
+        self.loss -= float(np.log(np.clip(proba[np.arange(len(gold)), gold], TINY, 1 - TINY)).sum())
+        top = proba[np.arange(len(gold)), predicted]
+        places = np.clip((top * BINS).astype(np.int64), 0, BINS - 1)
+        for row, amounts in zip(self.bins, (None, hit, top)):
+            row += np.bincount(places, weights=amounts, minlength=BINS)
+        if self.ranking is not None:
+            self.ranking.add(gold == 1, proba[:, 1] if scores is None else scores.reshape(-1))
+
+    def add_batch(self, model: Model, batch: Batch) -> None:
+        """Predict a batch and add it; rows without a label are counted apart."""
+        if batch.codes is None:
+            self.unlabelled += len(batch)
+            return
+        names = batch.label_names or []
+        gold = self._table(names)[batch.codes]
+        made = predictions(model, batch, scores=True, proba=True)
+        labelled = batch.codes >= 0
+        for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
+            self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
+        parts = (gold, made.answers, made.proba, made.scores if len(self.labels) == 2 else None)
+        if not labelled.all():
+            self.unlabelled += int(np.count_nonzero(~labelled))
+            self.add(*(None if part is None else part[labelled] for part in parts))  # type: ignore[arg-type]
+        else:
+            self.add(*parts)
+
+    def _table(self, names: list[str]) -> np.ndarray:
+        """The class of each of a reader's labels, and -1 for those without one, at the end too."""
+        if self._names is not names:
+            self._names, self._classes = names, []
+        new = names[len(self._classes) :]
+        for name, k in zip(new, positions(new, self.labels)):
+            self._classes.append(k)
+            if k >= 0 and name == f"{self.labels[k]}.":
+                self.taken_for[name] = self.labels[k]
+        return np.array([*self._classes, -1], dtype=np.int64)
+
+    def report(self) -> dict[str, Any]:
+        """Everything, ready for JSON; None where there is nothing to compute it from."""
+        precision, recall = share(self.right, self.predicted).tolist(), share(self.right, self.support).tolist()
+        f1 = share(2 * self.right, self.predicted + self.support)
+        there = self.predicted + self.support > 0
+        made: dict[str, Any] = {
+            "n": self.n,
+            "accuracy": self.right.sum() / self.n if self.n else None,
+            "majority": self.support.max(initial=0) / self.n if self.n else None,
+            "macro_f1": f1[there].mean() if there.any() else None,
+            "log_loss": self.loss / self.rated if self.rated else None,
+            "calibration_error": self._calibration_error() if self.rated else None,
+        }
+        if self.ranking is not None:
+            made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
+        made["per_class"] = {
+            label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
+            for k, label in enumerate(self.labels)
+        }
+        made["labels"] = self.labels
+        made["confusion"] = None if self.confusion is None else self.confusion.tolist()
+        made["unknown_labels"] = dict(self.unknown)
+        made["labels_taken_for"] = dict(self.taken_for)
+        made["unlabelled"] = self.unlabelled
+        return {key: value.item() if isinstance(value, np.generic) else value for key, value in made.items()}
+
+    def _calibration_error(self) -> float:
+        """The mean distance between what was promised and what was kept, over bins of the top probability."""
+        rows, hits, promised = self.bins
+        return float(np.abs(hits - promised).sum() / rows.sum())
+
+
+class RegressionEvaluation:
+    """Of predicted numbers.
+
+    >>> evaluation = RegressionEvaluation()
+    >>> evaluation.add(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.0]))
+    >>> round(evaluation.report()["r2"], 2)
+    0.5
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.unlabelled = 0
+        self.absolute = self.squared = 0.0
+        self.mean = self.spread = 0.0  # of the true numbers; the spread is the sum of squared distances from the mean
+
+    def add(self, gold: np.ndarray, predicted: np.ndarray) -> None:
+        """Some rows: their numbers, and those predicted."""
+        count = len(gold)
+        if not count:
+            return
+        error = predicted - gold
+        self.absolute += float(np.abs(error).sum())
+        self.squared += float((error * error).sum())
+        # Two groups joined (Chan, Golub, LeVeque): sums of squares alone would cancel when the mean is large.
+        mean = float(gold.mean())
+        total, away = self.n + count, mean - self.mean
+        self.spread += float(((gold - mean) ** 2).sum()) + away * away * self.n * count / total
+        self.mean += away * count / total
+        self.n = total
+
+    def add_batch(self, model: Model, batch: Batch) -> None:
+        """Predict a batch and add it; rows without a number are counted apart."""
+        if batch.y is None:
+            self.unlabelled += len(batch)
+            return
+        gold = np.asarray(batch.y, dtype=np.float64)
+        known = ~np.isnan(gold)
+        self.unlabelled += int(np.count_nonzero(~known))
+        self.add(gold[known], predictions(model, batch).answers[known])
+
+    def report(self) -> dict[str, Any]:
+        """Everything, ready for JSON; None where there is nothing to compute it from."""
+        known = self.n > 0
+        return {
+            "n": self.n,
+            "rmse": float(np.sqrt(self.squared / self.n)) if known else None,
+            "mae": self.absolute / self.n if known else None,
+            "r2": 1 - self.squared / self.spread if self.spread > 0 else None,
+            "unlabelled": self.unlabelled,
+        }
+
+
+def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
+    """An empty evaluation of the kind that suits a model."""
+    return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
+
+
+def evaluate(model: Model, reader: Reader) -> Evaluation | RegressionEvaluation:
+    """Predict everything that is read, and compare."""
+    evaluation = evaluation_of(model)
+    for batch in reader:
+        evaluation.add_batch(model, batch)
+    return evaluation
+
+
+def positions(names: list[str], labels: list[str]) -> list[int]:
+    """Where each name is among the labels, -1 if nowhere.
+
+    Labels that are all numbers compare as such: +1 is 1. And one that is unknown but for a full stop behind it is taken
+    for the label without: the test part of a well-known census is written like that.
+
+    >>> positions(["no", "yes.", "maybe"], ["no", "yes"])
+    [0, 1, -1]
+    """
+    known = {label: k for k, label in enumerate(labels)}
+    found = [known.get(name, -1) for name in names]
+    if -1 in found:
+        values = {number(label): k for k, label in enumerate(labels)}
+        if None not in values and len(values) == len(labels):
+            found = [values.get(number(name), -1) if k < 0 else k for name, k in zip(names, found)]
+        found = [known.get(name.removesuffix("."), -1) if k < 0 else k for name, k in zip(names, found)]
+    return found
+
+
+def number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole, and 0 where there is no whole."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)

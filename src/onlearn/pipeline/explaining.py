@@ -1,0 +1,111 @@
+"""Why a model predicts what it does: the weights that matter most, and what each feature adds to one prediction.
+
+A linear score is a sum, so a prediction falls apart exactly: intercept + sum of value x weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.pipeline.model import Model
+from onlearn.pipeline.opening import feature_name
+
+VOTED = "a voted learner is many hypotheses, so no single weights explain it"
+
+
+class Part(NamedTuple):
+    """What one feature adds to a score."""
+
+    feature: str
+    value: float
+    weight: float
+    contribution: float
+
+
+class Explanation(NamedTuple):
+    """``total`` is the intercept and all contributions. What is above zero speaks for ``favours``, the rest for
+    ``against``: of two classes the second and the first, of several the predicted one and the runner-up. Regression
+    has neither, and its total is the prediction.
+    """
+
+    prediction: Any
+    probability: float | None
+    favours: str | None
+    against: str | None
+    intercept: float
+    total: float
+    parts: list[Part]  # the largest first, either way
+
+
+def explain(model: Model, rows: Any) -> Explanation:
+    """What moved the prediction of one row."""
+    X = model.matrix(rows)
+    if X.shape[0] != 1:
+        raise ValueError(f"one row is explained at a time, not {X.shape[0]}")
+    columns, values = X.indices[: X.nnz], X.data[: X.nnz].astype(np.float64)
+    coef, intercepts = weights(model)
+    known = columns < coef.shape[1]
+    columns, values = columns[known], values[known]
+    favours = against = None
+    probability = None
+    if model.labels is None:
+        mean, size = model.target
+        weight, intercept = coef[0, columns] * size, float(intercepts[0]) * size + mean
+    elif len(intercepts) == 1:
+        weight, intercept = coef[0, columns], float(intercepts[0])
+        against, favours = model.labels
+    else:
+        scores = np.asarray(coef[:, columns] @ values + intercepts)
+        best, second = np.argsort(-scores, kind="stable")[:2]
+        weight, intercept = coef[best, columns] - coef[second, columns], float(intercepts[best] - intercepts[second])
+        favours, against = model.labels[best], model.labels[second]
+    amounts = values * weight
+    total = float(amounts.sum()) + intercept
+    prediction: Any = total
+    if favours is not None:
+        prediction = favours if total > 0 or len(intercepts) > 1 else against
+        assert model.labels is not None
+        probability = float(model.predict_proba(rows)[0, model.labels.index(prediction)])
+    order = np.argsort(-np.abs(amounts), kind="stable")
+    parts = [
+        Part(feature_name(model, int(columns[k])), float(values[k]), float(weight[k]), float(amounts[k])) for k in order
+    ]
+    return Explanation(prediction, probability, favours, against, intercept, total, parts)
+
+
+def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (outputs x features) and intercepts in double precision; an error for learners that have none."""
+    try:
+        coef, intercepts = model.weights()
+    except AttributeError as error:
+        raise ValueError(VOTED) from error
+    return coef.astype(np.float64, copy=False), intercepts.astype(np.float64, copy=False)
+
+
+def top_weights(model: Model, count: int, label: str | None = None) -> dict[str, list[tuple[str, float]]]:
+    """For each label the features that speak for it most; for regression the largest weights either way.
+
+    The one row of weights of two classes speaks for the second label, and turned round for the first.
+    """
+    coef, _ = weights(model)
+    if model.labels is None:
+        places = largest(np.abs(coef[0]), count)
+        return {"target": [(feature_name(model, k), float(coef[0, k])) for k in places]}
+    found = {}
+    for k, name in enumerate(model.labels):
+        if label is None or label == name:
+            line = coef[k] if len(coef) > 1 else coef[0] * (1 if k else -1)
+            found[name] = [(feature_name(model, n), float(line[n])) for n in largest(line, count) if line[n] > 0]
+    return found
+
+
+def largest(values: np.ndarray, count: int) -> list[int]:
+    """Where the largest values are, in order; the first among equals."""
+    if count < len(values):
+        least = np.partition(values, len(values) - count)[len(values) - count] if count else np.inf
+        places = np.flatnonzero(values >= least)
+    else:
+        places = np.arange(len(values))
+    return places[np.argsort(-values[places], kind="stable")][:count].tolist()

@@ -1,0 +1,119 @@
+"""``onlearn explain``: the parts are those of the model's own score."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import onlearn
+from onlearn import data
+from onlearn.pipeline import open_model
+
+
+def report(run, *arguments):
+    found = json.loads(run("explain", *arguments, "--json"))
+    sizes = [abs(part["contribution"]) for part in found["features"]]
+    assert sizes == sorted(sizes, reverse=True)
+    if len(sizes) == found["n_features"]:
+        parts = sum(part["contribution"] for part in found["features"])
+        assert parts + found["intercept"] == pytest.approx(found["total"], rel=1e-9)
+        for part in found["features"]:
+            assert part["value"] * part["weight"] == pytest.approx(part["contribution"], rel=1e-9)
+    return found
+
+
+def test_text(kit, run):
+    found = report(run, kit.text_onl, "--text", "cheap pills, my friend")
+    model = open_model(kit.text_onl)
+    row = [{"text": "cheap pills, my friend"}]
+    assert found["total"] == pytest.approx(float(model.scores(row)[0]), rel=1e-5)
+    assert found["prediction"] == model.predict(row)[0]
+    assert (found["favours"], found["against"]) == ("spam", "ham")
+    parts = {part["feature"]: part["contribution"] for part in found["features"]}
+    assert parts["cheap"] > 0 > parts["my"]
+    assert found["probability"] == pytest.approx(model.predict_proba(row).max())
+
+
+def test_several_classes_against_the_runner_up(kit, run):
+    model = open_model(kit.table_onl)
+    X, _ = data.load(kit.table_csv, id="key")
+    for line in (2, 3, 4, 200):
+        found = report(run, kit.table_onl, "--at", f"{kit.table_csv}:{line}")
+        scores = model.scores(X)[line - 2]
+        best, second = np.argsort(-scores)[:2]
+        assert (found["prediction"], found["against"]) == (model.labels[best], model.labels[second])
+        assert found["total"] == pytest.approx(scores[best] - scores[second], rel=1e-4, abs=1e-6)
+
+
+def test_a_row_as_json(kit, run):
+    found = report(run, kit.table_onl, '{"size": 0.3, "place": "high"}')
+    assert {part["feature"] for part in found["features"]} == {"size", "place=high"}
+    found = report(run, kit.table_onl, '{"place": "low"}')  # what is not there is missing
+    assert {part["feature"] for part in found["features"]} == {"place=low"}
+
+
+def test_regression_adds_up_to_the_prediction(kit, run):
+    found = report(run, kit.numbers_onl, '{"a": 0.5, "b": 0.25}')
+    expected = float(open_model(kit.numbers_onl).predict([{"a": 0.5, "b": 0.25}])[0])
+    assert found["prediction"] == found["total"] == pytest.approx(expected, rel=1e-5)
+    assert found["favours"] is None and found["probability"] is None
+    assert "from these features" in run("explain", kit.numbers_onl, '{"a": 0.5, "b": 0.25}')
+
+
+def test_lines_of_svmlight_and_vw(kit, run):
+    for line in ("+1 1:1 3:2", "1:1 3:2", "1:1 3:2 99:1"):
+        found = report(run, kit.sparse_onl, line)
+        assert found["features"][0]["feature"] == "1" and found["n_features"] == 2
+    assert "intercept" in run("explain", kit.sparse_onl, "--", "-1 1:1 3:2")
+    for line in ("1 |a sun |b x:2", "|a sun |b x:2"):
+        found = report(run, kit.named_onl, line)
+        assert {part["feature"]: part["value"] for part in found["features"]} == {"a^sun": 1, "b^x": 2}
+
+
+def test_a_learner_saved_from_python(kit, run):
+    found = report(run, kit.bare_onl, "1:1 2:1")
+    learner = onlearn.load(kit.bare_onl)
+    row = np.zeros((1, 9))
+    row[0, [1, 2]] = 1
+    assert found["total"] == pytest.approx(float(learner.decision_function(row)[0]))
+
+
+def test_for_people(kit, run):
+    out = run("explain", kit.text_onl, "--text", "cheap pills and lunch with my friend", "--top", "2")
+    assert "\x1b" not in out and "more features" in out and "intercept" in out and "total" in out
+    assert out.splitlines()[0].startswith(("spam, with probability", "ham, with probability"))
+
+
+def test_a_row_without_a_known_feature(kit, run):
+    found = report(run, kit.text_onl, "--text", "xyzzy")
+    assert found["features"] == [] and found["total"] == found["intercept"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["text.onl"], "what is to be explained is missing"),
+        (["text.onl", "{}", "--text", "x"], "cannot go together"),
+        (["text.onl", "some words"], "give a JSON object with the columns text"),
+        (["text.onl", "{text: 1}"], "it is not JSON"),
+        (["text.onl", '{"words": 1}'], "no column that the model knows: text"),
+        (["table.onl", "--text", "x"], "its columns are size, place"),
+        (["sparse.onl", "--text", "x"], "it takes a matrix"),
+        (["sparse.onl", '{"1": 2}'], "give a line of its file"),
+        (["sparse.onl", "+1 1:x"], "the row, column"),
+        (["sparse.onl", ""], "ROW"),
+        (["text.onl", "--at", "text.jsonl"], "not a file and a line"),
+        (["text.onl", "--at", "text.jsonl:0"], "not a file and a line"),
+        (["text.onl", "--at", "text.jsonl:41"], "there is no row on line 41"),
+        (["text.onl", "--at", "none.jsonl:1"], "does not exist"),
+        (["text.onl", "--text", "x", "--format", "csv"], "--format"),
+        (["voted.onl", "1:1"], "many hypotheses"),
+        (["numbers.onl", '{"a": "many"}'], "is not a number"),
+        (["none.onl", "--text", "x"], "there is no model file"),
+    ],
+)
+def test_what_is_refused(arguments, reason, kit, refused, monkeypatch):
+    monkeypatch.chdir(kit.folder)
+    assert reason in refused("explain", *arguments)

@@ -1,0 +1,267 @@
+"""``onlearn predict``: what is written, where, in which order; and nothing by halves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onlearn
+from models import trained
+from onlearn import cli, data
+from onlearn.pipeline import open_model
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
+
+
+def process(*arguments, **options):
+    command = [sys.executable, "-m", "onlearn.cli", *map(str, arguments)]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, **options)
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_labels_in_order(kit, run):
+    rows = table(run("predict", kit.text_onl, kit.text_jsonl))
+    assert [row["prediction"] for row in rows] == ["spam", "ham"] * 20
+    assert [row["id"] for row in rows] == [str(n + 1) for n in range(40)]
+    assert rows[0].keys() == {"id", "prediction"}
+
+
+def test_probabilities_and_scores_are_the_models_own(kit, run):
+    model = open_model(kit.table_onl)
+    X, _ = data.load(kit.table_csv, id="key")
+    rows = table(run("predict", kit.table_onl, kit.table_csv, "--proba", "--scores"))
+    assert list(rows[0]) == [
+        "id",
+        "prediction",
+        *(f"{what}:{label}" for what in ("score", "proba") for label in model.labels),
+    ]
+    for what, expected in (("score", model.scores(X)), ("proba", model.predict_proba(X))):
+        found = np.array([[float(row[f"{what}:{label}"]) for label in model.labels] for row in rows])
+        np.testing.assert_array_equal(found.astype(expected.dtype), expected)
+    assert [row["prediction"] for row in rows] == list(model.predict(X))
+    assert {row["prediction"] for row in rows} >= {"iris, blue", "rose"}
+
+
+def test_ids_are_kept(kit, run, tmp_path):
+    assert [row["id"] for row in table(run("predict", kit.table_onl, kit.table_csv))] == [str(n) for n in range(300)]
+    assert [row["id"] for row in table(run("predict", kit.named_onl, kit.named_vw))] == [f"tag{n}" for n in range(100)]
+    file = tmp_path / "new.jsonl"
+    file.write_text('{"who": "me", "text": "lunch"}\n{"text": "pills", "who": "you"}\n')
+    assert [row["id"] for row in table(run("predict", kit.text_onl, file, "--id", "who"))] == ["me", "you"]
+
+
+def test_rows_with_and_without_a_tag(kit, run, tmp_path):
+    file = tmp_path / "new.vw"
+    file.write_text("'first |a sun\n|a rain\n")
+    assert [row["id"] for row in table(run("predict", kit.named_onl, file))] == ["first", "2"]
+
+
+def test_json_lines(kit, run, tmp_path):
+    out = tmp_path / "out.jsonl"
+    assert run("predict", kit.table_onl, kit.table_csv, "--proba", "--scores", "-o", out) == ""
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    comma = table(run("predict", kit.table_onl, kit.table_csv, "--proba", "--scores"))
+    assert [row["prediction"] for row in rows] == [row["prediction"] for row in comma]
+    assert rows[7]["id"] == "7" and rows[7]["proba"]["iris, blue"] == float(comma[7]["proba:iris, blue"])
+    binary = json.loads(
+        run("predict", kit.text_onl, kit.text_jsonl, "--scores", "--format-out", "jsonl").splitlines()[0]
+    )
+    assert binary["id"] == 1 and binary["prediction"] == "spam" and binary["score"] > 0
+
+
+def test_strange_ids_and_labels_come_through(run, tmp_path):
+    labels = ['a "quoted", one', "new\tlabel", "plain"]
+    rows = [{"id": f'x,"{n}"\n', "label": labels[n % 3], "text": f"w{n % 3} and some words"} for n in range(30)]
+    file = tmp_path / "odd.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    trained(file, id="id").save(tmp_path / "odd.onl")
+    for found in (
+        table(run("predict", tmp_path / "odd.onl", file)),
+        [json.loads(line) for line in run("predict", tmp_path / "odd.onl", file, "--format-out", "jsonl").splitlines()],
+    ):
+        assert [row["id"] for row in found] == [row["id"] for row in rows]
+        assert [row["prediction"] for row in found] == [row["label"] for row in rows]
+
+
+def test_regression(kit, run):
+    rows = table(run("predict", kit.numbers_onl, kit.numbers_csv))
+    X, _ = data.load(kit.numbers_csv, task="regress")
+    np.testing.assert_allclose(
+        [float(row["prediction"]) for row in rows], open_model(kit.numbers_onl).predict(X), rtol=1e-6
+    )
+
+
+def test_labels_need_not_be_there(kit, run, tmp_path):
+    file = tmp_path / "new.csv"
+    file.write_text("place,size,key\nhigh,0.1,k1\nlow,1.2,k2\n")
+    assert [row["id"] for row in table(run("predict", kit.table_onl, file))] == ["k1", "k2"]
+    bare = tmp_path / "new.jsonl"
+    bare.write_text('{"text": "cheap pills for you"}\n')
+    assert table(run("predict", kit.text_onl, bare))[0]["prediction"] == "spam"
+
+
+def test_several_files_are_told_apart(kit, run, tmp_path):
+    for name in ("a.svm", "b.svm"):
+        (tmp_path / name).write_text("+1 1:1\n-1 2:1\n")
+    rows = table(run("predict", kit.sparse_onl, tmp_path / "*.svm"))
+    assert [(Path(row["file"]).name, row["id"]) for row in rows] == [
+        ("a.svm", "1"),
+        ("a.svm", "2"),
+        ("b.svm", "1"),
+        ("b.svm", "2"),
+    ]
+    lines = run("predict", kit.sparse_onl, tmp_path / "*.svm", "--format-out", "jsonl").splitlines()
+    assert Path(json.loads(lines[3])["file"]).name == "b.svm"
+
+
+def test_a_learner_saved_from_python_predicts(kit, run):
+    found = [row["prediction"] for row in table(run("predict", kit.bare_onl, kit.sparse_svm))]
+    X, y = data.load(kit.sparse_svm)
+    assert found == [str(label) for label in onlearn.load(kit.bare_onl).predict(X.astype(float))]
+    assert np.mean([int(a) == int(b) for a, b in zip(found, y)]) > 0.9
+    assert len(table(run("predict", kit.voted_onl, kit.sparse_svm, "--proba"))) == 200
+
+
+def test_bad_rows_are_left_out_and_told(kit, run, tmp_path):
+    file, kept = tmp_path / "some.svm", tmp_path / "bad.txt"
+    file.write_text("+1 1:1\n+1 oops\n-1 2:1\n")
+    out = run(
+        "predict", kit.sparse_onl, file, "--max-bad", "50%", "--bad-rows", kept, err="1 of 3 rows could not be read"
+    )
+    assert [row["id"] for row in table(out)] == ["1", "3"]
+    assert kept.read_text() == "+1 oops\n"
+    assert run("predict", kit.sparse_onl, file, "--max-bad", "0.5", "--quiet") == out
+
+
+def test_too_many_bad_rows_leave_nothing(kit, refused, tmp_path):
+    file, out = tmp_path / "some.svm", tmp_path / "out.csv"
+    file.write_text("+1 1:1\n+1 oops\n-1 2:1\n")
+    assert "1 of 3 rows" in refused("predict", kit.sparse_onl, file, "-o", out)
+    assert f"{file}, line 2" in refused("predict", kit.sparse_onl, file, "-o", out, "--strict")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["some.svm"]
+
+
+def test_bad_rows_do_not_go_over_the_data(kit, refused, tmp_path):
+    file = tmp_path / "some.svm"
+    file.write_text("+1 1:1\n+1 oops\n-1 2:1\n")
+    assert "read from" in refused("predict", kit.sparse_onl, file, "--max-bad", "50%", "--bad-rows", file)
+    assert file.read_text() == "+1 1:1\n+1 oops\n-1 2:1\n"
+    assert "directory" in refused("predict", kit.sparse_onl, file, "--bad-rows", tmp_path).lower()
+
+
+def test_ctrl_c_leaves_nothing(kit, tmp_path, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("onlearn.pipeline.writing.CsvWriter.lines", stop)
+    assert cli.run(["predict", kit.text_onl, kit.text_jsonl, "-o", str(tmp_path / "out.csv")]) == 130
+    assert capsys.readouterr().err == "onlearn: stopped\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_permission_to_write(kit, refused, tmp_path, monkeypatch):
+    def deny(dir, prefix):
+        raise PermissionError(13, "Permission denied", f"{dir}/{prefix}x")
+
+    monkeypatch.setattr("tempfile.mkstemp", deny)
+    out = tmp_path / "out.csv"
+    said = refused("predict", kit.text_onl, kit.text_jsonl, "-o", out)
+    assert said == f"onlearn: {out}: cannot be written: Permission denied\n"
+
+
+def test_the_weight_is_for_learning_only(run, tmp_path):
+    file, new = tmp_path / "w.csv", tmp_path / "new.csv"
+    file.write_text("a,w,label\n" + "1,1,x\n2,2,y\n3,1,y\n0,1,x\n" * 5)
+    trained(file, weight="w").save(tmp_path / "w.onl")
+    new.write_text("a\n0\n3\n")
+    assert len(table(run("predict", tmp_path / "w.onl", new))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("predict nowhere.onl text.jsonl", "nowhere.onl"),
+        ("predict text.jsonl text.jsonl", "not a whole model file"),
+        ("predict text.onl nowhere.jsonl", "nowhere.jsonl does not exist"),
+        ("predict text.onl nothing*.jsonl", "no file matches"),
+        ("predict text.onl", "Missing argument 'DATA...'"),
+        ("predict text.onl . ", "directory"),
+        ("predict . text.jsonl", "directory"),
+        ("predict text.onl text.jsonl -o .", "directory"),
+        ("predict text.onl text.jsonl -o none/out.csv", "there is no directory none"),
+        ("predict text.onl text.jsonl -o text.jsonl", "read from"),
+        ("predict text.onl text.jsonl -o text.onl", "read from"),
+        ("predict text.onl text.jsonl -o /dev/full", "/dev/full: cannot be written: No space left"),
+        ("predict text.onl text.jsonl --nonsense", "--nonsense"),
+        ("predict text.onl text.jsonl --format-out xml", "'xml' is not csv or jsonl"),
+        ("predict text.onl text.jsonl --format nonsense", "there is no format 'nonsense'"),
+        ("predict text.onl text.jsonl --max-bad many", "'many' is not a share"),
+        ("predict text.onl sparse.svm", "cannot be used with this model: these features were learned from a table"),
+        ("predict numbers.onl numbers.csv --proba", "numbers only"),
+        ("predict sparse.onl sparse.svm --id name", "it has no columns"),
+        ("predict table.onl text.jsonl", "no column"),
+    ],
+)
+def test_what_is_refused(arguments, reason, kit, refused, monkeypatch):
+    monkeypatch.chdir(kit.folder)
+    before = {path.name: path.stat().st_mtime_ns for path in kit.folder.iterdir()}
+    assert reason in refused(*arguments.split())
+    assert {path.name: path.stat().st_mtime_ns for path in kit.folder.iterdir()} == before
+
+
+def test_an_old_file_is_replaced_only_by_a_whole_one(kit, run, refused, tmp_path):
+    out, file = tmp_path / "out.csv", tmp_path / "cut.jsonl"
+    out.write_text("old")
+    file.write_text('{"text": "a fine day"}\nnonsense\n')
+    refused("predict", kit.text_onl, file, "-o", out)
+    assert out.read_text() == "old"
+    run("predict", kit.text_onl, kit.text_jsonl, "-o", out)
+    assert out.read_text().startswith("id,prediction\n")
+    assert out.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_the_disk_is_full(kit, tmp_path):
+    """A limit on the size of files stands in for a small disk."""
+    out = tmp_path / "out.csv"
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    done = process("predict", kit.sparse_onl, kit.sparse_svm, "-o", out, preexec_fn=limited)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"onlearn: {out}: cannot be written: File too large\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_standard_output_is_full(kit):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "onlearn.cli", "predict", kit.text_onl, kit.text_jsonl],
+            env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "onlearn: No space left on device\n")
+
+
+def test_as_a_process_through_pipes(kit):
+    text = Path(kit.text_jsonl).read_text()
+    done = process("predict", kit.text_onl, "-", input=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 41
