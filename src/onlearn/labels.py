@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,32 @@ def in_order(names: list[str]) -> list[str]:
         return sorted(names, key=float)
     except ValueError:
         return sorted(names)
+
+
+def positions(names: Sequence[str], labels: Sequence[str]) -> list[int]:
+    """Where each name is among the labels, -1 if nowhere.
+
+    Labels that are all numbers compare as such: +1 is 1. And one that is unknown but for a full stop behind it is taken
+    for the label without: the test part of a well-known census is written like that.
+
+    >>> positions(["no", "yes.", "maybe"], ["no", "yes"])
+    [0, 1, -1]
+    """
+    known = {label: k for k, label in enumerate(labels)}
+    found = [known.get(name, -1) for name in names]
+    if -1 in found:
+        values = {number(label): k for k, label in enumerate(labels)}
+        if None not in values and len(values) == len(labels):
+            found = [values.get(number(name), -1) if k < 0 else k for name, k in zip(names, found)]
+        found = [known.get(name.removesuffix("."), -1) if k < 0 else k for name, k in zip(names, found)]
+    return found
+
+
+def number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -288,7 +288,14 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         return calibrate.several(scores, a, b, link)
 
     def _calibration(self) -> tuple[float, float, str]:
-        """A, B and the link for several classes."""
+        """A, B and the link for several classes; fitted once after learning."""
+        key = repr(self._choices()["calibration"])
+        known = self._training.calibrated
+        if known is None or known[0] != key:
+            known = self._training.calibrated = key, self._fit_calibration()
+        return known[1]
+
+    def _fit_calibration(self) -> tuple[float, float, str]:
         choice, training = self._choices()["calibration"], self._training
         link = getattr(choice, "link", "auto")
         if link == "auto":

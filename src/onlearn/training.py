@@ -63,6 +63,7 @@ class Training:
         self.classifies = True
         self.even = True  # all examples so far had the same weight
         self._handed: np.ndarray | None = None
+        self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
 
     def _start(self, features: int, outputs: int) -> Any:
         """The state of the geometry before the first example."""
@@ -93,7 +94,7 @@ class Training:
         y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X. Should a user's rule fail,
         the state is that of the examples before; estimators put back what they had.
         """
-        self._handed = None
+        self._handed = self.calibrated = None
         self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
         due = int(self.audit.due[0])
         if not audit:
@@ -196,7 +197,7 @@ class Training:
             scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)
             self.audit = self.audit._replace(scores=scores.reshape(-1), now=np.zeros(outputs))
         self.features, self.outputs, self.capacity = features, outputs, capacity
-        self._handed = None
+        self._handed = self.calibrated = None
 
     def select(self, kept: np.ndarray) -> None:
         """Keep some features only, in the given order."""
@@ -214,7 +215,7 @@ class Training:
         if hasattr(self.geometry, "mend"):
             self.geometry.mend(self.g)
         self.features = self.capacity = len(kept)
-        self._handed = None
+        self._handed = self.calibrated = None
 
     # ------------------------------------------------------------------ the hypothesis
 
@@ -249,6 +250,7 @@ class Training:
         """The hypothesis grew by a factor on examples that are not audited: so would its scores have."""
         if np.isfinite(factor):
             self.audit.scores[:] *= factor
+            self.calibrated = None
 
     # ------------------------------------------------------------------ saving
 

@@ -11,7 +11,7 @@ import pytest
 import onlearn
 from onlearn import data
 from onlearn.pipeline.learning import Run, held_out
-from onlearn.pipeline.model import WIDEST, matching, narrow
+from onlearn.pipeline.model import WIDEST, narrow
 from onlearn.pipeline.plan import Plan
 
 WORDS = ["good", "fine", "great", "awful", "dull", "poor", "film", "plot", "actor", "scene", "music", "end"]
@@ -205,10 +205,16 @@ def test_columns_that_are_not_there(tmp_path):
         Run(Plan([numbers(tmp_path / "a.svm")], text={"ngrams": (1, 2)})).go()
 
 
-def test_labels_are_matched_loosely_only_when_that_is_safe():
-    assert matching(["+1", "-1.0", "2"], ["-1", "1"]) == {"+1": 1, "-1.0": 0, "2": -1}
-    assert matching(["Yes.", "NO"], ["no", "yes"]) == {"Yes.": 1, "NO": 0}
-    assert matching(["a."], ["A", "a"]) == {"a.": -1}
+def test_a_file_without_labels_is_read_as_the_one_learned_from(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(f"{rng.normal():.3f}", "red" if rng.integers(2) else "blue") for _ in range(200)]
+    (tmp_path / "a.csv").write_text("".join(f"{x},{c},{'yes' if c == 'red' else 'no'}\n" for x, c in rows))
+    (tmp_path / "b.csv").write_text("0.5,red\n-1,blue\n")
+    model = Run(Plan([str(tmp_path / "a.csv")])).go()
+    assert model.reading["target"] == "c2"
+    assert model.reading["header"] is False
+    (batch,) = model.read(str(tmp_path / "b.csv"))
+    assert list(model.predict(batch)) == ["yes", "no"]
 
 
 def test_columns_far_out_are_hashed(tmp_path):

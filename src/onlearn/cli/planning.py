@@ -83,7 +83,10 @@ def learner_of(asked: dict[str, Any]) -> Any:
         if refused:
             raise typer.BadParameter(f"--{refused[0].replace('_', '-')} has no use with --learner {name}")
     made = cls(**choices)
-    made._choices()  # a wrong spelling is best said now
+    try:
+        made._choices()
+    except (TypeError, ValueError) as error:  # a wrong spelling
+        raise typer.BadParameter(str(error)) from None
     return made
 
 
@@ -121,8 +124,9 @@ def check_output(path: str) -> None:
 
 def one_of(value: str, words: tuple[str, ...], option: str) -> str:
     if value not in words:
-        close = difflib.get_close_matches(value, words, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(words)}"
+        small = {word.lower(): word for word in words}
+        close = difflib.get_close_matches(value.lower(), small, n=1, cutoff=0.5)
+        hint = f"did you mean {small[close[0]]}?" if close else f"known are {', '.join(words)}"
         raise typer.BadParameter(f"there is no {value!r}: {hint}", param_hint=option)
     return value
 

@@ -127,6 +127,10 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     with _line(asked["quiet"] or asked["as_json"]) as watch:
         try:
             run.go(watch, lambda: run.model.save(output), asked["checkpoint_every"] or 0)
+        except data.DataError:
+            raise
+        except ValueError as error:  # the plan, the learner or the features, which do not go with the data
+            raise typer.BadParameter(str(error)) from None
         except KeyboardInterrupt:
             if not hasattr(run.model.learner, "_training"):
                 raise

@@ -64,6 +64,23 @@ class Reader:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def found(self) -> dict[str, Any]:
+        """What was found out about tables, as options that read others like these."""
+        for form in self._formats.values():
+            layout, roles = getattr(form, "layout", None), getattr(form, "roles", None)
+            told: dict[str, Any] = {}
+            if roles is not None and roles.target is not None:
+                told["target"] = roles.target
+            if layout is not None and roles is not None:
+                told["header"] = layout.header
+                told["types"] = {
+                    name: "number" if number else "string"
+                    for name, number in zip(layout.names, layout.numeric)
+                    if name not in roles.columns
+                }
+            return told
+        return {}
+
     def close(self) -> None:
         """Stop reading."""
         self._batches.close()  # type: ignore[attr-defined]

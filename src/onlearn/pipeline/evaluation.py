@@ -6,11 +6,13 @@ rightly: it counts as an error, and is left out of what is computed from probabi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from onlearn.data import Batch, Reader
+from onlearn.data import Batch
+from onlearn.labels import positions
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.predictions import predictions
 from onlearn.pipeline.ranking import Ranking
@@ -200,38 +202,12 @@ def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 
-def evaluate(model: Model, reader: Reader) -> Evaluation | RegressionEvaluation:
-    """Predict everything that is read, and compare."""
+def evaluate(model: Model, batches: Iterable[Batch]) -> Evaluation | RegressionEvaluation:
+    """Predict everything, such as a reader's batches, and compare."""
     evaluation = evaluation_of(model)
-    for batch in reader:
+    for batch in batches:
         evaluation.add_batch(model, batch)
     return evaluation
-
-
-def positions(names: list[str], labels: list[str]) -> list[int]:
-    """Where each name is among the labels, -1 if nowhere.
-
-    Labels that are all numbers compare as such: +1 is 1. And one that is unknown but for a full stop behind it is taken
-    for the label without: the test part of a well-known census is written like that.
-
-    >>> positions(["no", "yes.", "maybe"], ["no", "yes"])
-    [0, 1, -1]
-    """
-    known = {label: k for k, label in enumerate(labels)}
-    found = [known.get(name, -1) for name in names]
-    if -1 in found:
-        values = {number(label): k for k, label in enumerate(labels)}
-        if None not in values and len(values) == len(labels):
-            found = [values.get(number(name), -1) if k < 0 else k for name, k in zip(names, found)]
-        found = [known.get(name.removesuffix("."), -1) if k < 0 else k for name, k in zip(names, found)]
-    return found
-
-
-def number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ from onlearn import __version__, data
 from onlearn.data.batch import rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
-from onlearn.labels import in_order
+from onlearn.labels import in_order, positions
 from onlearn.pipeline.defaults import default_learner, default_passes
-from onlearn.pipeline.model import Model, matching, narrow
+from onlearn.pipeline.model import Model, narrow
 from onlearn.pipeline.plan import Plan
 
 KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
@@ -124,7 +124,11 @@ class Run:
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
         """Decide about features, labels and learner by the first rows."""
         plan, model = self.plan, self.model
-        model.task, model.reading = plan.task, {key: value for key, value in options.items() if key != "task"}
+        found = self.reader.found() if self.reader is not None else {}
+        model.task, model.reading = (
+            plan.task,
+            {key: value for key, value in {**found, **options}.items() if key != "task"},
+        )
         if self.fresh:
             model.features, decided = plan.features(rows)
             self.notes += decided
@@ -182,9 +186,9 @@ class Run:
         model = self.model
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
-        known = matching(batch.label_names or (), model.labels)
         if self.plan.labels is None and (self.waits or model.learner.grow is True):
-            model.labels += [name for name, place in known.items() if place < 0]
+            names = batch.label_names or []
+            model.labels += [name for name, place in zip(names, positions(names, model.labels)) if place < 0]
         codes = model.encode(batch)
         if codes.min(initial=0) < 0:
             row = int(np.argmin(codes))

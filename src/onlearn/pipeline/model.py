@@ -6,7 +6,6 @@ classes by number: class k is ``labels[k]``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 
 from onlearn import data, store
 from onlearn.features import Features
+from onlearn.labels import positions
 
 WIDEST = 1 << 26  # columns of a matrix that get a weight each; beyond it, numbers are hashed
 
@@ -64,8 +64,7 @@ class Model:
 
     def encode(self, batch: data.Batch) -> np.ndarray:
         """The classes of a batch's labels; -1 for a label this model does not know, or none."""
-        known = matching(batch.label_names or (), self.labels or ())
-        table = np.array([*(known[name] for name in batch.label_names or ()), -1], dtype=np.int64)
+        table = np.array([*positions(batch.label_names or (), self.labels or ()), -1], dtype=np.int64)
         return np.full(len(batch), -1) if batch.codes is None else table[batch.codes]
 
     def read(self, source: Any, **options: Any) -> data.Reader:
@@ -118,26 +117,6 @@ class Model:
             raise ValueError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
         if self.learner.n_features_in_ > self.features.n_features_out_:
             raise ValueError("the learner has more features than the vocabulary")
-
-
-def matching(names: Sequence[str], labels: Sequence[str]) -> dict[str, int]:
-    """Which label each name is, or -1.
-
-    A name that is not exactly a label is still taken for the only one that is the same number ("+1" and "1.0"), or
-    the same words but for case and a full stop at the end ("Yes." and "yes").
-    """
-    exact = {label: k for k, label in enumerate(labels)}
-    loose: dict[Any, int] = {}
-    for k, label in enumerate(labels):
-        loose[_loosely(label)] = -1 if _loosely(label) in loose else k
-    return {name: exact.get(name, loose.get(_loosely(name), -1)) for name in names}
-
-
-def _loosely(label: str) -> Any:
-    try:
-        return float(label)
-    except ValueError:
-        return label.strip().rstrip(".").casefold()
 
 
 def narrow(X: sp.csr_matrix) -> sp.csr_matrix:

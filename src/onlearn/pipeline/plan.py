@@ -8,7 +8,12 @@ from typing import Any
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
+
 ROLES = ("numeric", "categorical", "text", "ignore")
+
+
+class PlanError(ValueError):
+    """A plan that does not go with itself or with the data."""
 
 
 @dataclass
@@ -46,24 +51,24 @@ class Plan:
         if not hasattr(rows, "column_names"):
             self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
             if self.interactions and not hasattr(rows, "hashes"):
-                raise ValueError("--interact needs named features; the features of svmlight files have numbers only")
+                raise PlanError("--interact needs named features; the features of svmlight files have numbers only")
             return Features(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
-            raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(rows.column_names)}")
+            raise PlanError(f"there is no column {missing[0]!r}; there are {', '.join(rows.column_names)}")
         guessed = guess_roles(rows.select([name for name in rows.column_names if name not in self.roles]))
         notes = [f"{name} is {role.role}: {role.reason}" for name, role in guessed.items()]
         roles = {name: self.roles.get(name) or guessed[name].role for name in rows.column_names}
         for options, role, flag in ((self.text, "text", "--ngrams, --chars or --weighting"),
                                     (self.number, "numeric", "--scale")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
-                raise ValueError(f"{flag} has no use here: no column is {role}")
+                raise PlanError(f"{flag} has no use here: no column is {role}")
         extractors = extractors_for(roles, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
-            raise ValueError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
+            raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
         return Features([*extractors, *self.interactions], **made), notes
 
     def _refuse_columns(self, why: str) -> None:
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
         if asked:
-            raise ValueError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
+            raise PlanError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
