@@ -46,9 +46,9 @@ def texts(folder: Path, quick: bool) -> tuple[list[dict[str, str]], list[dict[st
     return read[0], read[1]
 
 
-def train(source: Path, model: Path) -> Any:
+def train(source: Path, model: Path) -> Callable[[Any], np.ndarray]:
     subprocess.run([sys.executable, "-m", "onlearn.cli", "train", str(source), "-o", str(model), "-q"], check=True)
-    return onlearn.load(model)
+    return lambda rows: onlearn.load(model).predict(rows)
 
 
 def vw(rows: list[dict[str, str]], folder: Path) -> None:
@@ -90,7 +90,7 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
             source = folder / f"{name}.jsonl"
             source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
             contenders = {
-                OURS: lambda source=source: train(source, model).predict,
+                OURS: lambda source=source: train(source, model),
                 "Vowpal Wabbit": (lambda rows=rows: vw(rows, folder)) if find_spec("vowpalwabbit") else None,
                 "tf-idf + SGD": lambda rows=rows: sklearn_text(rows, SGDClassifier(average=True)),
                 "tf-idf + LinearSVC": lambda rows=rows: sklearn_text(rows, LinearSVC()),
@@ -120,7 +120,7 @@ def bench_adult(folder: Path, model: Path, repeat: int) -> Iterator[Row]:
 
     def ours() -> Callable[[list[list[str]]], np.ndarray]:
         trained = train(folder / "adult.data", model)
-        return lambda rows: trained.predict(named(rows))
+        return lambda rows: trained(named(rows))
 
     def theirs() -> Callable[[list[list[str]]], np.ndarray]:
         peer.fit(table(X), y)

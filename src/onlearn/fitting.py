@@ -33,7 +33,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
             entry = training.end_pass()
             if training.passes == 1 and passes > 1:
-                first_size = float(np.linalg.norm(training.weights()))
+                first_size = training.size()
             if entry.get("mistakes") == 0:
                 separable = True
                 if settings.epochs is None:
@@ -52,7 +52,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
             if settings.epochs is None and separable is None:
                 _warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
     if first_size:
-        training.rescale_audit(float(np.linalg.norm(training.weights())) / first_size)
+        training.rescale_audit(training.size() / first_size)
     if np.abs(training.g.w).max(initial=0.0) > 1e50:
         _warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
     return separable

@@ -11,6 +11,8 @@ import importlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +27,13 @@ class ModelFileError(ValueError):
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write an estimator to a file."""
-    from safetensors.numpy import save as to_bytes
+    from safetensors.numpy import save_file
 
     header, arrays = describe(estimator)
-    content = to_bytes(
-        {key: np.ascontiguousarray(array) for key, array in arrays.items()},
-        metadata={"onlearn": json.dumps({"format": FORMAT, **header})},
-    )
-    write_whole(path, content)
+    plain = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    told = {"onlearn": json.dumps({"format": FORMAT, **header})}
+    with whole_file(path) as temporary:
+        save_file(plain, temporary, metadata=told)
 
 
 def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -55,17 +56,24 @@ def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside its place, then rename it: nobody ever sees half of it."""
+    """Write a file beside its place, then rename it."""
+    with whole_file(path) as temporary:
+        Path(temporary).write_bytes(content)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The name of a file to write, beside its place; renamed when that went well: nobody ever sees half of it."""
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a directory, not a file to write a model to")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
+        yield temporary
+        with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)

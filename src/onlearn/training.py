@@ -229,6 +229,12 @@ class Training:
             self._handed = handed.reshape(-1, self.outputs)
         return self._handed[: self.features + 1]
 
+    def size(self) -> float:
+        """|w| of the hypothesis handed out."""
+        as_it_is = self.stabilizer.name == "last" and getattr(self.geometry, "signed", False)
+        lazy = getattr(self.geometry, "drifts", False)
+        return float(np.linalg.norm(self.g.w if as_it_is and not lazy else self.weights()))
+
     def separator(self) -> tuple[np.ndarray, float]:
         """What certificates speak of: weights and intercept (threshold apart) for two classes.
 
@@ -258,10 +264,25 @@ class Training:
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything, as plain facts and arrays."""
+        self._trim()
         facts = {name: getattr(self, name) for name in self.FACTS}
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
         arrays = {f"{part}.{name}": array for part in PARTS for name, array in getattr(self, part)._asdict().items()}
         return facts, {**arrays, "tally": self.tally, "doubling": self.doubling}
+
+    def _trim(self) -> None:
+        """Give up the room made ahead."""
+        if self.capacity > self.features and not getattr(self.stabilizer, "every_hypothesis", False):
+            for part in ("g", "st"):
+                state = getattr(self, part)
+                size = (self.features + 1) * self.outputs
+                kept = {
+                    name: getattr(state, name)[:size]
+                    for name, holds in layout(type(state)).items()
+                    if holds == "weights"
+                }
+                setattr(self, part, state._replace(**{name: array.copy() for name, array in kept.items()}))
+            self.capacity = self.features
 
     @classmethod
     def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:

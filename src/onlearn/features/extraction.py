@@ -85,8 +85,13 @@ class Extraction:
         counted = weighing.inverse if weighing is not None and weighing.inverse.any() else None
         with ThreadPoolExecutor(cores()) as pool:
             blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
-            for rows in _ahead(pool, lambda block: self._cut(opened, *block), blocks, cores() + 1):
-                ids = self.vocabulary.learn(rows)
+
+            def cut(block: tuple[int, int]) -> tuple[NamedRows, np.ndarray | None]:
+                rows = self._cut(opened, *block)  # most names are known: these are looked up here, beside other work
+                return rows, self.vocabulary.known(rows.hashes) if self.vocabulary.state == "grow" else None
+
+            for rows, known in _ahead(pool, cut, blocks, cores() + 1):
+                ids = self.vocabulary.learn(rows, known)
                 if transform or counted is not None:
                     part = Part(rows.indptr, ids, rows.values, rows.groups)
                     parts.append(pool.submit(summed, part, self.dtype, ordered))

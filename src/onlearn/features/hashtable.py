@@ -59,6 +59,7 @@ def find_or_add(
 ) -> Any:  # fmt: skip
     """Number features from ``first`` on, new names in order of appearance; returns where it stopped, and the count.
 
+    Those whose number is in ``out`` already are left alone; for the others it holds -1.
     It stops before a new name that the table, with its ``room``, or the pool of names cannot take; the caller makes
     room and calls again.
     """
@@ -68,8 +69,11 @@ def find_or_add(
     used = ends[count]
     while k < end:
         ahead = k + AHEAD
-        if ahead < end:
+        if ahead < end and out[ahead] < 0:
             prefetch(slots, (hashes[ahead] & mask) << ONE)
+        if out[k] >= 0:
+            k += ONE
+            continue
         h = hashes[k]
         s = h & mask
         held = slots[(s << ONE) + ONE]

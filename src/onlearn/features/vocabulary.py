@@ -76,11 +76,20 @@ class Vocabulary:
         """The number of each hash; -1 for one that has none. Changes nothing, so threads may share it."""
         return self._find(hashes, note=False)
 
-    def learn(self, rows: NamedRows) -> np.ndarray:
-        """The number of each feature of the rows; new names get the next ones."""
+    def known(self, hashes: np.ndarray) -> np.ndarray:
+        """The number of each hash, or -1, as far as is known now: another thread may be learning.
+
+        A name it is just adding may seem unknown still, but no number is ever wrong: they do not change.
+        """
+        ids = np.empty(len(hashes), np.int32)
+        hashtable.find(self._slots, fixed(hashes), ids)
+        return ids
+
+    def learn(self, rows: NamedRows, known: np.ndarray | None = None) -> np.ndarray:
+        """The number of each feature of the rows; new names get the next ones. ``known`` is filled in, if given."""
         if self.state != "grow":
             return self._find(rows.hashes, note=True)
-        ids = np.empty(len(rows.hashes), np.int32)
+        ids = np.full(len(rows.hashes), -1, np.int32) if known is None else known
         features = [fixed(part) for part in (rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text)]
         prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
         done = 0

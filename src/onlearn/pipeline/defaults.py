@@ -1,4 +1,4 @@
-"""What is learned, and how often, when nothing is said: what did well on the sets that benchmarks/raw_to_model.py runs."""
+"""What is learned, and how often, when nothing is said: what does well in benchmarks/raw_to_model.py."""
 
 from __future__ import annotations
 

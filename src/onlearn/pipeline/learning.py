@@ -135,9 +135,12 @@ class Run:
         else:
             model.features = clone(model.features)
         self.passes = plan.passes or default_passes(plan.learner)
+        size = self.reader.bytes_total if self.reader is not None else None
+        if self.passes > 1 and size is not None and size < plan.memory // 8:
+            self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
             names = in_order(batch.label_names or [])
-            if plan.labels is None and self.passes > 1 and looks_sorted(batch.codes):
+            if plan.labels is None and self.passes > 1 and not self.waits and looks_sorted(batch.codes):
                 self.waits = True
                 self.notes.append("the labels come in an order, so all rows are read before any is learned from")
             elif self.fresh:
@@ -236,7 +239,7 @@ class Run:
             return
         learner.end_pass()
         if turn == 0 and self.passes > 1:
-            told["first_size"] = float(np.linalg.norm(learner._training.weights()))
+            told["first_size"] = learner._training.size()
 
     def _shuffled(self, cache: Cache, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         """What was kept, in an order of this pass's own: batches, and rows within each."""
@@ -291,7 +294,7 @@ class Run:
         first = model.trained.pop("first_size", 0.0)
         if self.passes > 1 and first:  # scores kept for calibration are of the first pass, when weights were smaller
             training = model.learner._training
-            training.rescale_audit(float(np.linalg.norm(training.weights())) / first)
+            training.rescale_audit(training.size() / first)
         if size > 0:
             before = model.features.n_features_out_
             kept = prune_weights(model.features, model.weights()[0], size)
