@@ -21,8 +21,8 @@ def warm(
 ) -> None:
     """Compile ahead of time, for images and CI.
 
-    The loops of the named learners: dense and sparse rows, float32 and float64, two classes and several. What
-    is compiled already is left alone.
+    The loops of the named learners: dense and sparse rows, float32 and float64, two classes and several; the readers
+    and the features. What is compiled already is left alone.
 
     \b
     Examples:
@@ -41,5 +41,14 @@ def warm(
         for loop, fresh in warming.warm(loops, jobs):
             compiled += fresh
             advance(f"{loop.geometry}, {loop.stabilizer}")
+    with progress("compiling", 2) as advance:
+        from onlearn import data
+        from onlearn.features.ahead import compile_ahead
+
+        advance("readers")
+        data.warm()
+        advance("features")
+        for _ in compile_ahead():
+            pass
     seconds = perf_counter() - start
     typer.echo(f"{compiled} loops compiled, {len(loops) - compiled} were ready, {seconds:.1f} s")

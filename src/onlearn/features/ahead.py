@@ -23,6 +23,7 @@ def compile_ahead() -> Iterator[str]:
         features = Features(columns, dtype=dtype)
         features.fit_transform(table)
         features.transform(table)
+        features.learn_transform(table, ordered=False)
         yield f"named features, {dtype}"
         Features(dtype=dtype).fit_transform(rows_of_names([["a"], ["b"]]))
     yield "interactions"
