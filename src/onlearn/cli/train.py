@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.terminal import complain
+from onlearn.cli.terminal import as_options, complain
 
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
@@ -139,7 +139,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     run.model.save(output)
     report = {
         "model": output,
-        "learner": repr(run.model.learner),
+        "learner": " ".join(repr(run.model.learner).split()),
         "task": plan.task,
         "labels": run.model.labels,
         "rows": run.rows,
@@ -214,7 +214,7 @@ def _show(report: dict[str, Any]) -> None:
 
     console = Console(highlight=False)
     for note in report["notes"]:
-        console.print(f"[dim]{note}[/dim]", markup=True)
+        console.print(as_options(note), style="dim", markup=False, soft_wrap=True)
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
