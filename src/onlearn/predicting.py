@@ -18,6 +18,7 @@ from onlearn.weave import Loop, helper
 
 LARGE = 1e25  # weights beyond which single precision might overflow
 CACHED = 1 << 18  # bytes of weights up to which dense rows are faster one by one than by the BLAS
+VECTOR = 8  # numbers that are multiplied at once
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 
@@ -71,21 +72,25 @@ def sparse_scores(rows, w, b, out, best, start, stop):
 def dense_scores(x, width, w, b, out, best, start, stop):
     """The same for dense rows, w having the features of an output side by side; ``out`` has room for two rows.
 
-    Two rows by four outputs at a time, so that what is loaded is used often.
+    Two rows by four outputs at a time, so that what is loaded is used often. The weights of an output are followed by
+    zeros, up to whole vectors: what is read past the end of a row is the next row, and counts nothing. (Were it not
+    finite, it would show, but then X is to be refused anyway.)
     """
     outputs, d = np.uint64(len(b)), np.uint64(width)
+    padded = np.uint64(len(w)) // outputs
     strange = 0
     i, end = np.uint64(start), np.uint64(stop)
     while i < end:
         k = min(i + ONE, end - ONE)  # the last row of an odd number keeps itself company
         p, q, c = i * d, k * d, np.uint64(0)
+        length = padded if q + padded <= np.uint64(len(x)) else d
         here, there = (i * outputs, k * outputs) if len(best) == 0 else (np.uint64(0), outputs)
         while c + THREE < outputs:
             s0, s1, s2, s3 = b[c], b[c + ONE], b[c + TWO], b[c + THREE]
             t0, t1, t2, t3 = s0, s1, s2, s3
-            w0 = c * d
-            w1, w2, w3 = w0 + d, w0 + TWO * d, w0 + THREE * d
-            for n in range(d):
+            w0 = c * padded
+            w1, w2, w3 = w0 + padded, w0 + TWO * padded, w0 + THREE * padded
+            for n in range(length):
                 s0 += x[p + n] * w[w0 + n]
                 s1 += x[p + n] * w[w1 + n]
                 s2 += x[p + n] * w[w2 + n]
@@ -100,9 +105,9 @@ def dense_scores(x, width, w, b, out, best, start, stop):
             c += FOUR
         while c < outputs:
             s, t = b[c], b[c]
-            for n in range(d):
-                s += x[p + n] * w[c * d + n]
-                t += x[q + n] * w[c * d + n]
+            for n in range(length):
+                s += x[p + n] * w[c * padded + n]
+                t += x[q + n] * w[c * padded + n]
             out[here + c], out[there + c] = s, t
             c += ONE
         strange += choose(out[here : here + outputs], best, i)
@@ -169,8 +174,9 @@ def _run(X: Any, w: np.ndarray, b: np.ndarray, room: Callable[[], np.ndarray], b
     """Score all rows, each thread into ``room()``."""
     rows: Any = as_rows(X, 0.0)
     if isinstance(rows, Dense):
-        turned = np.ascontiguousarray(w.T).reshape(-1)
-        cost, loop = X.size * len(b), partial(dense_scores, rows.data, rows.width, turned, b)
+        turned = np.zeros((len(b), -(-w.shape[0] // VECTOR) * VECTOR), w.dtype)
+        turned[:, : w.shape[0]] = w.T
+        cost, loop = X.size * len(b), partial(dense_scores, rows.data, rows.width, turned.reshape(-1), b)
     elif len(b) == 1:
         line = np.ascontiguousarray(w[:, 0])
         return all(over_rows(lambda *part: sparse_score(rows, line, b, room(), *part), X.shape[0], X.nnz))

@@ -65,7 +65,7 @@ def train(
         list[str] | None, typer.Option(help="Columns or namespaces to multiply: A,B; or pairs, or triples.")
     ] = None,
     max_names: Annotated[int, typer.Option(min=1, help="Names of features to keep; others are hashed.")] = 1 << 21,
-    bits: Annotated[int, typer.Option(min=1, max=30, help="Hashed features get 2^bits weights.")] = 22,
+    bits: Annotated[int, typer.Option(min=1, max=28, help="Hashed features get 2^bits weights.")] = 22,
     min_count: Annotated[int, typer.Option(min=1, help="Leave out features that are in fewer rows.")] = 1,
     per_class: Annotated[bool, typer.Option("--per-class", help="Count for --min-count within each class.")] = False,
     prune_weights: Annotated[float, typer.Option(min=0, help="Let go of features that weigh no more.")] = 0.0,
