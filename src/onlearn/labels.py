@@ -25,7 +25,16 @@ def in_order(names: list[str]) -> list[str]:
         return sorted(names)
 
 
-def positions(names: Sequence[str], labels: Sequence[str]) -> list[int]:
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names without those that are the same number as one before: +1 is 1."""
+    kept: list[str] = []
+    for name in names:
+        if number(name) is None or number(name) not in map(number, kept):
+            kept.append(name)
+    return kept
+
+
+def positions(names: Sequence[str], labels: Sequence[str], dots: bool = True) -> list[int]:
     """Where each name is among the labels, -1 if nowhere.
 
     Labels that are all numbers compare as such: +1 is 1. And one that is unknown but for a full stop behind it is taken
@@ -40,7 +49,8 @@ def positions(names: Sequence[str], labels: Sequence[str]) -> list[int]:
         values = {number(label): k for k, label in enumerate(labels)}
         if None not in values and len(values) == len(labels):
             found = [values.get(number(name), -1) if k < 0 else k for name, k in zip(names, found)]
-        found = [known.get(name.removesuffix("."), -1) if k < 0 else k for name, k in zip(names, found)]
+        if dots:
+            found = [known.get(name.removesuffix("."), -1) if k < 0 else k for name, k in zip(names, found)]
     return found
 
 

@@ -178,6 +178,16 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         self._counts = np.concatenate([[counts.sum()], counts]).astype(np.float64)
         self.separable_ = None
 
+    def take_in(self, features: int, classes: int) -> None:
+        """Make room for features, and for classes 0 to K - 1, before they are met; for learners that grow."""
+        new = classes - len(self.classes_)
+        if self.grow is True and new > 0:
+            self.classes_ = np.arange(classes)
+            self._counts = np.concatenate([self._counts, np.zeros(new)])
+        wider = max(features, self.n_features_in_)
+        self.n_features_in_ = wider
+        self._training.grow(wider, max(2, classes) if self.grow is True else self._training.outputs)
+
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self._codes(np.asarray(y), weight)
         if isinstance(self.class_weight, str):  # by now the counts are known

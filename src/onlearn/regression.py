@@ -79,6 +79,11 @@ class OnlineRegressor(RegressorMixin, LinearModel):
         self._training = self._new_training(sp.csr_matrix((0, features), dtype=dtype), np.zeros(0), sees_all=False)
         self._dtype = np.dtype(dtype)
 
+    def take_in(self, features: int, classes: int) -> None:
+        """Make room for features before they are met."""
+        self.n_features_in_ = max(features, self.n_features_in_)
+        self._training.grow(self.n_features_in_, 1)
+
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
         """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""

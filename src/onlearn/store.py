@@ -31,6 +31,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     header, arrays = describe(estimator)
     plain = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    for key, array in plain.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(f"{key} holds values that are not finite numbers, so nothing was saved")
     told = {"onlearn": json.dumps({"format": FORMAT, **header})}
     with whole_file(path) as temporary:
         save_file(plain, temporary, metadata=told)

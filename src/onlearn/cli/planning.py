@@ -15,6 +15,8 @@ CHOICES = ("rule", "geometry", "stabilizer", "multiclass")
 
 def plan_of(asked: dict[str, Any]) -> Plan:
     """A plan from the options by name."""
+    if asked["per_class"] and asked["min_count"] == 1:
+        raise typer.BadParameter("--per-class is about --min-count, which is not given")
     text: dict[str, Any] = {}
     for name, option in (("ngrams", "ngrams"), ("chars", "chars")):
         if asked[option] is not None:
@@ -49,7 +51,7 @@ def plan_of(asked: dict[str, Any]) -> Plan:
         interactions=[interaction(one) for one in asked["interact"] or ()],
         max_names=asked["max_names"],
         bits=asked["bits"],
-        labels=None if asked["classes"] is None else [one.strip() for one in asked["classes"].split(",")],
+        labels=None if asked["classes"] is None else labels_of(asked["classes"]),
         learner=None if asked["resume"] else learner_of(asked),
         passes=asked["passes"],
         seed=asked["seed"],
@@ -63,8 +65,10 @@ def plan_of(asked: dict[str, Any]) -> Plan:
 def learner_of(asked: dict[str, Any]) -> Any:
     """The estimator that was asked for; None if none was."""
     choices = {name: asked[name] for name in CHOICES if asked[name] is not None}
-    if asked["task"] == "regress" and "multiclass" in choices:
-        raise typer.BadParameter("--multiclass has no use in regression")
+    if asked["task"] == "regress":
+        for name in ("multiclass", "learner", "class_weight", "classes"):
+            if asked[name] is not None:
+                raise typer.BadParameter(f"--{name.replace('_', '-')} has no use in regression")
     if asked["class_weight"] is not None:
         choices["class_weight"] = one_of(asked["class_weight"], ("balanced",), "--class-weight")
     name = asked["learner"]
@@ -92,10 +96,14 @@ def learner_of(asked: dict[str, Any]) -> Any:
 
 def check_resumed(asked: dict[str, Any]) -> None:
     """Options that a resumed model has decided already."""
+    if asked["task"] != "classify" or asked["missing"] != "absent":
+        option = "task" if asked["task"] != "classify" else "missing"
+        raise typer.BadParameter(f"--{option} has no use with --resume: the model has decided it")
     decided = [*CHOICES, "learner", "class_weight", "ngrams", "chars", "weighting", "norm", "scale", "interact",
                "numeric", "categorical", "text", "ignore", "classes"]  # fmt: skip
     given = [name for name in decided if asked[name] not in (None, [])]
-    given += [name for name, default in (("min_count", 1), ("prune_weights", 0.0)) if asked[name] != default]
+    defaults = {"min_count": 1, "prune_weights": 0.0, "max_names": 1 << 21, "bits": 22, "per_class": False, "seed": 0}
+    given += [name for name, default in defaults.items() if asked[name] != default]
     if given:
         raise typer.BadParameter(f"--{given[0].replace('_', '-')} has no use with --resume: the model has decided it")
 
@@ -143,13 +151,21 @@ def lengths(value: str, option: str) -> tuple[int, int]:
     return low, high
 
 
-def part(value: str, option: str) -> float:
-    """10% or 0.1 as a number between 0 and 1."""
+def labels_of(value: str) -> list[str]:
+    """a,b,c as a list of labels."""
+    labels = [one.strip() for one in value.split(",")]
+    if not all(labels) or len(set(labels)) < len(labels) or len(labels) < 2:
+        raise typer.BadParameter(f"{value!r} is not a list of two or more different labels", param_hint="--classes")
+    return labels
+
+
+def part(value: str, option: str, whole: bool = False) -> float:
+    """10% or 0.1 as a number from 0 to below 1, or to 1 if the ``whole`` is a part."""
     try:
         number = float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
     except ValueError:
         number = -1.0
-    if not 0 <= number < 1:
+    if not 0 <= number < 1 and not (whole and number == 1):
         raise typer.BadParameter(f"{value!r} is not a part of the rows such as 10%", param_hint=option)
     return number
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -10,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.output import keep_apart
 from onlearn.cli.terminal import as_options, complain
 
 FIGURES = {
@@ -102,7 +105,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn import data
     from onlearn.cli import planning
     from onlearn.pipeline import Model
-    from onlearn.pipeline.learning import Run
+    from onlearn.pipeline.learning import Run, unfinished
     from onlearn.store import load
 
     output = asked["output"]
@@ -112,7 +115,12 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     if asked["resume"]:
         planning.check_resumed(asked)
     plan = planning.plan_of(asked)
-    bad = data.BadRows(asked["bad_rows"], planning.part(asked["max_bad"], "--max-bad"), asked["strict"])
+    files = [one.name for one in data.read([*asked["sources"], *(asked["test"] or ())]).sources]  # are they there?
+    files += [name for name in (asked["resume"], output) if name]
+    if asked["bad_rows"] is not None:
+        keep_apart(asked["bad_rows"], *files, option="--bad-rows")
+    keep_apart(output, *files[: len(files) - 2 if asked["resume"] else -1], option="--output")
+    bad = data.BadRows(asked["bad_rows"], planning.part(asked["max_bad"], "--max-bad", whole=True), asked["strict"])
     model = None
     if asked["resume"]:
         model = load(asked["resume"])
@@ -122,9 +130,11 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
             )
         plan.task = model.task
         plan.seed = int(model.trained.get("seed", plan.seed))
+        if unfinished(model, plan.sources) and (asked["passes"] or asked["holdout"]):
+            raise typer.BadParameter("the run is unfinished and goes on as it began: leave --passes and --holdout out")
     run = Run(plan, model, bad)
     began, stopped = perf_counter(), False
-    with _line(asked["quiet"] or asked["as_json"]) as watch:
+    with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
         try:
             run.go(watch, lambda: run.model.save(output), asked["checkpoint_every"] or 0)
         except data.DataError:
@@ -148,7 +158,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "features": int(run.model.features.n_features_out_),
         "bad_rows": bad.count,
         "seconds": round(learned, 3),
-        "progressive": _progressive(run.model),
+        "progressive": _progressive(run),
         "notes": run.model.trained["notes"],
         "stopped": stopped,
     }
@@ -157,22 +167,40 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     if stopped:
         complain(f"stopped by Ctrl-C after {run.learned:,} examples; the model so far is in {output}")
         return report
-    if asked["holdout"] is None and not asked["test"]:
+    if not plan.holdout and not asked["test"]:
         return report
     from onlearn.pipeline.evaluation import evaluate
 
-    if asked["holdout"] is not None:
+    if plan.holdout:
         report["holdout"] = evaluate(run.model, run.held_out_batches()).report()
     if asked["test"]:
-        report["test"] = evaluate(run.model, run.model.read(asked["test"], labels="required")).report()
+        reader = run.model.read(asked["test"], labels="required", weight=None)
+        report["test"] = evaluate(run.model, reader).report()
+        if reader.bad.count and not asked["quiet"]:
+            complain(reader.bad.summary())
+        for label, count in report["test"].get("unknown_labels", {}).items():
+            complain(f"the label {label!r} of {count:,} test rows was not learned: they count as errors")
     return report
 
 
-def _progressive(model: Any) -> dict[str, float]:
+@contextmanager
+def _interruptible(run: Any) -> Iterator[None]:
+    """Ctrl-C waits for the end of what is being learned, so that the model is of a known number of examples."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: run.interrupt())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _progressive(run: Any) -> dict[str, float]:
     """How it did on each example before learning from it, in the first pass."""
-    first = next(iter(model.learner.history_["passes"]), None) or model.learner._training.record([0.0] * 7)
+    first = run.progressive()
     made = {"n": int(first["seen"]), "loss": first["loss"]}
-    if model.labels is not None:
+    if run.model.labels is not None:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
     return made
@@ -195,12 +223,13 @@ def _line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
             if now.seconds - last[0] < 0.1:
                 return
             last[0] = now.seconds
-            right = "" if not now.examples else f"  {100 * (1 - now.mistakes / now.examples):.2f} % right"
+            counted = now.classifies and now.seen
+            right = f"  {100 * (1 - now.mistakes / now.seen):.2f} % right" if counted else ""
             left = "" if not now.part else f"  {now.seconds * (1 / now.part - 1):.0f} s left"
             turn = "" if now.passes == 1 else f"  pass {now.turn} of {now.passes}"
             live.update(
-                f"{now.examples:,} examples  {now.examples / now.seconds:,.0f}/s{turn}  loss {now.loss:.4f}{right}  "
-                f"{now.mistakes:,} mistakes{left}",
+                f"{now.examples:,} examples  {now.examples / now.seconds:,.0f}/s{turn}  loss {now.loss:.4f}{right}"
+                f"{f'  {now.mistakes:,} mistakes' if counted else ''}{left}",
                 refresh=True,
             )
 
@@ -210,6 +239,7 @@ def _line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
 def _show(report: dict[str, Any]) -> None:
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
@@ -219,17 +249,17 @@ def _show(report: dict[str, Any]) -> None:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     rate = report["examples"] / max(report["seconds"], 1e-9)
-    table.add_row("learner", report["learner"])
+    table.add_row("learner", escape(report["learner"]))
     if report["labels"] is not None:
         shown = ", ".join(report["labels"][:8]) + (", ..." if len(report["labels"]) > 8 else "")
-        table.add_row("labels", f"{len(report['labels'])}: {shown}")
+        table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     table.add_row("features", f"{report['features']:,}")
     table.add_row("passes", f"{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):
         if name in report:
             table.add_row(title, _figures(report[name]))
-    table.add_row("model", report["model"])
+    table.add_row("model", escape(report["model"]))
     console.print(table)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -189,21 +188,22 @@ def count_rows(ids: Any, groups: Any, counted: Any, counts: Any) -> None:
             counts[np.uint64(ids[p])] += 1
 
 
-class _Scratch(threading.local):
-    """Of each thread: where sums are, for ``sum_rows``. It only grows, for filling it anew would take longer."""
+class _Scratch:
+    """Where sums are, for ``sum_rows``. It only grows, for filling it anew would take longer."""
 
-    places = np.zeros(0, np.uint64)
-    before = 1
+    def __init__(self) -> None:
+        self.places = np.zeros(0, np.uint64)
+        self.before = 1
 
     def room(self, width: int, size: int) -> tuple[np.ndarray, np.uint64]:
         if len(self.places) < width:
-            self.places = np.concatenate([self.places, np.zeros(2 * width - len(self.places), np.uint64)])
+            self.places, self.before = np.zeros(width + width // 4, np.uint64), 1
         before = self.before
         self.before += size + 1
         return self.places, np.uint64(before)
 
 
-SCRATCH = _Scratch()
+FREE: list[_Scratch] = []  # those that no thread is using
 
 
 def summed(part: Part, dtype: Any, ordered: bool = True) -> Part:
@@ -215,7 +215,9 @@ def summed(part: Part, dtype: Any, ordered: bool = True) -> Part:
     if ordered:
         n = sort_rows(*given, new, ids, values, groups)
     else:
-        n = sum_rows(*given, *SCRATCH.room(int(part.ids.max(initial=0)) + 1, size), new, ids, values, groups)
+        scratch = FREE.pop() if FREE else _Scratch()
+        n = sum_rows(*given, *scratch.room(int(part.ids.max(initial=0)) + 1, size), new, ids, values, groups)
+        FREE.append(scratch)
     return Part(new, ids[:n], values[:n], groups[:n])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from onlearn.compile import compiled
 
 SCALES = ("standard", "max-abs", "log1p", "none")
+LARGEST = 1e140
 FACTS = 4  # count, mean, sum of squared differences from it, largest size
 
 
@@ -22,6 +23,7 @@ def learn(values: Any, facts: Any) -> None:
     for x in values:
         if x == x:
             count += 1.0
+            x = min(max(x, -LARGEST), LARGEST)  # so that squares, and their sum, stay finite
             change = x - mean
             mean += change / count
             spread += change * (x - mean)

@@ -16,12 +16,14 @@ from sklearn.base import clone
 
 from onlearn import __version__, data
 from onlearn.data.batch import rows_at, rows_in
-from onlearn.data.cache import Cache
+from onlearn.data.cache import Cache, state_of
 from onlearn.features import Counts, prune_weights
-from onlearn.labels import in_order, positions
+from onlearn.inputs import all_finite, check_positive, without_duplicates
+from onlearn.labels import distinct, in_order, positions
+from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
 from onlearn.pipeline.model import Model, narrow
-from onlearn.pipeline.plan import Plan
+from onlearn.pipeline.plan import Plan, PlanError
 
 KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
@@ -34,8 +36,10 @@ class Now(NamedTuple):
     turn: int  # the present pass, from 1
     passes: int
     part: float | None  # of the whole run, if that is known
-    mistakes: int
-    loss: float  # mean over all examples, each scored before it was learned from
+    seen: int  # examples of this run, each scored before it was learned from
+    classifies: bool
+    mistakes: int  # among them
+    loss: float  # their mean
     seconds: float
 
 
@@ -57,20 +61,42 @@ class Run:
         self.reader: data.Reader | None = None
         self.fresh = model is None
         self.passes = plan.passes or 1
-        if model is not None and model.trained.get("unfinished") and self._same_run():
-            self.skip = int(model.trained["unfinished"])
+        self.ended = self.ended_before = 0  # passes of this run, and those of its earlier part
+        resumed = model is not None and unfinished(model, plan.sources)
+        if model is not None and resumed:
+            self.skip, self.ended_before = int(model.trained["unfinished"]), int(model.trained["ended"])
             for name, value in model.trained["plan"].items():
                 setattr(plan, name, value)
             self.notes.append(f"the model is of an unfinished run; going on after its {self.skip:,} examples")
-        self.anew = self.fresh or self.skip > 0  # features are learned from the start
+        elif model is not None and model.trained.get("unfinished") is not None:
+            self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+        self.passes_before = len(self._history()) - self.ended_before
+        self.anew = self.fresh or resumed  # features are learned from the start
         self.waits = self.anew and plan.min_count > 1  # until all rows are read, before any is learned from
         self.counts = Counts()
         self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
         self.order: np.ndarray | None = None  # the new numbers of labels, once all are known
         self.batches: list[Any] | None = None
 
-    def _same_run(self) -> bool:
-        return bool(self.model.trained.get("sources") == list(self.plan.sources))
+        self.tally_before = None if self.fresh else self.model.learner._training.tally.copy()
+        self.learning = False  # inside compiled code, which Ctrl-C must not leave
+        self.stop = False  # when that is over
+
+    def _history(self) -> list[dict[str, float]]:
+        learner = self.model.learner
+        return learner.history_["passes"] if hasattr(learner, "_training") else []
+
+    def progressive(self) -> dict[str, float]:
+        """How it did on each example of this run before learning from it, in the first pass."""
+        training = self.model.learner._training
+        done = self._history()[self.passes_before :]
+        return dict(done[0] if done else training.record(np.array(training.since)))
+
+    def interrupt(self) -> None:
+        """Ctrl-C: stop at once, or as soon as what is being learned is learned. The second time it is at once."""
+        if not self.learning or self.stop:
+            raise KeyboardInterrupt
+        self.stop = True
 
     # ------------------------------------------------------------------ the run
 
@@ -87,6 +113,8 @@ class Run:
                     if self.passes > 1 or self.waits:
                         cache.append(X, y, weight)
                 cache.finish()
+                if self.model.features.n_features_out_ == 0:
+                    raise data.DataError("there are no features to learn from")
                 if self.waits:
                     self._begin_late(cache)
                 else:
@@ -97,7 +125,7 @@ class Run:
                     self._end_of_pass(turn)
             self._finish()
         except BaseException:
-            self._tell(unfinished=max(self.learned, self.skip))
+            self._tell(max(self.learned, self.skip))
             raise
         return self.model
 
@@ -113,13 +141,26 @@ class Run:
                     self._begin(batch, rows, options)
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
                 self.rows += len(batch)
-                y, weight = self._targets(batch), batch.weight
                 if held is not None:
                     taught = np.flatnonzero(~held)
-                    rows, y = rows_at(rows, taught), y[taught]
-                    weight = None if weight is None else weight[taught]
-                if len(y):
-                    yield model.features.learn_transform(rows, ordered=False), y, weight
+                    batch, rows = batch.take(taught), rows_at(rows, taught)
+                if len(batch):
+                    y = self._targets(batch)
+                    yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
+        if not hasattr(model.features, "kind_"):
+            raise data.DataError("all rows are held out, so there is nothing to learn from")
+
+    def _sound(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        """The matrix without duplicates and infinities; what the learner cannot take is refused."""
+        X = without_duplicates(X)
+        X.free_of_duplicates = True
+        if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
+            most = np.finfo(X.dtype).max
+            X.data = np.clip(X.data, -most, most)
+        learner = self.model.learner if self.model.learner is not None else self.plan.learner
+        if learner is not None and getattr(learner._choices()["geometry"], "positive_only", False):
+            check_positive(X, type(learner).__name__)
+        return X
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
         """Decide about features, labels and learner by the first rows."""
@@ -139,7 +180,7 @@ class Run:
         if self.passes > 1 and size is not None and size < plan.memory // 8:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
-            names = in_order(batch.label_names or [])
+            names = in_order(distinct(batch.label_names or []))
             if plan.labels is None and self.passes > 1 and not self.waits and looks_sorted(batch.codes):
                 self.waits = True
                 self.notes.append("the labels come in an order, so all rows are read before any is learned from")
@@ -174,25 +215,28 @@ class Run:
         self.order = np.arange(len(model.labels or ()))
         if model.labels is not None and plan.labels is None:
             names = in_order(model.labels)
-            self.order = np.array([names.index(name) for name in model.labels])
+            self.order = np.array([names.index(name) for name in model.labels], dtype=np.int64)
             model.labels = names
         if plan.min_count > 1:
             self._prune(self.counts.often(plan.min_count, plan.per_class))
         if self.fresh:
             model.learner = self._learner(self.sample)
             counts = np.zeros(len(model.labels or ()))
-            for _, y, _ in cache if model.labels is not None else ():
-                counts += np.bincount(self.order[y], minlength=len(counts))
+            for _, y, weight in cache if model.labels is not None else ():
+                counts += np.bincount(self.order[y], weights=weight, minlength=len(counts))
             model.learner.start(model.features.n_features_out_, counts, model.features.dtype)
 
     def _targets(self, batch: data.Batch) -> np.ndarray:
         model = self.model
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
+        names = batch.label_names or []
         if self.plan.labels is None and (self.waits or model.learner.grow is True):
-            names = batch.label_names or []
-            model.labels += [name for name, place in zip(names, positions(names, model.labels)) if place < 0]
-        codes = model.encode(batch)
+            met = set(np.unique(batch.codes).tolist()) if batch.codes is not None else set()
+            places = positions(names, model.labels, dots=False)
+            model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
+        table = np.array([*positions(names, model.labels, dots=False), -1], dtype=np.int64)
+        codes = table[batch.codes] if batch.codes is not None else np.full(len(batch), -1)
         if codes.min(initial=0) < 0:
             row = int(np.argmin(codes))
             label = batch.y[row] if batch.y is not None else None
@@ -214,6 +258,7 @@ class Run:
         while len(order):
             size = min(EVERY, self.next - self.learned) if self.every else EVERY
             part, order = order[:size], order[size:]
+            self.learning = True
             if read:
                 rows = slice(int(part[0]), int(part[-1]) + 1)
                 some = X if len(part) == X.shape[0] else X[rows]
@@ -221,21 +266,29 @@ class Run:
             else:
                 self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
             self.learned += len(part)
+            self.learning = False
+            if self.stop:
+                raise KeyboardInterrupt
             self._report(turn)
             if self.every and self.learned >= self.next:
                 self.next += self.every
                 if self.checkpoint is not None:
-                    self._tell(unfinished=self.learned)
+                    self._tell(self.learned)
                     self.checkpoint()
 
     def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
-        first = {} if self.model.labels is None else {"classes": np.arange(len(self.model.labels))}
-        known = hasattr(self.model.learner, "_training")
-        self.model.learner.partial_fit(X, y, sample_weight=weight, **({} if known else first))
+        learner, labels = self.model.learner, self.model.labels
+        if hasattr(learner, "_training"):
+            learner.take_in(X.shape[1], len(labels or ()))
+            learner.partial_fit(X, y, sample_weight=weight)
+        else:
+            first = {} if labels is None else {"classes": np.arange(len(labels))}
+            learner.partial_fit(X, y, sample_weight=weight, **first)
 
     def _end_of_pass(self, turn: int) -> None:
         learner, told = self.model.learner, self.model.trained
-        if self.learned < self.skip:  # it was over already when the run was left off
+        self.ended += 1
+        if self.ended <= self.ended_before:  # it was over already when the run was left off
             return
         learner.end_pass()
         if turn == 0 and self.passes > 1:
@@ -255,6 +308,7 @@ class Run:
 
     def _prune(self, often: np.ndarray) -> None:
         before = self.model.features.n_features_out_
+        self._refuse_hashed("--min-count")
         columns = self.model.features.keep(often)
         self.kept = np.full(before, -1, dtype=np.int64)
         self.kept[columns] = np.arange(len(columns))
@@ -275,15 +329,16 @@ class Run:
     def _report(self, turn: int) -> None:
         if self.watch is None:
             return
-        tally = self.model.learner._training.tally
+        training = self.model.learner._training
+        tally = training.tally - (self.tally_before if self.tally_before is not None else 0.0)
         part = None
         if turn > 0:
             part = self.learned / max(1, self.passes * self.learned_a_pass)
         elif self.reader is not None and self.reader.bytes_total:
             part = self.reader.bytes_read / self.reader.bytes_total / self.passes
-        seen = max(1.0, float(tally[3]))
-        self.watch(Now(self.learned, turn + 1, self.passes, part, int(tally[0]), float(tally[2]) / seen,
-                       perf_counter() - self.began))  # fmt: skip
+        seen = max(1.0, float(tally[SEEN]))
+        self.watch(Now(self.learned, turn + 1, self.passes, part, int(tally[SEEN]), training.classifies,
+                       int(tally[MISTAKES]), float(tally[LOSS]) / seen, perf_counter() - self.began))  # fmt: skip
 
     @property
     def learned_a_pass(self) -> int:
@@ -295,14 +350,23 @@ class Run:
         if self.passes > 1 and first:  # scores kept for calibration are of the first pass, when weights were smaller
             training = model.learner._training
             training.rescale_audit(training.size() / first)
+        if not model.learner.n_seen_:
+            raise data.DataError("every row has weight 0, so nothing was learned")
         if size > 0:
             before = model.features.n_features_out_
+            self._refuse_hashed("--prune-weights")
             kept = prune_weights(model.features, model.weights()[0], size)
+            if not len(kept):
+                raise PlanError(f"no feature weighs more than {size:g}: choose a smaller --prune-weights")
             model.learner.keep_features(kept)
             self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
-        self._tell(unfinished=0)
+        self._tell(None)
 
-    def _tell(self, unfinished: int) -> None:
+    def _refuse_hashed(self, option: str) -> None:
+        if self.model.features.vocabulary_.state == "hash":
+            raise PlanError(f"{option} cannot tell features apart that share a weight: raise --max-names")
+
+    def _tell(self, unfinished: int | None) -> None:
         """Write down in the model how it was trained."""
         if self.model.learner is None or not hasattr(self.model.learner, "_training"):
             return
@@ -310,15 +374,30 @@ class Run:
         told.update(
             version=__version__,
             sources=list(self.plan.sources),
+            files=files(self.plan.sources),
             rows=self.rows,
             passes=self.passes,
             seed=self.plan.seed,
             bad_rows=self.bad.count,
             examples=int(self.model.learner.n_seen_),
-            unfinished=int(unfinished),
+            unfinished=unfinished,  # examples learned from, if the run is not over
+            ended=max(self.ended, self.ended_before),
             plan={name: getattr(self.plan, name) for name in KEPT} | {"passes": self.passes},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )
+
+
+def files(sources: list[str]) -> list[Any]:
+    """What tells whether sources are the same as before: paths, sizes and times of change."""
+    if "-" in sources:
+        return []
+    return [state_of(source.path) for source in data.sources.sources(sources) if source.path is not None]
+
+
+def unfinished(model: Model, sources: list[str]) -> bool:
+    """Whether a model is of an unfinished run over these very sources."""
+    told = model.trained
+    return told.get("unfinished") is not None and bool(told["files"]) and told["files"] == files(sources)
 
 
 def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:

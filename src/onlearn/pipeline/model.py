@@ -15,7 +15,7 @@ from onlearn import data, store
 from onlearn.features import Features
 from onlearn.labels import positions
 
-WIDEST = 1 << 26  # columns of a matrix that get a weight each; beyond it, numbers are hashed
+WIDEST = 1 << 24  # columns of a matrix that get a weight each; beyond it, numbers are hashed
 
 
 class Model:
@@ -81,7 +81,18 @@ class Model:
 
     def save(self, path: Any) -> None:
         """Write the model to a ``.onl`` file, with all that it needs to go on learning."""
+        self._check()
         store.save(self, path)
+
+    def _check(self) -> None:
+        """What must be true of a model before it is written, and after it is read."""
+        if self.labels is not None and len(self.labels) != len(self.learner.classes_):
+            raise ValueError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
+        if not 0 < self.learner.n_features_in_ <= self.features.n_features_out_:
+            raise ValueError(
+                f"a learner of {self.learner.n_features_in_} features does not go with "
+                f"{self.features.n_features_out_} names"
+            )
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """None: all is in the facts."""
@@ -113,10 +124,7 @@ class Model:
         )
         mean, deviation = mine["target"]
         self.target = float(mean), float(deviation)
-        if self.labels is not None and len(self.labels) != len(self.learner.classes_):
-            raise ValueError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
-        if self.learner.n_features_in_ > self.features.n_features_out_:
-            raise ValueError("the learner has more features than the vocabulary")
+        self._check()
 
 
 def narrow(X: sp.csr_matrix) -> sp.csr_matrix:

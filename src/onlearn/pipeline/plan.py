@@ -49,7 +49,10 @@ class Plan:
         """Features for rows such as these, and what was decided about their columns."""
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if not hasattr(rows, "column_names"):
-            self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
+            named = hasattr(rows, "hashes")
+            self._refuse_columns(f"the rows have no columns but {'names' if named else 'numbers'}")
+            if not named and (self.min_count > 1 or self.prune_weights > 0):
+                raise PlanError("--min-count and --prune-weights need named features; those here have numbers only")
             if self.interactions and not hasattr(rows, "hashes"):
                 raise PlanError("--interact needs named features; the features of svmlight files have numbers only")
             return Features(list(self.interactions) or "auto", **made), []
@@ -69,6 +72,13 @@ class Plan:
         return Features([*extractors, *self.interactions], **made), notes
 
     def _refuse_columns(self, why: str) -> None:
+        about_tables = ("target", "weight", "id", "delimiter", "header")
+        given = [f"--{name}" for name in about_tables if name in self.reading]
+        given += (
+            [f"--missing {self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
+        )
+        if given:
+            raise PlanError(f"{given[0]} has no use here: {why}")
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
         if asked:
             raise PlanError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
