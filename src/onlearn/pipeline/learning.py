@@ -309,6 +309,10 @@ class Run:
     def _prune(self, often: np.ndarray) -> None:
         before = self.model.features.n_features_out_
         self._refuse_hashed("--min-count")
+        if not len(often):
+            raise PlanError(
+                f"there are no features that are in {self.plan.min_count} rows: choose a smaller --min-count"
+            )
         columns = self.model.features.keep(often)
         self.kept = np.full(before, -1, dtype=np.int64)
         self.kept[columns] = np.arange(len(columns))

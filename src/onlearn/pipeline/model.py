@@ -87,9 +87,9 @@ class Model:
     def _check(self) -> None:
         """What must be true of a model before it is written, and after it is read."""
         if self.labels is not None and len(self.labels) != len(self.learner.classes_):
-            raise ValueError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
+            raise store.ModelFileError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
         if not 0 < self.learner.n_features_in_ <= self.features.n_features_out_:
-            raise ValueError(
+            raise store.ModelFileError(
                 f"a learner of {self.learner.n_features_in_} features does not go with "
                 f"{self.features.n_features_out_} names"
             )

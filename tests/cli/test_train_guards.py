@@ -1,0 +1,169 @@
+"""``onlearn train`` when asked for odd things: nothing lost, nothing ignored, nothing unreadable."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import onlearn
+from onlearn.cli import run
+from onlearn.data import DataError
+from onlearn.pipeline.learning import Run
+from onlearn.pipeline.plan import Plan
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [(x, "yes" if x > 0 else "no") for x in rng.normal(size=300)]
+    (tmp_path / "a.svm").write_text("".join(f"{label} 0:{x:.4f} 1:1\n" for x, label in rows))
+    (tmp_path / "a.csv").write_text("x,w,label\n" + "".join(f"{x:.4f},1,{label}\n" for x, label in rows))
+    (tmp_path / "a.jsonl").write_text(
+        "".join(json.dumps({"text": f"so {label} it is", "label": label}) + "\n" for _, label in rows)
+    )
+    return tmp_path
+
+
+def train(*arguments):
+    return run(["train", *arguments, "-o", "m.onl"])
+
+
+def report(capsys, *arguments):
+    assert train(*arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
+    with open("a.svm", "a") as file:
+        file.write("yes 0:x\n")
+    before = (here / "a.svm").read_text()
+    assert train("a.svm", "--bad-rows", "a.svm") == 2
+    assert "is read from" in capsys.readouterr().err
+    assert (here / "a.svm").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["a.jsonl", "--prune-weights", "1000"], "no feature weighs more than 1000"),
+        (["a.jsonl", "--min-count", "1000"], "no features"),
+        (["a.svm", "--min-count", "2"], "named features"),
+        (["a.svm", "--prune-weights", "0.1"], "named features"),
+        (["a.svm", "--target", "x"], "--target has no use here"),
+        (["a.svm", "--missing", "indicator"], "--missing indicator has no use here"),
+        (["a.jsonl", "--per-class"], "--min-count"),
+        (["a.csv", "--classes", "no,no,yes"], "different labels"),
+        (["a.csv", "--holdout", "99.99%"], "held out"),
+        (["a.csv", "--weight", "label"], "label"),
+        (["a.csv", "--task", "regress", "--learner", "AROW"], "--learner has no use in regression"),
+        (["a.csv", "--task", "regress", "--class-weight", "balanced"], "--class-weight has no use in regression"),
+        (["a.csv", "--task", "regress", "--classes", "no,yes"], "--classes has no use in regression"),
+        (["a.csv", "--task", "regress"], "not a number"),
+        (["a.svm", "--learner", "Winnow"], "Negative values"),
+        (["a.csv", "--test", "nope.csv"], "nope.csv"),
+        (["a.jsonl", "--text", "text", "--max-names", "3", "--bits", "4", "--min-count", "2"], "raise --max-names"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, says):
+    assert train(*arguments) == 2
+    heard = capsys.readouterr()
+    assert says in heard.err
+    assert heard.err.count("\n") == 1
+    assert not (here / "m.onl").exists()
+
+
+@pytest.mark.parametrize("option", [["--missing", "zero"], ["--seed", "5"], ["--bits", "9"], ["--rule", "pa1"]])
+def test_a_resumed_model_has_decided(here, capsys, option):
+    assert train("a.csv", "-q") == 0
+    assert train("a.csv", "--resume", "m.onl", *option) == 2
+    assert "has no use with --resume" in capsys.readouterr().err
+
+
+def test_numbers_beyond_measure_leave_a_sound_model(here):
+    (here / "big.csv").write_text("x,z,label\n" + "1e200,1e50,yes\n-1e300,-1e50,no\n" * 20)
+    for options in ([], ["--scale", "none"], ["--passes", "1"]):
+        assert train("big.csv", "-q", *options) == 0
+        assert onlearn.load("m.onl").labels == ["no", "yes"]
+
+
+def test_labels_that_look_like_markup(here, capsys):
+    (here / "b.csv").write_text("x,label\n" + "1,[/no]\n2,[bold]yes\n" * 20)
+    assert train("b.csv") == 0
+    assert "[/no]" in capsys.readouterr().out
+
+
+def test_the_same_number_is_the_same_label(here, capsys):
+    (here / "n.svm").write_text("+1 0:1\n-1 1:1\n1 0:1\n-1.0 1:1\n1.0 0:1\n" * 20)
+    assert report(capsys, "n.svm")["labels"] == ["-1", "+1"]
+
+
+def test_repeated_features_count_as_their_sum_however_many_passes(here):
+    (here / "twice.svm").write_text("1 0:1 0:1\n-1 1:1 1:0.5\n" * 30)
+    (here / "once.svm").write_text("1 0:2\n-1 1:1.5\n" * 30)
+    for passes in (1, 3):
+        first, second = (Run(Plan([name], passes=passes)).go().weights()[0] for name in ("twice.svm", "once.svm"))
+        np.testing.assert_allclose(first, second)
+
+
+def test_what_is_reported_is_of_this_run(here, capsys):
+    first = report(capsys, "a.csv", "--passes", "1")
+    second = report(capsys, "a.csv", "--resume", "m.onl")
+    assert second["progressive"]["n"] == 300
+    assert second["progressive"]["mistakes"] < first["progressive"]["mistakes"]
+
+
+def test_labels_that_come_late_are_predicted_as_such(here):
+    def rows(path, labels):
+        place = "pqrst".index
+        (here / path).write_text("".join(f"{label} {place(label)}:1\n" for label in labels * 10))
+        return path
+
+    model = Run(Plan([rows("p.svm", "pqr")], passes=1)).go()
+    model.save("m.onl")
+    model = Run(Plan([rows("q.svm", "ts")], passes=1), onlearn.load("m.onl")).go()
+    model.save("m.onl")
+    model = onlearn.load("m.onl")
+    assert model.learner.classes_.tolist() == [0, 1, 2, 3, 4]
+    for label in "pqrst":
+        (batch,) = model.read(rows("x.svm", label))
+        assert set(model.predict(batch)) == {label}
+
+
+def test_ctrl_c_while_learning_waits_for_the_end_of_it(here):
+    plan = Plan(["a.csv"], passes=4)
+    whole = Run(Plan(["a.csv"], passes=4)).go()
+    for moment in (1, 2, 4):  # in the middle of the first, second and last pass
+        halted = Run(plan)
+        learn = []
+
+        def watched(*arguments, halted=halted, learn=learn, moment=moment, **options):
+            learn.append(1)
+            type(halted.model.learner).learn_rows(halted.model.learner, *arguments, **options)
+            if len(learn) == moment:
+                halted.interrupt()
+
+        make = halted._learner
+
+        def made(rows, make=make, watched=watched):
+            learner = make(rows)
+            learner.learn_rows = watched
+            return learner
+
+        halted._learner = made
+        with pytest.raises(KeyboardInterrupt):
+            halted.go()
+        del halted.model.learner.learn_rows
+        assert halted.model.learner.n_seen_ == halted.model.trained["unfinished"] == 300 * moment
+        halted.model.save("m.onl")
+        resumed = Run(Plan(["a.csv"]), onlearn.load("m.onl")).go()
+        np.testing.assert_array_equal(whole.weights()[0], resumed.weights()[0])
+        assert whole.learner.history_ == resumed.learner.history_
+
+
+def test_all_weights_zero(here):
+    (here / "z.csv").write_text("x,w,label\n" + "1,0,yes\n2,0,no\n" * 20)
+    with pytest.raises(DataError, match="weight 0"):
+        Run(Plan(["z.csv"], reading={"weight": "w"})).go()
