@@ -8,7 +8,7 @@ memory, of a file twice as long: it should be the same.
 from __future__ import annotations
 
 import os
-import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,8 +23,19 @@ LEARNER = ["--rule", "logistic", "--geometry", "adagrad(0.1)", "--stabilizer", "
 VW = "import sys; from vowpalwabbit import pyvw; pyvw.Workspace(f'-d {sys.argv[1]} --loss_function logistic --quiet')"
 
 
+# A small process between this large one and the command: a child's peak begins at the size of its parent.
+PEAK = (
+    "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+)
+
+
+def command(path: Path, model: Path) -> list[str]:
+    return [sys.executable, "-m", "onlearn.cli", "train", str(path), "-o", str(model), *LEARNER]
+
+
 def ours(path: Path, model: Path) -> None:
-    subprocess.run([sys.executable, "-m", "onlearn.cli", "train", str(path), "-o", str(model), *LEARNER], check=True)
+    subprocess.run(command(path, model), check=True)
 
 
 def theirs(path: Path) -> None:
@@ -33,9 +44,8 @@ def theirs(path: Path) -> None:
 
 def peak(path: Path, model: Path) -> float:
     """The most memory, in bytes, that training takes."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    ours(path, model)
-    return 1024.0 * max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    line = [sys.executable, "-c", PEAK, *command(path, model)]
+    return 1024.0 * int(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
 
 
 def bench(quick: bool, repeat: int) -> Iterator[Row]:
@@ -49,8 +59,11 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
             megabytes = os.path.getsize(path) / 1e6
             contenders = {OURS: lambda path=path: ours(path, model), "Vowpal Wabbit": peer}
             yield race(f"{path.suffix[1:]}, {megabytes:,.0f} MB", contenders, repeat)
-        whole = svmlight.read_bytes()
-        with open(svmlight, "ab") as file:
-            file.write(whole)
+        with open(svmlight, "rb") as once, open(Path(folder) / "twice.svm", "wb") as twice:
+            for _ in range(2):
+                once.seek(0)
+                shutil.copyfileobj(once, twice)
         yield Row("svm, peak memory", {OURS: [small]}, {}, unit="bytes")
-        yield Row("svm, twice as long, peak memory", {OURS: [peak(svmlight, model)]}, {}, unit="bytes")
+        yield Row(
+            "svm, twice as long, peak memory", {OURS: [peak(Path(folder) / "twice.svm", model)]}, {}, unit="bytes"
+        )

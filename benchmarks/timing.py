@@ -19,7 +19,6 @@ from rich.table import Table
 
 OURS = "onlearn"
 BUDGET = 20.0  # seconds a contender may spend on its turns; a slow one takes fewer of them
-REST = 0.06  # seconds before a turn: the BLAS's threads spin for a while after the one before
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river", "liblinear-official")
 
 clock = time.perf_counter
@@ -69,7 +68,6 @@ def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, An
             if turn > 1 and spent[name] > BUDGET:
                 continue
             gc.disable()
-            time.sleep(REST)
             start = clock()
             result = part.run()
             seconds = clock() - start
