@@ -19,6 +19,7 @@ from onlearn.weave import Loop, helper
 LARGE = 1e25  # weights beyond which single precision might overflow
 CACHED = 1 << 18  # bytes of weights up to which dense rows are faster one by one than by the BLAS
 VECTOR = 8  # numbers that are multiplied at once
+PIECES = 4  # for each thread: one whose processor has other work to do takes fewer
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 
@@ -31,7 +32,8 @@ def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> list[Any
     workers = min(cores(), rows, max(1, cost // WORTHWHILE))
     if workers <= 1:
         return [work(0, rows)]
-    edges = [rows * n // workers for n in range(workers + 1)]
+    pieces = min(rows, workers * PIECES)
+    edges = [rows * n // pieces for n in range(pieces + 1)]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, edges[:-1], edges[1:]))
 

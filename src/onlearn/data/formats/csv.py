@@ -1,7 +1,8 @@
 """CSV and TSV.
 
-Cells are cut by compiled loops and become Arrow columns: numbers (float64) where all cells of the first block are
-numbers, strings elsewhere. That is fixed from then on: a later cell that is no number makes its row a bad one.
+Cells are cut by compiled loops and become Arrow columns: numbers (float64) where the cells of the first block are
+numbers, but for a stray one, strings elsewhere. That is fixed from then on: a cell that is no number makes its row a
+bad one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from onlearn.data.tables import Roles, take_roles
 
 QUOTE = ord('"')
 SAMPLE = 1 << 20  # bytes by which the layout is told
+STRAY = 200  # one word among so many numbers does not make them words; its row is a bad one
 LONGEST = 1 << 26  # bytes of a row: an open quote must not swallow the file
 
 
@@ -88,7 +90,7 @@ class Csv:
         def looks_numeric(n: int, skip: int) -> bool:
             with np.errstate(over="ignore"):  # should it run interpreted
                 numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
-            return bool(numbers and not texts)
+            return bool(numbers and texts <= numbers // STRAY)
 
         header = self.options.header
         if header == "auto":
