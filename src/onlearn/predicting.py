@@ -19,7 +19,7 @@ from onlearn.weave import Loop, helper
 LARGE = 1e25  # weights beyond which single precision might overflow
 CACHED = 1 << 18  # bytes of weights up to which dense rows are faster one by one than by the BLAS
 VECTOR = 8  # numbers that are multiplied at once
-PIECES = 4  # for each thread: one whose processor has other work to do takes fewer
+PIECES = 8  # for each thread: one whose processor has other work to do takes fewer
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 
