@@ -69,7 +69,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     """The name of a file to write, beside its place; renamed when that went well: nobody ever sees half of it."""
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(f"{target} is a directory, not a file to write a model to")
+        raise IsADirectoryError(f"{target} is a directory, not a file to write to")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

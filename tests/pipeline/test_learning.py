@@ -10,8 +10,9 @@ import pytest
 
 import onlearn
 from onlearn import data
-from onlearn.pipeline.learning import Run, held_out
+from onlearn.pipeline.learning import Run
 from onlearn.pipeline.model import WIDEST, narrow
+from onlearn.pipeline.order import held_out
 from onlearn.pipeline.plan import Plan
 
 WORDS = ["good", "fine", "great", "awful", "dull", "poor", "film", "plot", "actor", "scene", "music", "end"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,25 +40,12 @@ def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator
             with open(target, "wb") as file:
                 yield file
             return
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        from onlearn.store import whole_file
+
+        with whole_file(target) as temporary, open(temporary, "wb") as file:
+            yield file
     except OSError as error:
         if isinstance(error, BrokenPipeError) or error.errno is None:
             raise
         # the temporary name is nobody's business
         raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -105,7 +105,8 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn import data
     from onlearn.cli import planning
     from onlearn.pipeline import Model
-    from onlearn.pipeline.learning import Run, unfinished
+    from onlearn.pipeline.learning import Run
+    from onlearn.pipeline.resuming import unfinished
     from onlearn.store import load
 
     output = asked["output"]

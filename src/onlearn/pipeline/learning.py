@@ -16,14 +16,17 @@ from sklearn.base import clone
 
 from onlearn import __version__, data
 from onlearn.data.batch import rows_at, rows_in
-from onlearn.data.cache import Cache, state_of
+from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import Plan, PlanError
+from onlearn.pipeline.resuming import files, unfinished
 
 KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
@@ -77,7 +80,6 @@ class Run:
         self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
         self.order: np.ndarray | None = None  # the new numbers of labels, once all are known
         self.batches: list[Any] | None = None
-
         self.tally_before = None if self.fresh else self.model.learner._training.tally.copy()
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
@@ -299,10 +301,10 @@ class Run:
         width = self.model.features.n_features_out_
         rng = np.random.default_rng([self.plan.seed, turn])
         if self.batches is None:
-            self.batches = _joined(list(cache), cache.nbytes <= self.plan.memory)
+            self.batches = joined(list(cache), cache.nbytes <= self.plan.memory)
         for place in rng.permutation(len(self.batches)):
             X, y, weight = self.batches[place]
-            X = _widened(X, width) if self.kept is None else _select(X, self.kept, width)
+            X = widened(X, width) if self.kept is None else select(X, self.kept, width)
             y = y if self.order is None or self.model.labels is None else self.order[y]
             yield X, y, weight, rng.permutation(X.shape[0])
 
@@ -389,67 +391,3 @@ class Run:
             plan={name: getattr(self.plan, name) for name in KEPT} | {"passes": self.passes},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )
-
-
-def files(sources: list[str]) -> list[Any]:
-    """What tells whether sources are the same as before: paths, sizes and times of change."""
-    if "-" in sources:
-        return []
-    return [state_of(source.path) for source in data.sources.sources(sources) if source.path is not None]
-
-
-def unfinished(model: Model, sources: list[str]) -> bool:
-    """Whether a model is of an unfinished run over these very sources."""
-    told = model.trained
-    return told.get("unfinished") is not None and bool(told["files"]) and told["files"] == files(sources)
-
-
-def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:
-    """Which of the rows from ``start`` on are kept for testing: chosen by their number, so that any pass finds them."""
-    numbers = np.arange(start, start + count, dtype=np.uint64)
-    numbers += np.uint64(seed * 0x517CC1B727220A95 % 2**64)
-    for factor in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
-        numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(factor)
-    return (numbers >> np.uint64(32)).astype(np.float64) < part * 2.0**32
-
-
-def looks_sorted(codes: np.ndarray | None) -> bool:
-    """Whether labels change much more seldom than they would by chance."""
-    if codes is None or len(codes) < 2:
-        return False
-    share = np.bincount(codes + 1) / len(codes)
-    by_chance = (len(codes) - 1) * (1 - float(share @ share))
-    return int(np.count_nonzero(np.diff(codes))) < 0.5 * by_chance - 3 or len(np.unique(codes)) == 1
-
-
-def _widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
-    return X if X.shape[1] == width else _csr(X.data, X.indices, X.indptr, (X.shape[0], width))
-
-
-def _csr(data_: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
-    """A matrix of sound parts; the constructor would look all of them over."""
-    X = sp.csr_matrix(shape, dtype=data_.dtype)
-    X.data, X.indices, X.indptr = data_, indices, indptr.astype(indices.dtype, copy=False)
-    return X
-
-
-def _joined(batches: list[Any], small: bool) -> list[Any]:
-    """Batches that fit into memory as one, so that the order is one over all rows."""
-    if not small or len(batches) <= 1:
-        return batches
-    width = max(X.shape[1] for X, _, _ in batches)
-    weights = [weight for _, _, weight in batches]
-    starts = np.cumsum([0, *(X.nnz for X, _, _ in batches)])
-    indptr = np.concatenate([[0], *(X.indptr[1:] + start for (X, _, _), start in zip(batches, starts))])
-    data_, indices = (np.concatenate([getattr(X, name) for X, _, _ in batches]) for name in ("data", "indices"))
-    X = _csr(data_, indices, indptr.astype(indices.dtype if starts[-1] < 2**31 else np.int64), (len(indptr) - 1, width))
-    y = np.concatenate([y for _, y, _ in batches])
-    return [(X, y, None if weights[0] is None else np.concatenate(weights))]
-
-
-def _select(X: sp.csr_matrix, kept: np.ndarray, width: int) -> sp.csr_matrix:
-    """The columns that were kept, numbered anew."""
-    new = kept[X.indices]
-    stay = new >= 0
-    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(stay)])
-    return sp.csr_matrix((X.data[stay], new[stay].astype(X.indices.dtype), before[X.indptr]), shape=(X.shape[0], width))
