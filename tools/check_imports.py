@@ -23,7 +23,7 @@ LAYERS = {
     "kernels": "kernels",
     "services": "calibrate labels",
     "training": "training fitting",
-    "estimators": "store estimator linear regression learners",
+    "estimators": "store estimator linear regression learners dual",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
     # from files to rows: readers make batches, features make matrices of them

@@ -32,6 +32,9 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 order = np.random.default_rng([seed, training.passes]).permutation(len(y))
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
             entry = training.end_pass()
+            if training.stopped:
+                _warn(f"learning stopped in pass {done + 1}: {training.stopped}; what was learned is kept")
+                break
             if training.passes == 1 and passes > 1:
                 first_size = training.size()
             if entry.get("mistakes") == 0:
@@ -84,7 +87,8 @@ class _Cycle:
 
     @staticmethod
     def _digest(training: Training) -> bytes:
-        return hashlib.blake2b((training.g.w + 0.0).tobytes(), digest_size=16).digest()  # + 0.0: -0 is 0
+        weights = np.trim_zeros(training.g.w + 0.0, "b")  # without room made ahead; + 0.0: -0 is 0
+        return hashlib.blake2b(weights.tobytes(), digest_size=16).digest()
 
 
 @contextmanager

@@ -123,9 +123,9 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if held.size:
             weight = weight.copy()
             weight[held] = 0.0
-        self.separable_ = run_passes(self._training, X, self._targets(codes), weight, self, self._seed)
+        self.separable_ = self._pass_over(X, self._targets(codes), weight)
         if held.size:
-            self._held_out = self._per_class(self._scores(X[held])), codes[held]
+            self._held_out = self._per_class(self._row_scores(X, held)), codes[held]
         return self
 
     @all_or_nothing
@@ -165,8 +165,20 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         else:
             weight = self._class_weighted(codes, weight)
         self.separable_ = None
-        self._training.learn(X, self._targets(codes), weight, np.arange(X.shape[0]))
+        self._learn_once(X, self._targets(codes), weight)
         return self
+
+    def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
+        """Learn from checked rows in as many passes as the settings say; what was learned about separability."""
+        return run_passes(self._training, X, y, weight, self, self._seed)
+
+    def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from checked rows in their order."""
+        self._training.learn(X, y, weight, np.arange(X.shape[0]))
+
+    def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        """Scores of some checked rows."""
+        return self._scores(X[rows])
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""

@@ -1,7 +1,7 @@
 """The compiled passes over data. Everything onlearn learns, it learns in one of these two loops.
 
-Both take the examples in the given order and return the number of examples done, which is less than all
-only when the rule returned something that is not a number.
+Both take the examples in the given order and return the number of examples done, which is less than all only when
+the rule returned something that is not a number, or the rows lack what a step needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.outputs import decide, take_steps
-from onlearn.rows import look_ahead, opinion, score, scores, sqnorm, step
+from onlearn.rows import lacks, look_ahead, opinion, score, scores, sqnorm, step
 from onlearn.verbs import handed, live, scale, settle, stride, tick
 from onlearn.weave import Loop, helper
 
@@ -79,15 +79,16 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
         if importance != 0.0:  # else it is as if the example were not there
             raw = score(rows, i, g, st)
             s = tame(raw * scale(g, 0) - theta)
+            q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
+            t = rule(s, gold, q, params)
+            wanting = lacks(rows, i)
+            if t != t or (t != 0.0 and wanting):
+                return n
             place = audit_due(audit, gold)
             if place >= 0:
                 audit.now[0] = raw
                 opinion(st, g, rows, i, theta, audit.now)
                 audit.scores[place] = audit.now[0]
-            q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
-            t = rule(s, gold, q, params)
-            if t != t:
-                return n
             mistake = s * gold <= 0.0
             tally[MISTAKES] += mistake
             tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
@@ -114,21 +115,22 @@ def learn_many(rows, order, y, weight, out, rule, loss, params, measured, theta,
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:
             scores(rows, i, g, st, out.s)
-            place = audit_due(audit, gold)
-            if place >= 0:
+            if audit.due[0] == 1:  # this example will be audited, if it is learned from
                 for c in range(outputs):
                     audit.now[c] = out.s[c]
-                opinion(st, g, rows, i, theta, audit.now)
-                for c in range(outputs):
-                    audit.scores[place * outputs + c] = audit.now[c]
             for c in range(outputs):
                 out.s[c] = tame(out.s[c] * scale(g, c) - theta)
             margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
-            change = False
+            change, wanting = False, lacks(rows, i)
             for c in range(outputs):
                 change = change or out.t[c] != 0.0
-                if out.t[c] != out.t[c]:
+                if out.t[c] != out.t[c] or (wanting and out.t[c] != 0.0):
                     return n
+            place = audit_due(audit, gold)
+            if place >= 0:
+                opinion(st, g, rows, i, theta, audit.now)
+                for c in range(outputs):
+                    audit.scores[place * outputs + c] = audit.now[c]
             tally[MISTAKES] += margin <= 0.0
             tally[LOSS] += min(cost, HIGHEST_LOSS)
             tally[SEEN] += 1.0

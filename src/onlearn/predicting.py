@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,13 @@ def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> list[Any
         return [work(0, rows)]
     pieces = min(rows, workers * PIECES)
     edges = [rows * n // pieces for n in range(pieces + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, edges[:-1], edges[1:]))
+    return list(_pool(os.getpid()).map(work, edges[:-1], edges[1:]))
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Threads that stay: to start them takes longer than many a task. A fork has its own."""
+    return ThreadPoolExecutor(cores(), thread_name_prefix="onlearn")
 
 
 @Loop

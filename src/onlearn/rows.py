@@ -116,9 +116,13 @@ def _(rows, p, stop, w, shift, outputs):
             prefetch(w, far + c)
 
 
-@helper
-def score(rows: Any, i: int, g: Any, st: Any) -> float:
+@Verb
+def score(rows, i, g, st):
     """The weighted sum of row i by a learner with one output, in stored weights."""
+
+
+@score.on(object, object, object)
+def _(rows, i, g, st):
     start, stop = span(rows, i)
     s = rows.bias * weigh(g, st, np.uint64(0))
     for p in range(start, stop):
@@ -126,9 +130,13 @@ def score(rows: Any, i: int, g: Any, st: Any) -> float:
     return s
 
 
-@helper
-def scores(rows: Any, i: int, g: Any, st: Any, out: np.ndarray) -> None:
-    """The weighted sums of row i by a learner with several outputs, in stored weights."""
+@Verb
+def scores(rows, i, g, st, out):
+    """The weighted sums of row i by a learner with several outputs, in stored weights, into ``out``."""
+
+
+@scores.on(object, object, object)
+def _(rows, i, g, st, out):
     outputs = np.uint64(len(out))
     start, stop = span(rows, i)
     for p in range(start, stop):
@@ -199,9 +207,13 @@ def _(g, rows, i, q):
         q[c] = same
 
 
-@helper
-def step(rows: Any, i: int, g: Any, st: Any, t: float, q: float) -> None:
+@Verb
+def step(rows, i, g, st, t, q):
     """Move a learner with one output by t along row i."""
+
+
+@step.on(object, object, object)
+def _(rows, i, g, st, t, q):
     start, stop = span(rows, i)
     at = clock(st, 0)
     if rows.bias != 0.0:
@@ -211,9 +223,13 @@ def step(rows: Any, i: int, g: Any, st: Any, t: float, q: float) -> None:
         note(st, j, move(g, j, np.float64(rows.data[p]), t, q), at)
 
 
-@helper
-def step_some(rows: Any, i: int, g: Any, st: Any, out: Any, some: int) -> None:
+@Verb
+def step_some(rows, i, g, st, out, some):
     """Move the outputs that ``out.which[:some]`` names, each by its out.t, along row i."""
+
+
+@step_some.on(object, object, object, object)
+def _(rows, i, g, st, out, some):
     start, stop = span(rows, i)
     outputs = np.uint64(len(out.t))
     for n in range(some):
@@ -231,9 +247,13 @@ def step_some(rows: Any, i: int, g: Any, st: Any, out: Any, some: int) -> None:
             note(st, base + c, move(g, base + c, x, out.t[c], out.q[c]), clock(st, c))
 
 
-@helper
-def step_all(rows: Any, i: int, g: Any, st: Any, out: Any) -> None:
+@Verb
+def step_all(rows, i, g, st, out):
     """Move every output, each by its out.t, along row i."""
+
+
+@step_all.on(object, object, object, object)
+def _(rows, i, g, st, out):
     start, stop = span(rows, i)
     outputs = np.uint64(len(out.t))
     if rows.bias != 0.0:
@@ -247,6 +267,16 @@ def step_all(rows: Any, i: int, g: Any, st: Any, out: Any) -> None:
         x, base = np.float64(rows.data[p]), (column(rows, p, start) + ONE) * outputs
         for c in range(outputs):
             note(st, base + c, move(g, base + c, x, out.t[c], out.q[c]), clock(st, c))
+
+
+@Verb
+def lacks(rows, i):
+    """Whether something is missing that a step along row i needs; the loop then stops before that row."""
+
+
+@lacks.on(object)
+def _(rows, i):
+    return False
 
 
 @Verb

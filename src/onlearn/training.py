@@ -41,6 +41,8 @@ AUDITED = 1024  # scores kept for calibration
 class Training:
     """One learner's state. ``output`` is None for one output, or a kind of multiclass."""
 
+    FEWEST = 1  # features
+
     def __init__(self, rule: Any, geometry: Any, stabilizer: Any, output: str | None, features: int, outputs: int,
                  bias: float) -> None:  # fmt: skip
         if getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False):
@@ -62,6 +64,7 @@ class Training:
         self.since = [0.0] * len(self.tally)  # the tally when the present pass began
         self.classifies = True
         self.even = True  # all examples so far had the same weight
+        self.stopped: str | None = None  # why learning stopped early, if it did
         self._handed: np.ndarray | None = None
         self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
 
@@ -118,10 +121,14 @@ class Training:
                 progress(len(sub))
 
     def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
-        """Run the compiled loop; returns the place of an example the rule failed on."""
+        """Learn from some rows; returns the place of an example the rule failed on."""
         if hasattr(self.stabilizer, "make_room"):
             changes = _entries(rows, order) * self.outputs
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
+        return self._run_loop(rows, order, y, weight)
+
+    def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Run the compiled loop; returns the place at which it stopped before the end."""
         measured = getattr(self.geometry, "measures", False) or rules.uses_sqnorm(self.rule)
         step, loss, params = (
             rules.compile_step(self.rule),
@@ -292,7 +299,11 @@ class Training:
         if facts["output"] is not None and facts["output"] not in OUTPUTS:
             raise ValueError(f"unknown kind of multiclass {facts['output']!r}")
         capacity, outputs = int(facts["capacity"]), int(facts["outputs"])
-        if not 0 < int(facts["features"]) <= capacity or outputs < 1 or arrays["g.w"].size != (capacity + 1) * outputs:
+        if (
+            not cls.FEWEST <= int(facts["features"]) <= capacity
+            or outputs < 1
+            or arrays["g.w"].size != (capacity + 1) * outputs
+        ):
             raise ValueError("the weights do not have the shape that the header says")
         self = cls(rule, geometry, stabilizer, facts["output"], capacity, outputs, float(facts["bias"]))
         for part in PARTS:

@@ -16,14 +16,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.kernels.family import Parameters
+from onlearn.kernels.threads import share_out
+from onlearn.predicting import cores
 
-ROWS, COLUMNS = 512, 2048  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache
+ROWS, COLUMNS = 512, 1024  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache
+LEAST = 64  # rows of a tile, so that there is one for every thread
+MUCH = 1 << 26  # multiplications that are worth a second thread
 
 Path = tuple[Hashable, ...]  # which inner points (see ``compose``) a product belongs to; () are the points themselves
 
 
 class View(Protocol):
-    """Examples as one kind of kernel wants to see them."""
+    """Examples as one kind of kernel wants to see them.
+
+    It may say by ``effort`` how many multiplications a pair of them takes; else that is thought to be many.
+    """
 
     @property
     def dtype(self) -> Any: ...
@@ -36,6 +43,7 @@ class Numbers:
     """A view of one number for each example, in double precision."""
 
     dtype = np.dtype(np.float32)  # it asks for no more than the other views have
+    effort = 1
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -193,13 +201,14 @@ class Kernel(Parameters):
             raise ValueError(
                 f"out must be {dtype} of shape {shape} with adjacent columns, not {out.dtype} of shape {out.shape}"
             )
-        room, users = Room(dtype), Counter(self.uses())
-        safe = self.bounded(P, Q, dtype)
-        for left in range(0, shape[1], COLUMNS):
-            some = Q.take(slice(left, left + COLUMNS)) if shape[1] > COLUMNS else Q
-            for top in range(0, shape[0], ROWS):
-                few = P.take(slice(top, top + ROWS)) if shape[0] > ROWS else P
-                part = out[top : top + ROWS, left : left + COLUMNS]
+        users, safe = Counter(self.uses()), self.bounded(P, Q, dtype)
+
+        def fill(tiles: list[tuple[int, int]]) -> None:
+            room = Room(dtype)
+            for top, left in tiles:
+                few = P.take(slice(top, top + rows)) if shape[0] > rows else P
+                some = Q.take(slice(left, left + COLUMNS)) if shape[1] > COLUMNS else Q
+                part = out[top : top + rows, left : left + COLUMNS]
                 tile = Tile(few, some, users, room)
                 with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told in words
                     self.fill(tile, part)
@@ -210,6 +219,11 @@ class Kernel(Parameters):
                         f"{self} is too large for {dtype} at row {top + row} by row {left + column}: scale the data"
                         + (", or pass float64" if dtype == np.float32 else "")
                     )
+
+        much = shape[0] * shape[1] * max(getattr(view, "effort", MUCH) for view in P.views.values()) > MUCH
+        rows = min(ROWS, max(LEAST, -(-shape[0] // (2 * cores())))) if much else max(ROWS, LEAST)
+        tiles = [(top, left) for left in range(0, shape[1], COLUMNS) for top in range(0, shape[0], rows)]
+        share_out(fill, tiles, much)
         return out
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:

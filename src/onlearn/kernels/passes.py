@@ -17,6 +17,7 @@ from numba.extending import overload
 from numpy.lib.stride_tricks import as_strided
 
 from onlearn.compile import REORDER, compiled, our_cache
+from onlearn.kernels.threads import alone
 from onlearn.predicting import over_rows
 
 FUSE = {"contract"}  # a product and a sum in one step, nothing else: ``exponential`` relies on the order of its sums
@@ -36,7 +37,9 @@ fused = _with(FUSE)
 
 def in_threads(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
     """``work(start, stop)`` over all rows, on all cores if it costs enough."""
-    if rows:
+    if alone():
+        work(0, rows)
+    elif rows:
         over_rows(work, rows, cost)
 
 

@@ -31,6 +31,10 @@ class Vectors:
         return int(self.X.shape[1])
 
     @property
+    def effort(self) -> int:
+        return self.width if not self.sparse else min(self.width, 1 + 8 * self.X.nnz // max(1, len(self)))
+
+    @property
     def sparse(self) -> bool:
         return sp.issparse(self.X)
 

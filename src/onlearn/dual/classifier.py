@@ -1,0 +1,270 @@
+"""The kernel classifier: the rules, stabilizers and kinds of multiclass of the linear one, in the dual."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from onlearn import kernels
+from onlearn.dual.interrupt import interruptible
+from onlearn.dual.representation import Choice, choose
+from onlearn.dual.scoring import dual_scores
+from onlearn.dual.standing import Examples
+from onlearn.dual.supports import Supports, pick
+from onlearn.dual.training import DualTraining
+from onlearn.linear import OnlineClassifier
+
+REPRESENTATIONS = ("dual", "primal", "auto")
+CHECKED = 200  # examples on which a function that may not be a kernel is tried
+
+
+class KernelClassifier(OnlineClassifier):
+    """Learns a classifier in the feature space of a kernel, from examples one at a time.
+
+    The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
+    those on which a step was made. How it is computed, in blocks, does not change what is learned.
+
+    Parameters
+    ----------
+    kernel : Kernel or its spelling
+        For instance ``kernels.Polynomial(4)`` or ``"0.5*gaussian(2) + linear"``.
+    rule, stabilizer : choices or their spelling
+        How large a step an example deserves, which hypothesis is handed out.
+    budget : int or None
+        The most support examples there may be; None: as many as steps are made on.
+    budget_policy : choice or its spelling
+        What gives way when the budget is spent: "project", "merge", "remove(random)" or "remove(oldest)".
+    epochs : int or None
+        Passes over the data; None: until a pass makes no mistake, at most ``max_epochs``.
+    cache_mb : float
+        Memory for kernel values that later passes need again; those beyond are computed again.
+    representation : "dual", "primal" or "auto"
+        "primal" learns weights of the kernel's features, where these can be listed; "auto" measures which is cheaper
+        and says so in ``representation_reason_``.
+    geometry : choice or its spelling
+        Additive: rate, schedule and l2 of the steps.
+    time_limit : float or None
+        Seconds after which ``fit`` stops with what it has learned. So it does on Ctrl-C.
+
+    The other parameters are those of `OnlineClassifier`.
+
+    Examples
+    --------
+    >>> from onlearn import KernelClassifier
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> KernelClassifier("polynomial(2)", stabilizer="last", epochs=None, random_state=0).fit(X, y).predict(X)
+    array([0, 1, 1, 0])
+    """
+
+    grow = False
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        rule: Any = "perceptron",
+        stabilizer: Any = "averaged",
+        budget: int | None = None,
+        budget_policy: Any = "project",
+        epochs: int | None = 5,
+        cache_mb: float = 1024,
+        multiclass: str = "auto",
+        fit_intercept: bool = True,
+        representation: str = "dual",
+        geometry: Any = "additive",
+        max_epochs: int = 1000,
+        shuffle: bool = True,
+        tol: float | None = None,
+        class_weight: Any = None,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        intercept_scaling: float = 1.0,
+        calibration: Any = "auto",
+    ) -> None:
+        self.kernel = kernel
+        self.rule = rule
+        self.stabilizer = stabilizer
+        self.budget = budget
+        self.budget_policy = budget_policy
+        self.epochs = epochs
+        self.cache_mb = cache_mb
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.representation = representation
+        self.geometry = geometry
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.tol = tol
+        self.class_weight = class_weight
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.intercept_scaling = intercept_scaling
+        self.calibration = calibration
+
+    init = "zeros"
+
+    # ------------------------------------------------------------------ parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params = super().get_params(deep=deep)
+        if deep:
+            try:
+                owned = kernels.get(self.kernel).get_params(deep=True)
+            except (TypeError, ValueError):  # a wrong spelling is reported by fit
+                owned = {}
+            params.update({f"kernel__{key}": value for key, value in owned.items()})
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        nested = {key: params.pop(key) for key in list(params) if key.startswith("kernel__")}
+        super().set_params(**params)
+        if nested:
+            own = {key.removeprefix("kernel__"): value for key, value in nested.items()}
+            self.kernel = kernels.get(self.kernel).set_params(**own)
+        return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.representation not in REPRESENTATIONS:
+            raise ValueError(f"representation must be 'dual', 'primal' or 'auto', not {self.representation!r}")
+        if not (isinstance(self.cache_mb, Real) and 0 <= self.cache_mb < np.inf):
+            raise ValueError(f"cache_mb must be a number of at least 0, not {self.cache_mb!r}")
+        if self.time_limit is not None and not (isinstance(self.time_limit, Real) and self.time_limit > 0):
+            raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
+        if self.budget is not None and not (isinstance(self.budget, Integral) and self.budget >= 1):
+            raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
+        if self.intercept_scaling == "radius":
+            raise ValueError("intercept_scaling must be a number: the radius of the data depends on the kernel")
+        geometry = self._choices()["geometry"]
+        if geometry.name != "additive" or geometry.l1:
+            raise ValueError(
+                f"a kernel classifier learns additively, without l1: its weights belong to examples, not features; "
+                f"{geometry!r} is not for it"
+            )
+
+    # ------------------------------------------------------------------ input
+
+    def _check_rows(self, X: Any, reset: bool, finite: bool = True) -> Any:
+        """The rows, checked, as the representation at hand learns from them."""
+        if reset:
+            self._kernel = kernels.get(self.kernel)
+        if self._kernel.data in ("vectors", "matrix"):
+            raw = super()._check_rows(X, reset, True)
+        else:
+            raw = X if isinstance(X, list) else list(X)
+        if reset:
+            points = self._kernel.points(raw)
+            self._check_kernel(points)
+            chosen = self._choose(raw, points)
+            self.representation_, self.representation_reason_ = chosen.name, chosen.reason
+        elif self.representation_ == "dual":
+            points = self._kernel.points(raw)
+        if self.representation_ == "primal":
+            return self._kernel.features(raw)
+        return Examples(raw, points, raw.shape[1] if hasattr(raw, "shape") else 1)
+
+    def _check_kernel(self, points: Any) -> None:
+        """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
+        if self._kernel.always_psd:
+            return
+        some = points.take(np.linspace(0, len(points) - 1, min(CHECKED, len(points))).astype(np.int64))
+        verdict = kernels.judge(self._kernel.block(some, some), self._kernel)
+        if not verdict.symmetric:
+            raise ValueError(f"{self._kernel} is not symmetric on these examples, so it is no kernel: {verdict}")
+        if not verdict.is_psd:
+            warnings.warn(f"{verdict}; what theory says of kernels need not hold", UserWarning, stacklevel=5)
+
+    def _choose(self, raw: Any, points: Any) -> Choice:
+        if self.representation == "dual":
+            return Choice("dual", "asked for")
+        if self.budget is not None:
+            if self.representation == "primal":
+                raise ValueError("a budget is for the dual: with representation='primal' there are no support examples")
+            return Choice("dual", "a budget was given")
+        return choose(self._kernel, raw, points, self.epochs or 5, forced=self.representation == "primal")
+
+    def _start(self, X: Any, targets: Any, output: str | None, outputs: int, sees_all: bool) -> Any:
+        if self.representation_ == "primal":
+            return super()._start(X, targets, output, outputs, sees_all)
+        choices = self._choices()
+        random = check_random_state(self.random_state)
+        whole = isinstance(self.random_state, Integral)
+        self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        parts = choices["rule"], choices["geometry"], choices["stabilizer"]
+        return DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
+
+    # ------------------------------------------------------------------ learning
+
+    def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
+        if self.representation_ == "primal":
+            return super()._pass_over(X, y, weight)
+        training = self._training
+        later = (self.epochs or self.max_epochs) > 1
+        standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
+        training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        with interruptible(training):
+            return super()._pass_over(standing, y, weight)
+
+    def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        if self.representation_ == "dual":
+            X = self._training.stand(X, 0)
+            self._training.learn(X, y, weight, np.arange(len(y)))
+        else:
+            super()._learn_once(X, y, weight)
+
+    # ------------------------------------------------------------------ what was learned
+
+    @property
+    def support_examples_(self) -> Any:
+        """The examples on which steps were made, in the order of their first one."""
+        return self._dual("support_examples_").supports.examples()
+
+    @property
+    def n_support_(self) -> int:
+        """How many support examples there are."""
+        return len(self._dual("n_support_").supports)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Weights of the support examples: (1, examples) for two classes, (classes, examples) for more."""
+        self._dual("dual_coef_")
+        return np.array(self._per_class(self._weights()[0]).T)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        if self.__dict__.get("representation_") == "dual":
+            raise AttributeError(
+                "in the dual there are weights of examples, dual_coef_; to_primal() makes those of features"
+            )
+        return super().coef_
+
+    def _dual(self, name: str) -> DualTraining:
+        training = self._fitted_training(name)
+        if not isinstance(training, DualTraining):
+            raise AttributeError(f"there is no {name} in the primal, where nothing is kept but weights: coef_")
+        return training
+
+    def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        if self.representation_ == "primal":
+            return super()._row_scores(X, rows)
+        return dual_scores(self._training, X.points.take(rows))
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if self.representation_ == "primal":
+            return super()._scores(X)
+        return dual_scores(self._training, self._check_rows(X, reset=False).points)
+
+    def _best_outputs(self, X: Any) -> np.ndarray:
+        return np.argmax(self._scores(X), axis=1)

@@ -1,0 +1,84 @@
+"""The support examples: those on which steps were made, in the order of their first step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+PIECE = 512  # examples; adding some copies no more than that
+
+
+class Supports:
+    """A growing list of examples, both as they were given and as the kernel wants to see them."""
+
+    def __init__(self, kernel: Any, raw: Any = None) -> None:
+        self.kernel = kernel
+        self.raw: list[Any] = []
+        self.pieces: list[Any] = []
+        self.starts: list[int] = []
+        self.count = 0
+        if raw is not None and _count(raw):
+            self.add(raw, kernel.points(raw))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, raw: Any, points: Any) -> None:
+        """Take in more examples."""
+        if not len(points):
+            return
+        self.raw.append(raw)
+        if self.pieces and len(self.pieces[-1]) < PIECE:
+            points = self.pieces.pop().join([points])
+            self.count = self.starts.pop()
+        for first in range(0, len(points), PIECE):
+            self.pieces.append(points.take(slice(first, first + PIECE)) if len(points) > PIECE else points)
+            self.starts.append(self.count)
+            self.count += len(self.pieces[-1])
+
+    def examples(self) -> Any:
+        """All of them, as they were given."""
+        if len(self.raw) > 1:
+            self.raw = [stack(self.raw)]
+        return self.raw[0] if self.raw else None
+
+    def products(self, points: Any, first: int = 0, out: np.ndarray | None = None) -> np.ndarray:
+        """Kernel values of the points with the support examples from ``first`` on."""
+        if out is None:
+            out = np.empty((len(points), self.count - first), dtype=points.dtype)
+        for start, piece in zip(self.starts, self.pieces, strict=True):
+            low, high = max(first, start), start + len(piece)
+            if low < high:
+                part = piece if low == start else piece.take(slice(low - start, None))
+                self.kernel.block(points, part, out=out[:, low - first : high - first])
+        return out
+
+    def take(self, which: np.ndarray) -> Any:
+        """Some of them, as points."""
+        which = np.asarray(which)
+        parts = []
+        for start, piece in zip(self.starts, self.pieces, strict=True):
+            mine = which[(which >= start) & (which < start + len(piece))]
+            if len(mine):
+                parts.append(piece.take(mine - start))
+        return parts[0].join(parts[1:]) if len(parts) > 1 else parts[0]
+
+
+def stack(parts: list[Any]) -> Any:
+    """Examples of several collections in one: dense or sparse matrices, or lists of objects."""
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [example for part in parts for example in part]
+
+
+def pick(raw: Any, rows: np.ndarray) -> Any:
+    """Some rows of a matrix or a list."""
+    return raw[rows] if isinstance(raw, np.ndarray) or sp.issparse(raw) else [raw[int(i)] for i in rows]
+
+
+def _count(raw: Any) -> int:
+    return int(raw.shape[0]) if hasattr(raw, "shape") else len(raw or [])

@@ -1,0 +1,177 @@
+"""Training in the dual: the loops of the linear learners over rows of kernel values, a block at a time.
+
+Within a block the examples are learned from in their order, so the hypothesis is that of the serial algorithm. A step
+needs the example's kernel values with the rest of the block; they are computed together, for all examples that look as
+if they would need them. Should another need them after all, the loop stops before it and goes on when it has them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlearn import outputs, rules
+from onlearn.dual.interrupt import never
+from onlearn.dual.rows import KernelRows, survey_many, survey_one
+from onlearn.dual.standing import Examples, Standing
+from onlearn.dual.supports import Supports, pick
+from onlearn.geometry.decay import SMALLEST, restart
+from onlearn.loops import UPDATES
+from onlearn.training import Training
+
+SMALL, LARGE = 64, 2048  # examples in a block
+STEPS = 40  # of a block, aimed at: columns of kernel values are computed for little else
+VALUES = 1 << 22  # kernel values of a block and the support examples, at most
+SAMPLE = 256  # examples that tell the size of a hypothesis
+
+
+class DualTraining(Training):
+    """The state of a learner whose features are its support examples."""
+
+    FEWEST = 0
+    supports: Supports
+
+    def attach(self, supports: Supports) -> DualTraining:
+        """Give the training its support examples; there are as many as features."""
+        self.supports = supports
+        self.step_rate = 1.0  # steps an example, of late
+        self.deadline: float | None = None
+        self.interrupted: Callable[[], bool] = never
+        return self
+
+    def stand(self, data: Examples, cache_bytes: int) -> Standing:
+        """A data set, ready to be learned from in one pass or more."""
+        weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
+        return Standing(data, self.supports, weights, cache_bytes)
+
+    def _visit(self, X: Standing, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any) -> None:
+        order = order[weight[order] != 0.0]
+        X.begin_pass()
+        done = 0
+        while done < len(order):
+            self.stopped = self._why_stop()
+            if self.stopped:
+                break
+            rows = order[done : done + self._block_size(X)]
+            self._block(X, rows, y[rows], weight[rows])
+            done += len(rows)
+            if progress is not None:
+                progress(len(rows))
+
+    def _why_stop(self) -> str | None:
+        if self.interrupted():
+            return "interrupted"
+        late = self.deadline is not None and time.monotonic() > self.deadline
+        return "the time limit was reached" if late else None
+
+    def _block_size(self, standing: Standing) -> int:
+        size = int(np.clip(STEPS / max(self.step_rate, 1e-9), SMALL, LARGE))
+        size = max(1, min(size, VALUES // (len(self.supports) + 1)))
+        if not hasattr(self.g, "m"):
+            return size
+        # Weights that shrink are stored in units of M; the block must end before M is too small, which changes the units.
+        if self.g.m[0] < np.sqrt(SMALLEST):
+            factor = float(self.g.m[0])
+            restart(self.g, self.st)
+            standing.restate(factor)
+        t = self.g.steps[0] + 1.0 + np.arange(size)
+        shrunk = self.g.m[0] / np.cumprod(1.0 + self.g.knobs[3] * self.g.knobs[0] / t ** self.g.knobs[1])
+        return max(1, int(np.count_nonzero(shrunk > SMALLEST)))
+
+    def _block(self, standing: Standing, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from a block of rows."""
+        points, count, size = standing.data.points.take(rows), len(self.supports), len(rows)
+        audited = self._audited_rows(size)
+        values = standing.update(rows, points)
+        self.grow(count + size, self.outputs)
+        self.features = count
+        if hasattr(self.stabilizer, "make_room"):
+            self.st = self.stabilizer.make_room(self.st, 2 * size * self.outputs, size)
+        seat = np.full(size, -1)
+        seat[audited] = np.arange(len(audited))
+        seen = np.zeros((len(audited), count + size), dtype=points.dtype)
+        if len(audited):  # in a first pass, where most values are at hand
+            few = points.take(audited)
+            seen[:, :count] = values[audited] if values.shape[1] == count else self.supports.products(few)
+        block = KernelRows(
+            data=seen.reshape(-1),
+            seat=seat,
+            width=count + size,
+            standing=standing.sums[rows].reshape(-1),
+            length=standing.lengths[rows] + self.bias**2,
+            columns=np.empty(0, dtype=points.dtype),
+            slot=np.full(size, -1),
+            place=standing.place[rows],
+            admitted=np.zeros(size, dtype=np.int64),
+            at=np.zeros(size * self.outputs, dtype=np.int64),
+            change=np.zeros(size * self.outputs),
+            used=np.array([count, 0, 0]),
+            bias=self.bias,
+        )
+        before = self.tally[UPDATES]
+        block = self._resolve(standing, rows, points, block, y, weight)
+        fresh = block.admitted[: block.used[2]]
+        self.supports.add(pick(standing.data.raw, rows[fresh]), points.take(fresh))
+        self.features = len(self.supports)
+        changes = block.at[: block.used[1]], block.change[: block.used[1]]
+        standing.leave(rows, block.standing.reshape(size, -1), fresh, changes)
+        self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
+
+    def _resolve(self, standing: Standing, rows: np.ndarray, points: Any, block: KernelRows, y: np.ndarray,
+                 weight: np.ndarray) -> KernelRows:  # fmt: skip
+        """Go through the block in its order, fetching columns of kernel values as they turn out to be needed."""
+        start, size = 0, len(rows)
+        while start < size:
+            wanted = self._survey(block, start, y, weight)
+            lacking = wanted[block.slot[wanted] < 0]
+            if len(lacking):
+                old = block.columns.reshape(-1, size)
+                block.slot[lacking] = len(old) + np.arange(len(lacking))
+                new = standing.columns(rows, points, lacking)
+                block = block._replace(columns=np.concatenate([old, new]).reshape(-1))
+            failed = self._run_loop(block, np.arange(start, size), y[start:], weight[start:])
+            if failed is None:
+                break
+            start += failed
+            if block.slot[start] >= 0:  # nothing is lacking, so the rule failed
+                raise ValueError(
+                    f"the rule {self.rule.name!r} returned NaN for the example in row {rows[start]}; "
+                    "nothing was learned"
+                )
+        return block
+
+    def _survey(self, block: KernelRows, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The rows from ``start`` on that would be learned from as the hypothesis is now."""
+        steps = np.zeros(len(y), dtype=np.bool_)
+        rule, params = rules.compile_step(self.rule), rules.values(self.rule)
+        if self.output is None:
+            survey_one(block, start, y, weight, rule, params, self.theta, self.g, self.st, steps)
+        else:
+            room, loss = outputs.start(self.output, self.outputs), rules.compile_loss(self.rule)
+            survey_many(block, start, y, weight, room, rule, loss, params, self.theta, self.g, self.st, steps)
+        return np.flatnonzero(steps)
+
+    def _audited_rows(self, size: int) -> np.ndarray:
+        """Which of the next examples will be audited."""
+        wait, between, taken = (int(n) for n in self.audit.due)
+        rows, at = [], wait - 1
+        while 0 <= at < size:
+            rows.append(at)
+            taken += 1
+            if taken % len(self.audit.gold) == 0:
+                between *= 2
+            at += between
+        return np.array(rows, dtype=np.int64)
+
+    # ------------------------------------------------------------------ the hypothesis
+
+    def size(self) -> float:
+        """How large the scores of the hypothesis are, on some support examples."""
+        if not self.features:
+            return 0.0
+        some = self.supports.take(np.arange(min(SAMPLE, self.features)))
+        scores = self.supports.products(some) @ self.weights()[1:]
+        return float(np.sqrt(np.mean(np.square(scores))))
