@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +16,7 @@ from onlearn.dual.interrupt import interruptible
 from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores
 from onlearn.dual.standing import Examples
-from onlearn.dual.supports import Supports, pick
+from onlearn.dual.supports import Supports
 from onlearn.dual.training import DualTraining
 from onlearn.linear import OnlineClassifier
 

@@ -12,48 +12,61 @@ import importlib
 from typing import Any
 
 from onlearn.kernels.algebra import (
-    Compose,
     Exp,
-    Normalize,
     Poly,
     Power,
     Product,
     Scale,
     Sum,
-    Warp,
-    compose,
     exp,
-    normalize,
     poly,
-    warp,
 )
 from onlearn.kernels.base import Kernel, Points
+from onlearn.kernels.boolean import Conjunctions, Monomials
 from onlearn.kernels.family import HOMES
 from onlearn.kernels.formula import get
+from onlearn.kernels.given import Bilinear, Callable, Precomputed
 from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from onlearn.kernels.psd import check_kernel, is_psd, repair
+from onlearn.kernels.stored import pack, pack_data, unpack, unpack_data
+from onlearn.kernels.subsets import Subsets
+from onlearn.kernels.transforms import Compose, Normalize, Warp, compose, normalize, warp
 
 __all__ = [
+    "Bilinear",
+    "Callable",
     "Compose",
+    "Conjunctions",
     "Exp",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
+    "Monomials",
     "Normalize",
     "Points",
     "Poly",
     "Polynomial",
     "Power",
+    "Precomputed",
     "Product",
     "Scale",
     "Sigmoid",
+    "Subsets",
     "Sum",
     "Warp",
+    "check_kernel",
     "compose",
     "exp",
     "get",
+    "is_psd",
     "normalize",
+    "pack",
+    "pack_data",
     "poly",
+    "repair",
+    "unpack",
+    "unpack_data",
     "warp",
 ]
 

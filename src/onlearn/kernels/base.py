@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.kernels.family import Parameters
-from onlearn.kernels.threads import share_out
+from onlearn.kernels.threads import over_tiles
 from onlearn.predicting import cores
 
 ROWS, COLUMNS = 512, 1024  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache
@@ -95,9 +95,11 @@ class Room:
 
     def borrow(self, shape: tuple[int, int]) -> np.ndarray:
         size = shape[0] * shape[1]
-        found = next((n for n, flat in enumerate(self.free) if flat.size >= size), None)
-        flat = np.empty(size, self.dtype) if found is None else self.free.pop(found)
-        return flat[:size].reshape(shape)
+        try:
+            flat = self.free.pop()  # at once, for several threads may ask
+        except IndexError:
+            flat = np.empty(size, self.dtype)
+        return (flat if flat.size >= size else np.empty(size, self.dtype))[:size].reshape(shape)
 
     def give_back(self, array: np.ndarray) -> None:
         self.free.append(array.reshape(-1))
@@ -156,6 +158,8 @@ class Kernel(Parameters):
 
     data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
     always_psd: bool = True  # whether it is an inner product whatever the data
+    __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
+    own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
 
@@ -179,6 +183,10 @@ class Kernel(Parameters):
         """Features whose inner products are the kernel: ``features(X) @ features(Z).T == k(X, Z)``."""
         raise ValueError(f"{self} has no finite list of features; use the kernel itself or an approximation of it")
 
+    def cosine(self, tile: Tile, out: np.ndarray) -> None:
+        """k(x, z) / sqrt(k(x, x) k(z, z)) of a tile, also where k itself is too large; if it says ``own_cosine``."""
+        raise NotImplementedError
+
     def uses(self) -> Iterator[Path]:
         """The products x.z that filling a tile asks for, once for each time."""
         return iter(())
@@ -201,29 +209,28 @@ class Kernel(Parameters):
             raise ValueError(
                 f"out must be {dtype} of shape {shape} with adjacent columns, not {out.dtype} of shape {out.shape}"
             )
-        users, safe = Counter(self.uses()), self.bounded(P, Q, dtype)
+        room, users, safe = Room(dtype), Counter(self.uses()), self.bounded(P, Q, dtype)
 
-        def fill(tiles: list[tuple[int, int]]) -> None:
-            room = Room(dtype)
-            for top, left in tiles:
-                few = P.take(slice(top, top + rows)) if shape[0] > rows else P
-                some = Q.take(slice(left, left + COLUMNS)) if shape[1] > COLUMNS else Q
-                part = out[top : top + rows, left : left + COLUMNS]
-                tile = Tile(few, some, users, room)
-                with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told in words
-                    self.fill(tile, part)
-                tile.release()
-                if not safe and not np.isfinite(part).all():
-                    row, column = np.argwhere(~np.isfinite(part))[0]
-                    raise OverflowError(
-                        f"{self} is too large for {dtype} at row {top + row} by row {left + column}: scale the data"
-                        + (", or pass float64" if dtype == np.float32 else "")
-                    )
+        def work(n: int) -> None:
+            top, left = tiles[n]
+            few = P.take(slice(top, top + rows)) if shape[0] > rows else P
+            some = Q.take(slice(left, left + COLUMNS)) if shape[1] > COLUMNS else Q
+            part = out[top : top + rows, left : left + COLUMNS]
+            tile = Tile(few, some, users, room)
+            with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told in words
+                self.fill(tile, part)
+            tile.release()
+            if not safe and not np.isfinite(part).all():
+                row, column = np.argwhere(~np.isfinite(part))[0]
+                raise OverflowError(
+                    f"{self} is too large for {dtype} at row {top + row} by row {left + column}: scale the data"
+                    + (", or pass float64" if dtype == np.float32 else "")
+                )
 
         much = shape[0] * shape[1] * max(getattr(view, "effort", MUCH) for view in P.views.values()) > MUCH
-        rows = min(ROWS, max(LEAST, -(-shape[0] // (2 * cores())))) if much else max(ROWS, LEAST)
+        rows = min(ROWS, max(LEAST, -(-shape[0] // (2 * cores())))) if much else ROWS
         tiles = [(top, left) for left in range(0, shape[1], COLUMNS) for top in range(0, shape[0], rows)]
-        share_out(fill, tiles, much)
+        over_tiles(work, len(tiles), much)
         return out
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
@@ -254,7 +261,7 @@ class Kernel(Parameters):
         from onlearn.kernels.algebra import Product, Scale
 
         if isinstance(other, Real):
-            return Scale(self, other)
+            return Scale(self, float(other))
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
     __rmul__ = __mul__

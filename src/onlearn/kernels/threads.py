@@ -1,24 +1,81 @@
-"""Threads over tiles: each does the products of a tile and what follows on them, while the tile is in its cache.
+"""Work shared with helper threads that stay: a tile is done sooner than a thread is started.
 
-The BLAS is kept to one thread meanwhile. Its own threads would wait for the next product in a busy loop, and take the
-processor from whatever is done in between.
+Whoever is free takes the next piece, so a helper whose processor is busy elsewhere is not waited for. Tiles with
+products in them are each done by one thread, from the product to the kernel value, and the BLAS is kept to one thread
+meanwhile: its own threads would wait for the next product in a busy loop, and take the processor from what is done in
+between.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any
 
 from onlearn.predicting import cores
 
-Work = TypeVar("Work")
+WORTHWHILE = 1 << 21  # multiplications below which waking a helper costs more than it saves
+PIECES = 8  # for each thread
 
+_helpers: list[ThreadPoolExecutor] = []
 _here = threading.local()
+
+
+def in_threads(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
+    """Call ``work(start, stop)`` so that all rows are covered, on all cores if it costs enough."""
+    workers = 1 if alone() else min(cores(), rows, cost // WORTHWHILE)
+    if workers <= 1:
+        if rows:
+            work(0, rows)
+        return
+    pieces = min(rows, workers * PIECES)
+    take_turns(lambda n: work(rows * n // pieces, rows * (n + 1) // pieces), pieces, workers)
+
+
+def over_tiles(work: Callable[[int], Any], tiles: int, worthwhile: bool) -> None:
+    """Call ``work(n)`` for each tile, on all cores if that is worthwhile, with a BLAS of one thread."""
+
+    def single(n: int) -> None:
+        _here.alone = True
+        try:
+            work(n)
+        finally:
+            _here.alone = False
+
+    if alone():
+        for n in range(tiles):
+            work(n)
+        return
+    with _blas().limit(limits=1):
+        take_turns(single, tiles, min(cores(), tiles) if worthwhile else 1)
+
+
+def alone() -> bool:
+    """Whether the present thread does a tile, while others do others."""
+    return getattr(_here, "alone", False)
+
+
+def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
+    """Call ``work(n)`` for each piece, in so many threads."""
+    turns = count()  # ``next`` of it cannot be interrupted
+
+    def share() -> None:
+        while (n := next(turns)) < pieces:
+            work(n)
+
+    if workers > 1 and not _helpers:
+        _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="onlearn-kernels"))
+    waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
+    try:
+        share()
+    finally:
+        for helper in waiting:
+            if not helper.cancel():  # one that has not begun yet finds nothing left to do
+                helper.result()
 
 
 @cache
@@ -28,44 +85,5 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads that stay: a fork does not inherit them, so each process has its own."""
-    return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="onlearn-tiles")
-
-
-@contextmanager
-def single() -> Iterator[None]:
-    """While this lasts, the present thread does its work alone."""
-    _here.single = True
-    try:
-        yield
-    finally:
-        _here.single = False
-
-
-def alone() -> bool:
-    """Whether the present thread is one of several that share the processors out between them."""
-    return getattr(_here, "single", False)
-
-
-def share_out(work: Callable[[list[Work]], Any], pieces: list[Work], worthwhile: bool = True) -> None:
-    """Call ``work`` with all the pieces, on all cores if that is worthwhile."""
-    workers = min(cores(), len(pieces)) if worthwhile else 1
-
-    def take_turns(rest: Iterator[Work]) -> None:
-        with single():
-            for piece in rest:
-                work([piece])
-
-    if alone():
-        work(pieces)
-        return
-    rest = iter(pieces)  # shared: whoever is free takes the next
-    with _blas().limit(limits=1):
-        others = [_pool(os.getpid()).submit(take_turns, rest) for _ in range(workers - 1)]
-        try:
-            take_turns(rest)
-        finally:
-            for done in others:
-                done.result()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.clear)  # threads do not survive a fork
