@@ -71,8 +71,15 @@ def test_kinds_of_multiclass(multiclass: str) -> None:
     np.testing.assert_allclose(dual.decision_function(X), primal.decision_function(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("geometry", ["additive(0.5, '1/sqrt(t)')", "additive(l2=0.01)", "additive(schedule='1/(lambda t)', l2=0.1)",
-                                      "additive(2.0, l2=5.0)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "geometry",
+    [
+        "additive(0.5, '1/sqrt(t)')",
+        "additive(l2=0.01)",
+        "additive(schedule='1/(lambda t)', l2=0.1)",
+        "additive(2.0, l2=5.0)",
+    ],
+)
 @pytest.mark.parametrize("stabilizer", ["last", "averaged", "survivor"])
 def test_rates_and_shrinking(geometry: str, stabilizer: str) -> None:
     X, y = examples(2, 150, 2)

@@ -41,7 +41,8 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
     name = "primal" if primal < dual else "dual"
     return Choice(
         name,
-        f"about {primal:.2g} s with {features} features beside {dual:.2g} s with {SUPPORT:.0%} of {rows} examples as support",
+        f"about {primal:.2g} s with {features} features, "
+        f"{dual:.2g} s in the dual if {SUPPORT:.0%} of {rows} examples become support examples",
     )
 
 

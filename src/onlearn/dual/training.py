@@ -72,7 +72,7 @@ class DualTraining(Training):
         size = max(1, min(size, VALUES // (len(self.supports) + 1)))
         if not hasattr(self.g, "m"):
             return size
-        # Weights that shrink are stored in units of M; the block must end before M is too small, which changes the units.
+        # Weights that shrink are stored in units of M; the block must end before M is so small that the units change.
         if self.g.m[0] < np.sqrt(SMALLEST):
             factor = float(self.g.m[0])
             restart(self.g, self.st)
