@@ -322,11 +322,15 @@ class LinearModel(BaseEstimator):
         prefix = "training."
         mine = facts["estimator"]
         kept = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-        self._training = Training.unpack(facts["training"], kept)
+        self._training = self._training_class().unpack(facts["training"], kept)
         self.n_features_in_ = int(mine["n_features_in"])
         if mine["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(mine["feature_names_in"], dtype=object)
         self._seed, self._dtype = int(mine["seed"]), np.dtype(mine["dtype"])
+
+    def _training_class(self) -> type[Training]:
+        """What to read a training from a file with."""
+        return Training
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -267,7 +267,18 @@ class Training:
 
     # ------------------------------------------------------------------ saving
 
-    FACTS = ("output", "features", "outputs", "bias", "capacity", "passes", "classifies", "even", "by_pass", "since")
+    FACTS: tuple[str, ...] = (
+        "output",
+        "features",
+        "outputs",
+        "bias",
+        "capacity",
+        "passes",
+        "classifies",
+        "even",
+        "by_pass",
+        "since",
+    )
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything, as plain facts and arrays."""

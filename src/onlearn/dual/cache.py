@@ -62,11 +62,11 @@ def add_products(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change:
     """sums[rows] += values @ change, in double precision, on all cores."""
     if sums.shape[1] > 1:  # most examples change few outputs
         place, output = np.nonzero(change)
-        ends = np.searchsorted(place, np.arange(len(change) + 1))
-        loop, amounts = add_many, (ends, output, change[place, output])
+        ends, amounts = np.searchsorted(place, np.arange(len(change) + 1)), change[place, output]
+        over_rows(lambda *part: add_many(sums, rows, values, ends, output, amounts, *part), len(rows), values.size)
     else:
-        loop, amounts = add_one, (np.ascontiguousarray(change[:, 0]),)
-    over_rows(lambda *part: loop(sums, rows, values, *amounts, *part), len(rows), values.size)
+        amounts = np.ascontiguousarray(change[:, 0])
+        over_rows(lambda *part: add_one(sums, rows, values, amounts, *part), len(rows), values.size)
 
 
 def add_by_group(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change: np.ndarray, group: np.ndarray) -> None:

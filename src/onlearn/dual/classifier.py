@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,13 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
+from onlearn.dual.certificate import dual_certificate
+from onlearn.dual.collapse import Reduction, collapsed, reduced, worth_collapsing
 from onlearn.dual.interrupt import interruptible
 from onlearn.dual.representation import Choice, choose
-from onlearn.dual.scoring import dual_scores
+from onlearn.dual.scoring import dual_scores, staged_scores
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports
 from onlearn.dual.training import DualTraining
+from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
+from onlearn.training import Training
 
 REPRESENTATIONS = ("dual", "primal", "auto")
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
@@ -51,6 +57,8 @@ class KernelClassifier(OnlineClassifier):
         Additive: rate, schedule and l2 of the steps.
     time_limit : float or None
         Seconds after which ``fit`` stops with what it has learned. So it does on Ctrl-C.
+    keep_stages : bool
+        Whether ``fit`` keeps the hypothesis after each pass, for ``staged_decision_function``.
 
     The other parameters are those of `OnlineClassifier`.
 
@@ -63,6 +71,7 @@ class KernelClassifier(OnlineClassifier):
     """
 
     grow = False
+    _training: Any  # a DualTraining, or in the primal a Training
 
     def __init__(
         self,
@@ -82,6 +91,7 @@ class KernelClassifier(OnlineClassifier):
         tol: float | None = None,
         class_weight: Any = None,
         time_limit: float | None = None,
+        keep_stages: bool = False,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -104,6 +114,7 @@ class KernelClassifier(OnlineClassifier):
         self.tol = tol
         self.class_weight = class_weight
         self.time_limit = time_limit
+        self.keep_stages = keep_stages
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -177,11 +188,11 @@ class KernelClassifier(OnlineClassifier):
         if self._kernel.always_psd:
             return
         some = points.take(np.linspace(0, len(points) - 1, min(CHECKED, len(points))).astype(np.int64))
-        verdict = kernels.judge(self._kernel.block(some, some), self._kernel)
+        verdict = kernels.judge(self._kernel, some)
         if not verdict.symmetric:
-            raise ValueError(f"{self._kernel} is not symmetric on these examples, so it is no kernel: {verdict}")
-        if not verdict.is_psd:
-            warnings.warn(f"{verdict}; what theory says of kernels need not hold", UserWarning, stacklevel=5)
+            raise ValueError(f"{verdict}; a classifier cannot learn with it")
+        if not verdict:
+            warnings.warn(f"{verdict}; what theory says of kernels need not hold", UserWarning, stacklevel=6)
 
     def _choose(self, raw: Any, points: Any) -> Choice:
         if self.representation == "dual":
@@ -201,7 +212,9 @@ class KernelClassifier(OnlineClassifier):
         self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
-        return DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
+        training = DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
+        training.stages = [] if self.keep_stages else None
+        return training
 
     # ------------------------------------------------------------------ learning
 
@@ -266,4 +279,106 @@ class KernelClassifier(OnlineClassifier):
         return dual_scores(self._training, self._check_rows(X, reset=False).points)
 
     def _best_outputs(self, X: Any) -> np.ndarray:
-        return np.argmax(self._scores(X), axis=1)
+        return np.argmax(self._scores(X), axis=1) if self.representation_ == "dual" else super()._best_outputs(X)
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """The scores by the hypothesis after each pass of ``fit``; needs ``keep_stages``."""
+        check_is_fitted(self)
+        stages = self._dual("staged_decision_function").stages
+        if stages is None:
+            raise ValueError("the hypotheses after each pass were not kept: set keep_stages=True before fit")
+        if getattr(self._training.stabilizer, "every_hypothesis", False):
+            raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
+        for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):
+            yield self._shape(scores)
+
+    # ------------------------------------------------------------------ smaller forms
+
+    def to_primal(self, force: bool = False) -> KernelClassifier:
+        """The same classifier as weights of the kernel's features, if that is smaller or faster.
+
+        ``representation_reason_`` of what is returned says which; if it is neither, that is an error, unless ``force``.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "primal":
+            return self
+        training = self._dual("to_primal")
+        verdict = worth_collapsing(training, self.n_features_in_ if hasattr(self, "n_features_in_") else 1)
+        if verdict.name == "dual" and not force:
+            raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses all the same")
+        made = self._alike(collapsed(training))
+        made.representation_, made.representation_reason_ = "primal", verdict.reason
+        return made
+
+    def reduce(self, n: int, X: Any = None, y: Any = None) -> KernelClassifier:
+        """A classifier with n support examples whose hypothesis is as near as it gets, by projection.
+
+        ``reduction_`` of what is returned says how near; with X and y also what accuracy was lost on them.
+        """
+        check_is_fitted(self)
+        training = self._dual("reduce")
+        if not (isinstance(n, Integral) and n >= 1):
+            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        smaller, lost = reduced(training, int(n))
+        made = self._alike(smaller)
+        tried = X is not None and y is not None
+        made.reduction_ = Reduction(
+            len(training.supports),
+            len(smaller.supports),
+            lost,
+            float(self.score(X, y)) if tried else None,
+            float(made.score(X, y)) if tried else None,
+        )
+        return made
+
+    def _alike(self, training: Any) -> KernelClassifier:
+        """A classifier that differs from this one in its training only."""
+        made = copy.copy(self)
+        made._training = training
+        return made
+
+    # ------------------------------------------------------------------ what theory says, and the model file
+
+    def certificate(self, X: Any, y: Any) -> Any:
+        """What theory promises in the feature space of the kernel for these examples; two classes only."""
+        check_is_fitted(self)
+        if self.representation_ == "primal":
+            return super().certificate(X, y)
+        data = self._check_rows(X, reset=False)
+        y = self._check_labels(data, y)
+        if len(self.classes_) != 2:
+            raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
+        return dual_certificate(self._training, data.points, np.where(encode(y, self.classes_) == 1, 1.0, -1.0))
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        mine: dict[str, Any] = {"representation": self.representation_, "reason": self.representation_reason_}
+        missing = object()
+        width = self.__dict__.get("n_features_in_", missing)
+        if width is missing:  # strings and trees have no columns
+            self.n_features_in_ = 0
+        try:
+            facts, arrays = super()._pack()
+        finally:
+            if width is missing:
+                del self.n_features_in_
+        mine["kernel"], more = kernels.pack(self._kernel)
+        arrays.update(more)
+        if self.representation_ == "dual":
+            mine["support"], more = self._training.supports.pack()
+            arrays.update({f"support.{key}": array for key, array in more.items()})
+        return {**facts, "dual": mine}, arrays
+
+    def _training_class(self) -> type[Training]:
+        return DualTraining if self.representation_ == "dual" else Training
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        mine = facts["dual"]
+        self.representation_, self.representation_reason_ = mine["representation"], mine["reason"]
+        self.kernel = self._kernel = kernels.unpack(mine["kernel"], arrays)
+        super()._unpack(facts, arrays)
+        if self.representation_ == "dual":
+            prefix = "support."
+            kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+            self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
+        if self._kernel.data not in ("vectors", "matrix"):
+            del self.n_features_in_

@@ -34,10 +34,10 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
     if size > MOST:
         return Choice("dual", f"{features} features of {rows} examples would take {size / 2**30:.1f} GiB")
     some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
-    mapping = _seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some)
+    mapping = seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some)
     primal = mapping + passes * rows * features * EACH
     sample = points.take(some)
-    dual = _seconds(lambda: kernel.block(sample, sample)) / len(some) ** 2 * rows * max(1.0, SUPPORT * rows)
+    dual = seconds(lambda: kernel.block(sample, sample)) / len(some) ** 2 * rows * max(1.0, SUPPORT * rows)
     name = "primal" if primal < dual else "dual"
     return Choice(
         name,
@@ -46,7 +46,7 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
     )
 
 
-def _seconds(work: Any) -> float:
+def seconds(work: Any) -> float:
     """The time a piece of work takes, the second time."""
     work()
     start = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,30 +15,39 @@ VALUES = 1 << 22  # kernel values computed at a time
 
 def dual_scores(training: Any, points: Any) -> np.ndarray:
     """One line of scores an example."""
+    if not getattr(training.stabilizer, "every_hypothesis", False):
+        return staged_scores(training, points, [training.weights()])[0]
     supports = training.supports
     out = np.empty((len(points), training.outputs))
-    voted = getattr(training.stabilizer, "every_hypothesis", False)
-    if not voted:
-        handed = training.weights()
-        weights, intercept = handed[1:], handed[0] * training.bias - training.theta
-        if not len(supports):
-            out[:] = intercept
-            return out
-        merged = getattr(supports.kernel, "merged", None)
-        if merged is not None:
-            out[:] = merged(supports.all_points(), weights).scores(points) + intercept
-            return out
-    size = max(1, VALUES // (len(supports) + 1))
-    for start in range(0, len(points), size):
-        values = supports.products(points.take(slice(start, start + size)))
-        if voted:
-            rows = as_rows(np.ascontiguousarray(values), training.bias)
-            out[start : start + size] = voted_scores(rows, len(values), training.theta, training.st, training.outputs)
-        else:
-            out[start : start + size] = precise(values, weights) + intercept
+    for rows, values in tiles(supports, points):
+        line = as_rows(np.ascontiguousarray(values), training.bias)
+        out[rows] = voted_scores(line, len(values), training.theta, training.st, training.outputs)
     return out
 
 
-def precise(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """values @ weights; the sums in double precision, for large terms may cancel."""
-    return np.asarray(linear_scores(values.astype(np.float64, copy=False), weights, np.zeros(weights.shape[1]))[0])
+def staged_scores(training: Any, points: Any, stages: list[np.ndarray]) -> list[np.ndarray]:
+    """The scores by each of several hypotheses, given as weights of the constant feature and the support examples."""
+    supports, outputs = training.supports, training.outputs
+    weights = np.zeros((len(supports), len(stages) * outputs))
+    for n, stage in enumerate(stages):
+        weights[: len(stage) - 1, n * outputs : (n + 1) * outputs] = stage[1:]
+    out = np.zeros((len(points), weights.shape[1]))
+    merged = getattr(supports.kernel, "merged", None)
+    if merged is not None and len(supports):
+        out += merged(supports.take(np.arange(len(supports))), weights).scores(points)
+    elif len(supports):
+        for rows, values in tiles(supports, points):
+            # in double precision, for large terms may cancel
+            out[rows] = linear_scores(values.astype(np.float64, copy=False), weights, np.zeros(weights.shape[1]))[0]
+    return [
+        out[:, n * outputs : (n + 1) * outputs] + (stage[0] * training.bias - training.theta)
+        for n, stage in enumerate(stages)
+    ]
+
+
+def tiles(supports: Any, points: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Kernel values of all points with the support examples, a range of points at a time."""
+    size = max(1, VALUES // (len(supports) + 1))
+    for start in range(0, len(points), size):
+        rows = slice(start, start + size)
+        yield rows, supports.products(points.take(rows))

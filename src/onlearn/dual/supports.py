@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.kernels import pack_data, unpack_data
+
 PIECE = 512  # examples; adding some copies no more than that
 
 
@@ -64,6 +66,24 @@ class Supports:
             if len(mine):
                 parts.append(piece.take(mine - start))
         return parts[0].join(parts[1:]) if len(parts) > 1 else parts[0]
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """All of them as plain facts and arrays."""
+        if not self.count:
+            return {"kind": "none"}, {}
+        if self.kernel.data == "matrix":  # an example is a column of the matrix that is brought along
+            return {"kind": "columns"}, {"columns": np.concatenate([piece["matrix"].rows for piece in self.pieces])}
+        return pack_data(self.examples())
+
+    @classmethod
+    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Supports:
+        if facts["kind"] == "none":
+            return cls(kernel)
+        if facts["kind"] == "columns":
+            self, columns = cls(kernel), arrays["columns"]
+            self.add(np.empty((len(columns), 0)), kernel.columns(columns))
+            return self
+        return cls(kernel, unpack_data(facts, arrays))
 
 
 def stack(parts: list[Any]) -> Any:

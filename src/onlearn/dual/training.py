@@ -32,15 +32,27 @@ class DualTraining(Training):
     """The state of a learner whose features are its support examples."""
 
     FEWEST = 0
-    supports: Supports
+    FACTS = (*Training.FACTS, "step_rate")
 
-    def attach(self, supports: Supports) -> DualTraining:
-        """Give the training its support examples; there are as many as features."""
-        self.supports = supports
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.supports: Supports
         self.step_rate = 1.0  # steps an example, of late
         self.deadline: float | None = None
         self.interrupted: Callable[[], bool] = never
+        self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if that is to be kept
+
+    def attach(self, supports: Supports) -> DualTraining:
+        """Give the training its support examples; there are as many as features."""
+        if len(supports) != self.features:
+            raise ValueError(f"{len(supports)} support examples do not go with {self.features} weights")
+        self.supports = supports
         return self
+
+    def end_pass(self) -> dict[str, float]:
+        if self.stages is not None:
+            self.stages.append(self.weights().copy())
+        return super().end_pass()
 
     def stand(self, data: Examples, cache_bytes: int) -> Standing:
         """A data set, ready to be learned from in one pass or more."""

@@ -27,7 +27,7 @@ from onlearn.kernels.family import HOMES
 from onlearn.kernels.formula import get
 from onlearn.kernels.given import Bilinear, Callable, Precomputed
 from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
-from onlearn.kernels.psd import check_kernel, is_psd, repair
+from onlearn.kernels.psd import check_kernel, is_psd, judge, repair
 from onlearn.kernels.stored import pack, pack_data, unpack, unpack_data
 from onlearn.kernels.subsets import Subsets
 from onlearn.kernels.transforms import Compose, Normalize, Warp, compose, normalize, warp
@@ -60,6 +60,7 @@ __all__ = [
     "exp",
     "get",
     "is_psd",
+    "judge",
     "normalize",
     "pack",
     "pack_data",

@@ -104,6 +104,10 @@ class Precomputed(Kernel):
             X = X.toarray() if sp.issparse(X) else X
             views["matrix"] = Matrix(X, np.arange(len(X)))
 
+    def columns(self, which: np.ndarray) -> Points:
+        """Training examples by their columns alone, to compare others with."""
+        return Points({"matrix": Matrix(np.empty((0, 0)), np.asarray(which))})
+
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["matrix"], tile.Q["matrix"]
         self.refuse_unknown(P, Q)

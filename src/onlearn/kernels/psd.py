@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.base import Kernel
+from onlearn.kernels.base import Kernel, Points
 
 TOLERANCE = 1e-8  # relative to the largest eigenvalue; in single precision 1e-4
 EXAMPLES = 500
@@ -56,6 +56,11 @@ def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None 
         raise ValueError("there are no examples to check the kernel on")
     if len(P) > sample:
         P = P.take(np.sort(np.random.default_rng(seed).choice(len(P), sample, replace=False)))
+    return judge(k, P, tol)
+
+
+def judge(k: Kernel, P: Points, tol: float | None = None) -> Verdict:
+    """Whether a kernel is one on these points."""
     K = k.block(P, P)
     tol = tolerance(K) if tol is None else tol
     symmetric = asymmetry(K) <= tol

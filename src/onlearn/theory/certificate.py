@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlearn.theory._rows import as_rows
-from onlearn.theory.theorems import ROUNDING, THEOREMS, Bound, Run
+from onlearn.theory.theorems import ADDITIVE, ROUNDING, THEOREMS, Bound, Run
 
-__all__ = ["Bound", "Certificate", "certify"]
+__all__ = ["Bound", "Certificate", "certify", "certify_scores"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,13 +25,14 @@ class Certificate:
 
     `R` = max|x|_2 and `radius_inf` = max|x|_inf over the rows with their constant feature; `margin` = min y
     u.x / |u|_2 of the learned weights u, the constant feature's included (not positive: they don't separate
-    the rows); `norm1` and `norm2` of u; the `mistakes` made in training on `n_examples`.
+    the rows); `norm1` and `norm2` of u; the `mistakes` made in training on `n_examples`. In the feature space of a
+    kernel there are no coordinates, and `radius_inf` and `norm1` are None.
     """
 
     R: float
-    radius_inf: float
+    radius_inf: float | None
     margin: float
-    norm1: float
+    norm1: float | None
     norm2: float
     mistakes: int
     n_examples: int
@@ -56,11 +57,15 @@ class Certificate:
         return fields
 
     def __str__(self) -> str:
-        head = (
-            f"mistakes {self.mistakes} in training on {self.n_examples} examples\n"
-            f"R {self.R:.4g}   max|x|_inf {self.radius_inf:.4g}   margin {self.margin:.4g}"
-            f"   |u|_1 {self.norm1:.4g}   |u|_2 {self.norm2:.4g}\n"
-        )
+        numbers = {
+            "R": self.R,
+            "max|x|_inf": self.radius_inf,
+            "margin": self.margin,
+            "|u|_1": self.norm1,
+            "|u|_2": self.norm2,
+        }
+        told = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
+        head = f"mistakes {self.mistakes} in training on {self.n_examples} examples\n{told}\n"
         table = [("bound", "value", "applies", "why")]
         table += [(b.name, f"{b.value:,.4g}", "yes" if b.applies else "no", b.why) for b in self.bounds]
         widths = [max(len(row[column]) for row in table) for column in range(3)]
@@ -132,4 +137,51 @@ def certify(
         mistakes=int(mistakes),
         n_examples=run.X.shape[0],
         bounds=tuple(theorem(run) for theorem in THEOREMS),
+    )
+
+
+def certify_scores(
+    signed: ArrayLike,
+    *,
+    radius: float,
+    norm: float,
+    mistakes: int,
+    rule: str,
+    passes: float = 1,
+    single_rate: bool = True,
+) -> Certificate:
+    """The certificate of an additive learner in a feature space of which only scores are known.
+
+    `signed` holds y times the score of each example, `radius` is max|x| and `norm` |u| in that space. Theory looks
+    at an example and u only: each is laid out in the plane of the two, where all lengths and angles are what they are.
+
+    >>> certify_scores([1.0, 1.0], radius=1.0, norm=1.0, mistakes=1, rule="perceptron").best.value
+    1.0
+    """
+    along = np.asarray(signed, dtype=np.float64).ravel() / (norm or 1.0)
+    across = np.sqrt(np.maximum(0.0, radius**2 - along**2))
+    run = Run(
+        X=np.column_stack([along, across]),
+        y=np.ones(len(along)),
+        weights=np.array([norm, 0.0]),
+        intercept=0.0,
+        bias=0.0,
+        rule=rule,
+        geometry="additive",
+        passes=max(1, math.ceil(passes)),
+        init_zero=True,
+        single_rate=single_rate,
+        threshold=0.0,
+        alpha=None,
+        eta=None,
+    )
+    return Certificate(
+        R=radius,
+        radius_inf=None,
+        margin=run.margin,
+        norm1=None,
+        norm2=norm,
+        mistakes=int(mistakes),
+        n_examples=len(along),
+        bounds=tuple(theorem(run) for theorem in ADDITIVE),
     )

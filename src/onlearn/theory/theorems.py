@@ -246,3 +246,5 @@ THEOREMS = (
     _additive,
     _multiplicative,
 )
+
+ADDITIVE = (_perceptron, _perceptron_noisy, _additive)  # those that need no coordinates: true in any feature space

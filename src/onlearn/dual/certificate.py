@@ -1,0 +1,32 @@
+"""The mistake bounds of a kernel learner: radius and margin in the feature space, by kernel values alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.dual.scoring import staged_scores
+from onlearn.theory.certificate import certify_scores
+
+
+def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
+    """The certificate of a learner of two classes on the examples that it was trained on."""
+    supports, geometry = training.supports, training.geometry
+    handed = training.weights()
+    line = handed if training.outputs == 1 else handed[:, 1:] - handed[:, :1]
+    scores = staged_scores(training, points, [handed])[0]
+    score = scores[:, 0] if training.outputs == 1 else scores[:, 1] - scores[:, 0]
+    weights, constant = line[1:, 0], float(line[0, 0])
+    every = supports.take(np.arange(len(supports))) if len(supports) else None
+    square = weights @ (supports.products(every).astype(np.float64) @ weights) if every is not None else 0.0
+    lengths = supports.kernel.diagonal(points) + training.bias**2
+    return certify_scores(
+        y * score,
+        radius=float(np.sqrt(lengths.max())),
+        norm=float(np.sqrt(max(0.0, square) + constant**2)),
+        mistakes=training.n_mistakes,
+        rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
+        passes=training.n_seen / len(points),
+        single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
+    )

@@ -1,0 +1,116 @@
+"""Smaller forms of a hypothesis in the dual: weights of features, or fewer examples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlearn.dual.mapping import map_state
+from onlearn.dual.representation import Choice, seconds
+from onlearn.dual.supports import Supports, pick
+from onlearn.dual.training import DualTraining
+from onlearn.training import Training
+
+TRIED = 256  # examples that prediction is timed on
+RIDGE = 1e-10  # relative to the diagonal: what keeps nearly equal examples from having huge weights
+
+
+class Reduction(NamedTuple):
+    """What ``reduce`` did, and what it cost on the data given."""
+
+    before: int  # support examples
+    after: int
+    lost: float  # |w - w'| / |w| in feature space
+    accuracy_before: float | None
+    accuracy_after: float | None
+
+
+def worth_collapsing(training: DualTraining, width: int) -> Choice:
+    """Whether weights of features would be smaller or faster than the support examples, and why."""
+    supports = training.supports
+    kernel, count = supports.kernel, len(supports)
+    features = kernel.n_features(width)
+    if features is None:
+        raise ValueError(f"{kernel} has no finite list of features, so there are no weights of them to collapse to")
+    if not count:
+        return Choice("primal", "there are no support examples")
+    examples = supports.examples()
+    size = examples.nnz * 12 if hasattr(examples, "nnz") else getattr(examples, "nbytes", 8 * count * width)
+    numbers = size // 8 + count * training.outputs
+    some = np.arange(min(TRIED, count))
+    few = pick(examples, some)
+    points = kernel.points(few)
+    slow = seconds(lambda: supports.products(points))
+    fast = seconds(lambda: kernel.features(few) @ np.zeros(features))
+    smaller, faster = features * training.outputs < numbers, fast < slow
+    told = (
+        f"{features * training.outputs} weights beside {numbers} numbers in the dual, "
+        f"{fast / len(some):.2g} s an example beside {slow / len(some):.2g} s"
+    )
+    verdict = [word for word, true in (("smaller", smaller), ("faster", faster)) if true]
+    return Choice("primal" if verdict else "dual", f"{' and '.join(verdict) or 'neither smaller nor faster'}: {told}")
+
+
+def collapsed(training: DualTraining) -> Training:
+    """The same hypothesis as weights of the kernel's features."""
+    kernel = training.supports.kernel
+    examples = training.supports.examples()
+    if examples is None:
+        raise ValueError("there are no support examples yet, so there is nothing to collapse")
+    matrix = kernel.features(examples)
+    parts = training.rule, training.geometry, training.stabilizer, training.output
+    into = Training(*parts, matrix.shape[1], training.outputs, training.bias)
+    return map_state(training, matrix, into)
+
+
+def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
+    """The nearest hypothesis with so many support examples, and how far it is: |w - w'| / |w|.
+
+    Examples are chosen one by one: each is the one whose part of the hypothesis, weight times distance from the span
+    of those chosen before, is the largest. Their weights are those of the projection onto their span.
+    """
+    supports = training.supports
+    count = len(supports)
+    if not size >= 1:
+        raise ValueError(f"a hypothesis needs at least one support example, not {size}")
+    size = min(size, count)
+    every = supports.take(np.arange(count))
+    weight = np.abs(training.weights()[1:]).max(axis=1)
+    rest = supports.kernel.diagonal(every).astype(np.float64)
+    factor = np.zeros((count, size))  # of a pivoted Cholesky decomposition
+    chosen: list[int] = []
+    for n in range(size):
+        merit = weight * np.sqrt(np.maximum(rest, 0.0))
+        merit[chosen] = -1.0
+        pivot = int(np.argmax(merit))
+        if merit[pivot] <= 0.0:
+            break
+        column = supports.products(every.take(np.array([pivot])))[0].astype(np.float64)
+        factor[:, n] = (column - factor[:, :n] @ factor[pivot, :n]) / np.sqrt(rest[pivot])
+        rest = rest - factor[:, n] ** 2
+        chosen.append(pivot)
+    keep = np.array(chosen or [0])
+    among = supports.products(every.take(keep)).astype(np.float64)
+    small = among[:, keep]
+    small[np.diag_indices(len(keep))] *= 1.0 + RIDGE
+    matrix = np.linalg.solve(small, among).T
+    into = DualTraining(
+        training.rule, training.geometry, training.stabilizer, training.output, len(keep), training.outputs,
+        training.bias,
+    )  # fmt: skip
+    fewer = Supports(supports.kernel)
+    fewer.add(pick(supports.examples(), keep), every.take(keep))
+    into.attach(fewer)
+    map_state(training, matrix, into)
+    return into, _distance(training, into, keep)
+
+
+def _distance(before: DualTraining, after: DualTraining, keep: np.ndarray) -> float:
+    """|w - w'| / |w| over all outputs, without their intercepts."""
+    kernel = before.supports.products(before.supports.take(np.arange(len(before.supports)))).astype(np.float64)
+    weights = before.weights()[1:]
+    difference = weights.copy()
+    difference[keep] -= after.weights()[1:]
+    whole = float(np.sum(weights * (kernel @ weights)))
+    return float(np.sqrt(max(0.0, np.sum(difference * (kernel @ difference))) / whole)) if whole > 0 else 0.0

@@ -1,0 +1,232 @@
+"""What a kernel classifier can do besides learning: smaller forms, certificates, the model file, bad input."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import onlearn
+from onlearn import KernelClassifier, KernelPerceptron, OnlineClassifier, kernels
+
+
+def moons(rows: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    angle, y = rng.uniform(0, np.pi, rows), rng.integers(0, 2, rows)
+    X = np.column_stack([np.cos(angle) + y, np.where(y, 0.5 - np.sin(angle), np.sin(angle))])
+    return X + rng.normal(scale=0.1, size=X.shape), np.where(y, "down", "up")
+
+
+def test_the_textbook_name_is_the_same_class() -> None:
+    assert KernelPerceptron is KernelClassifier
+
+
+def test_it_learns_what_no_line_separates() -> None:
+    X, y = moons()
+    T, u = moons(seed=1)
+    assert OnlineClassifier(random_state=0).fit(X, y).score(T, u) < 0.93
+    assert KernelClassifier("gaussian(0.3)", random_state=0).fit(X, y).score(T, u) > 0.97
+
+
+def test_nested_parameters_are_searched_and_cloned() -> None:
+    X, y = moons()
+    model = make_pipeline(StandardScaler(), KernelClassifier(kernels.Gaussian(sigma=1.0), random_state=0, epochs=2))
+    search = GridSearchCV(model, {"kernelclassifier__kernel__sigma": [0.3, 30.0]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"kernelclassifier__kernel__sigma": 0.3}
+    assert clone(KernelClassifier("polynomial(3)")).get_params()["kernel__degree"] == 3
+    assert KernelClassifier("polynomial(3)").set_params(kernel__degree=4).kernel == kernels.Polynomial(4)
+
+
+def test_certificate_bounds_the_mistakes_in_the_feature_space() -> None:
+    X, y = moons(100)
+    model = KernelClassifier("gaussian(0.2)", stabilizer="last", epochs=None, random_state=0).fit(X, y)
+    assert model.separable_ is True
+    certificate = model.certificate(X, y)
+    assert certificate.margin > 0 and certificate.holds()
+    assert certificate.best is not None and certificate.best.value >= model.n_mistakes_
+    linear = KernelClassifier("linear", stabilizer="last", random_state=0).fit(X, y)
+    primal = OnlineClassifier(stabilizer="last", random_state=0).fit(X, y)
+    ours, theirs = linear.certificate(X, y), primal.certificate(X, y)
+    assert ours.R == pytest.approx(theirs.R) and ours.margin == pytest.approx(theirs.margin)
+    assert ours.norm2 == pytest.approx(theirs.norm2)
+    values = {bound.name: bound.value for bound in theirs.bounds}
+    for bound in ours.bounds:
+        assert bound.value == pytest.approx(values[bound.name])
+
+
+@pytest.mark.parametrize("stabilizer", ["last", "averaged", "survivor"])
+def test_collapsing_changes_no_decision_and_learning_goes_on(stabilizer: str) -> None:
+    X, y = moons()
+    T, u = moons(seed=2)
+    model = KernelClassifier("polynomial(3)", stabilizer=stabilizer, random_state=0).fit(X, y)
+    primal = model.to_primal()
+    assert primal.representation_ == "primal" and "smaller" in primal.representation_reason_
+    assert primal.coef_.shape == (1, 10)
+    np.testing.assert_allclose(primal.decision_function(T), model.decision_function(T), rtol=1e-8, atol=1e-8)
+    np.testing.assert_array_equal(primal.predict(T), model.predict(T))
+    model.partial_fit(T, u)
+    primal.partial_fit(T, u)
+    np.testing.assert_allclose(primal.decision_function(X), model.decision_function(X), rtol=1e-6, atol=1e-6)
+
+
+def test_collapsing_that_does_not_pay_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 40))
+    model = KernelClassifier("polynomial(4)", random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match="neither smaller nor faster.*force=True"):
+        model.to_primal()
+    with pytest.raises(ValueError, match="no finite list of features"):
+        KernelClassifier("gaussian").fit(X, X[:, 0] > 0).to_primal()
+    with pytest.raises(ValueError, match="voted"):
+        KernelClassifier("linear", stabilizer="voted").fit(X, X[:, 0] > 0).to_primal(force=True)
+
+
+def test_representation_auto_says_why() -> None:
+    X, y = moons(30000)
+    model = KernelClassifier("polynomial(2)", representation="auto", random_state=0).fit(X, y)
+    assert model.representation_ == "primal" and "6 features" in model.representation_reason_
+    same = KernelClassifier("polynomial(2)", random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), rtol=1e-7, atol=1e-7)
+    assert KernelClassifier("gaussian", representation="auto").fit(X, y).representation_ == "dual"
+    with pytest.raises(ValueError, match="no finite list"):
+        KernelClassifier("gaussian", representation="primal").fit(X, y)
+
+
+def test_reducing_measures_what_is_lost() -> None:
+    X, y = moons(400)
+    model = KernelClassifier("gaussian(0.5)", rule="hinge", random_state=0).fit(X, y)
+    small = model.reduce(25, X, y)
+    assert small.n_support_ == 25 < model.n_support_
+    told = small.reduction_
+    assert told.before == model.n_support_ and told.after == 25
+    assert told.accuracy_before == model.score(X, y) and told.accuracy_after == small.score(X, y)
+    assert told.accuracy_after > told.accuracy_before - 0.03 and 0 < told.lost < 0.5
+    assert model.reduce(10**6).reduction_.lost < 1e-4
+    assert model.reduce(50).reduction_.lost < model.reduce(5).reduction_.lost
+    small.partial_fit(X[:50], y[:50])
+
+
+def test_stages_are_the_hypotheses_after_each_pass() -> None:
+    X, y = moons()
+    model = KernelClassifier("gaussian", epochs=4, keep_stages=True, random_state=0).fit(X, y)
+    stages = list(model.staged_decision_function(X))
+    assert len(stages) == 4
+    for passes in (1, 2, 4):
+        same = KernelClassifier("gaussian", epochs=passes, random_state=0).fit(X, y)
+        np.testing.assert_allclose(stages[passes - 1], same.decision_function(X), atol=1e-9)
+    with pytest.raises(ValueError, match="keep_stages"):
+        list(KernelClassifier().fit(X, y).staged_decision_function(X))
+
+
+@pytest.mark.parametrize("stabilizer", ["last", "averaged", "voted", "survivor"])
+@pytest.mark.parametrize("kernel", ["gaussian(0.5)", "normalize(polynomial(3))"])
+def test_a_saved_model_goes_on_as_if_it_had_never_been_away(kernel: str, stabilizer: str, tmp_path: Path) -> None:
+    X, y = moons()
+    T, u = moons(seed=3)
+    model = KernelClassifier(kernel, stabilizer=stabilizer, random_state=0).partial_fit(X, y, classes=["down", "up"])
+    model.save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl")
+    np.testing.assert_array_equal(loaded.decision_function(T), model.decision_function(T))
+    np.testing.assert_array_equal(loaded.predict_proba(T), model.predict_proba(T))
+    model.partial_fit(T, u)
+    loaded.partial_fit(T, u)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.n_support_ == model.n_support_
+
+
+def test_sparse_and_collapsed_models_are_saved(tmp_path: Path) -> None:
+    X, y = moons()
+    model = KernelClassifier("polynomial(2)", random_state=0).fit(sp.csr_matrix(X), y)
+    for made in (model, model.to_primal()):
+        made.save(tmp_path / "m.onl")
+        loaded = onlearn.load(tmp_path / "m.onl")
+        np.testing.assert_array_equal(loaded.predict(sp.csr_matrix(X)), made.predict(sp.csr_matrix(X)))
+
+
+def test_a_precomputed_matrix() -> None:
+    X, y = moons()
+    T, _ = moons(seed=4)
+    gaussian = kernels.Gaussian(sigma=0.5)
+    plain = KernelClassifier(gaussian, random_state=0).fit(X, y)
+    given = KernelClassifier("precomputed", random_state=0).fit(gaussian(X), y)
+    np.testing.assert_allclose(given.decision_function(gaussian(T, X)), plain.decision_function(T), atol=1e-12)
+
+
+def test_a_precomputed_matrix_is_saved_by_the_columns_it_needs(tmp_path: Path) -> None:
+    X, y = moons()
+    K = kernels.Gaussian()(X)
+    model = KernelClassifier("precomputed", random_state=0).fit(K, y)
+    model.save(tmp_path / "m.onl")
+    np.testing.assert_array_equal(onlearn.load(tmp_path / "m.onl").predict(K), model.predict(K))
+
+
+def test_what_is_not_a_kernel_is_warned_about_or_refused() -> None:
+    X, y = moons()
+    with pytest.warns(UserWarning, match="not a kernel: its smallest eigenvalue"):
+        KernelClassifier("sigmoid(gamma=1.0, coef0=-1.0)", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="k\\(x, z\\) and k\\(z, x\\) differ"):
+        KernelClassifier(kernels.Callable(lambda x, z: float(x[0] + 2 * z[0]))).fit(X[:20], y[:20])
+
+
+def test_one_sentence_for_bad_input() -> None:
+    X, y = moons(20)
+    for settings, message in [
+        (dict(kernel="gausian"), "did you mean 'gaussian'"),
+        (dict(geometry="winnow"), "learns additively"),
+        (dict(geometry="additive(l1=0.1)"), "without l1"),
+        (dict(budget=0), "budget must be a whole number"),
+        (dict(cache_mb=-1), "cache_mb must be"),
+        (dict(time_limit=0), "time_limit must be"),
+        (dict(representation="both"), "representation must be"),
+        (dict(intercept_scaling="radius"), "intercept_scaling must be a number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            KernelClassifier(**settings).fit(X, y)
+    with pytest.raises(ValueError, match="NaN in row 3, column 1"):
+        KernelClassifier().fit(np.where(np.arange(40).reshape(20, 2) == 7, np.nan, X), y)
+    with pytest.raises(ValueError, match="2 features"):
+        KernelClassifier().fit(X, y).predict(X[:, :1])
+    with pytest.raises(AttributeError, match="dual_coef_"):
+        _ = KernelClassifier().fit(X, y).coef_
+
+
+def test_float32_is_kept() -> None:
+    X, y = moons()
+    model = KernelClassifier("gaussian", random_state=0).fit(X.astype(np.float32), y)
+    assert model.support_examples_.dtype == np.float32
+    assert model.score(X.astype(np.float32), y) > 0.9
+
+
+def test_a_time_limit_keeps_what_was_learned() -> None:
+    X, y = moons(3000)
+    with pytest.warns(ConvergenceWarning, match="time limit was reached; what was learned is kept"):
+        model = KernelClassifier("gaussian(0.3)", epochs=10**6, time_limit=0.3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
+def test_ctrl_c_keeps_what_was_learned() -> None:
+    X, y = moons(3000)
+    KernelClassifier("gaussian(0.3)", epochs=1, random_state=0).fit(X[:50], y[:50])
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    before = signal.getsignal(signal.SIGINT)
+    start = time.monotonic()
+    try:
+        with pytest.warns(ConvergenceWarning, match="interrupted; what was learned is kept"):
+            model = KernelClassifier("gaussian(0.3)", epochs=10**6, random_state=0).fit(X, y)
+    finally:
+        timer.cancel()
+    assert time.monotonic() - start < 60
+    assert model.score(X, y) > 0.9 and signal.getsignal(signal.SIGINT) is before
