@@ -1,0 +1,197 @@
+"""A suffix automaton of many strings: the strings that occur in them, grouped by where they end.
+
+Blumer et al., "The smallest automaton recognizing the subwords of a text" (1985). A state stands for the substrings
+that end at exactly the same places; they are the suffixes of the longest of them, ``length[v]``, down to one longer
+than ``length[link[v]]``, and all occur equally often. There are at most twice as many states as characters. A walk over
+another string knows after each character the longest suffix so far that occurs in the strings, in constant time
+a character (amortized).
+
+So a sum over substrings u of weight(|u|) count(u in x) count(u in z) takes one walk over x, if each state of the
+automaton of z knows the sum for all suffixes of its longest string: ``upto`` below. Counts need not be those of one
+string: with ``shares[i]`` for an occurrence in string i they are the counts of a weighted sum of strings.
+
+Transitions are in one hash table for all states: alphabets are small (DNA) or large (Unicode), and most states have
+one transition only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.compile import compiled
+
+MOST = 2**29  # characters: states and slots are numbered by int32
+EMPTY = -1
+
+
+class Automaton(NamedTuple):
+    nodes: Any  # int32, a row a state: length of its longest string, its link
+    table: Any  # int64, a row a slot: key (state and character), target
+    occurring: Any  # float64, states x outputs: weighted number of occurrences of the strings of a state
+    upto: Any  # float64, states x outputs: the sum for the longest string of a state and all its suffixes
+
+
+def automaton(text: np.ndarray, starts: np.ndarray, shares: np.ndarray, upto: np.ndarray) -> Automaton:
+    """Of the strings ``text[starts[i]:starts[i + 1]]``.
+
+    ``shares`` has a row a string and a column an output; ``upto[n]`` is the sum of the weights of lengths 1 to n.
+    """
+    size = int(starts[-1] - starts[0])
+    if size > MOST:
+        raise ValueError(f"{size:,} characters are too many for one suffix automaton, which takes up to {MOST:,}")
+    nodes, table, ends = build(text, starts, slots(size))
+    occurring, sums = weigh(nodes, starts, ends, np.ascontiguousarray(shares, dtype=np.float64), upto)
+    return Automaton(nodes, table, occurring, sums)
+
+
+@compiled
+def slots(size):
+    """Of the hash table: a power of two that keeps it at most three quarters full."""
+    count = 16
+    while count < 4 * size:
+        count *= 2
+    return count
+
+
+@compiled
+def place(table, state, symbol):
+    """The slot of a transition: where it is, or where it would go."""
+    mask = np.uint64(len(table) - 1)
+    # Neither product nor sum exceeds 64 bits: a state has 31, a character 21.
+    mixed = np.uint64(state) * np.uint64(0x9E3779B1) + np.uint64(symbol) * np.uint64(0x85EBCA6B)
+    at = (mixed ^ (mixed >> np.uint64(23))) & mask
+    key = np.int64(state) * 2097152 + np.int64(symbol)
+    while table[at, 0] != key and table[at, 0] != EMPTY:
+        at = (at + np.uint64(1)) & mask
+    return at, key
+
+
+@compiled
+def build(text, starts, capacity):
+    """States, transitions, and for each character the state that its string had reached with it."""
+    size = starts[-1] - starts[0]
+    nodes = np.empty((2 * size + 2, 2), dtype=np.int32)
+    table = np.full((capacity, 2), EMPTY, dtype=np.int64)
+    # The slots of a state in a chain, so that a state can be split without asking for every character.
+    newest, older = np.full(2 * size + 2, EMPTY, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    ends = np.empty(size, dtype=np.int32)
+    nodes[0, 0], nodes[0, 1], count = 0, -1, 1
+    for i in range(len(starts) - 1):
+        last = 0
+        for n in range(starts[i], starts[i + 1]):
+            symbol = text[n]
+            at, key = place(table, last, symbol)
+            if table[at, 0] == key:  # known from an earlier string
+                target = table[at, 1]
+                if nodes[target, 0] != nodes[last, 0] + 1:
+                    target = split(nodes, table, newest, older, count, last, symbol, target)
+                    count += 1
+            else:
+                target, count = count, count + 1
+                nodes[target, 0] = nodes[last, 0] + 1
+                p = last
+                while True:
+                    table[at, 0], table[at, 1] = key, target
+                    older[at], newest[p] = newest[p], at
+                    p = nodes[p, 1]
+                    if p < 0:
+                        nodes[target, 1] = 0
+                        break
+                    at, key = place(table, p, symbol)
+                    if table[at, 0] == key:
+                        q = table[at, 1]
+                        if nodes[q, 0] != nodes[p, 0] + 1:
+                            q = split(nodes, table, newest, older, count, p, symbol, q)
+                            count += 1
+                        nodes[target, 1] = q
+                        break
+            last = target
+            ends[n - starts[0]] = last
+    return nodes[:count].copy(), table, ends
+
+
+@compiled
+def split(nodes, table, newest, older, clone, p, symbol, q):
+    """Part the shorter strings of state q, those that end in p's and the symbol, off into the state ``clone``."""
+    nodes[clone, 0], nodes[clone, 1] = nodes[p, 0] + 1, nodes[q, 1]
+    slot = newest[q]
+    while slot != EMPTY:
+        at, key = place(table, clone, table[slot, 0] & 2097151)
+        table[at, 0], table[at, 1] = key, table[slot, 1]
+        older[at], newest[clone] = newest[clone], at
+        slot = older[slot]
+    nodes[q, 1] = clone
+    while p >= 0:
+        at, key = place(table, p, symbol)
+        if table[at, 0] != key or table[at, 1] != q:
+            break
+        table[at, 1] = clone
+        p = nodes[p, 1]
+    return clone
+
+
+@compiled
+def weigh(nodes, starts, ends, shares, upto):
+    """For each state and output: the weighted occurrences of its strings, and their sum over all suffixes."""
+    states, outputs = len(nodes), shares.shape[1]
+    occurring, sums = np.zeros((states, outputs)), np.zeros((states, outputs))
+    for i in range(len(starts) - 1):
+        for n in range(starts[i] - starts[0], starts[i + 1] - starts[0]):
+            for c in range(outputs):
+                occurring[ends[n], c] += shares[i, c]
+    # From long to short: a state occurs wherever those that link to it do. Sorted by counting.
+    longest = 0
+    for v in range(states):
+        longest = max(longest, nodes[v, 0])
+    first = np.zeros(longest + 2, dtype=np.int64)
+    for v in range(states):
+        first[nodes[v, 0] + 1] += 1
+    for length in range(longest):
+        first[length + 1] += first[length]
+    order = np.empty(states, dtype=np.int32)
+    for v in range(states):
+        order[first[nodes[v, 0]]] = v
+        first[nodes[v, 0]] += 1
+    for n in range(states - 1, 0, -1):
+        v, link = order[n], nodes[order[n], 1]
+        for c in range(outputs):
+            occurring[link, c] += occurring[v, c]
+    for c in range(outputs):
+        occurring[0, c] = 0.0  # the empty string does not count
+    for n in range(1, states):
+        v, link = order[n], nodes[order[n], 1]
+        weight = upto[min(nodes[v, 0], len(upto) - 1)] - upto[min(nodes[link, 0], len(upto) - 1)]
+        for c in range(outputs):
+            sums[v, c] = sums[link, c] + occurring[v, c] * weight
+    return occurring, sums
+
+
+@compiled
+def walk(text, first, past, nodes, table, occurring, sums, upto, out):
+    """Add to ``out``, an output a place, the sums over the substrings of text[first:past]."""
+    state, length, most = np.int64(0), np.int64(0), len(upto) - 1
+    for n in range(first, past):
+        symbol = text[n]
+        at, key = place(table, state, symbol)
+        while table[at, 0] != key and state != 0:
+            state = np.int64(nodes[state, 1])
+            length = np.int64(nodes[state, 0])
+            at, key = place(table, state, symbol)
+        if table[at, 0] != key:
+            continue
+        state, length = table[at, 1], length + 1
+        link = np.int64(nodes[state, 1])
+        weight = upto[min(length, most)] - upto[min(np.int64(nodes[link, 0]), most)]
+        for c in range(len(out)):
+            out[c] += sums[link, c] + occurring[state, c] * weight
+
+
+@compiled
+def walk_all(text, starts, rows, nodes, table, occurring, sums, upto, out, first, past):
+    """The same for each of the strings ``rows[first:past]``, into the rows of ``out`` numbered like them."""
+    for n in range(first, past):
+        i = rows[n]
+        out[i, :] = 0.0
+        walk(text, starts[i], starts[i + 1], nodes, table, occurring, sums, upto, out[i])
