@@ -36,7 +36,9 @@ class Substrings(Kernel):
     """
 
     min_length: int = param(1, "the shortest substrings that count", at_least=1)
-    max_length: int | None = param(None, "the longest substrings that count; None: of any length", at_least=1, words=(None,))
+    max_length: int | None = param(
+        None, "the longest substrings that count; None: of any length", at_least=1, words=(None,)
+    )
     decay: float = param(1.0, "what each character of a substring multiplies its feature by", above=0)
 
     data = "strings"

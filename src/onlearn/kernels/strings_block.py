@@ -1,16 +1,25 @@
-"""Whole blocks of kernel values of strings, on all cores, each pair by the cheapest way."""
+"""Whole blocks of kernel values of strings, on all cores, each pair by the cheapest way.
+
+Strings that fit into a word go with all others by ``by_words``. Of the longer ones, those of one side are *made* into
+suffix automata and the others walk through them; unless a table is cheaper, for a pair or two that are not
+much longer than a word.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from onlearn.kernels.strings_pairs import BUILD, CELL, WALK, WORD, by_suffixes, by_words, with_itself
+from onlearn.kernels.strings_pairs import WORD, by_table, by_words, short_diagonal
 from onlearn.kernels.strings_points import StringPoints, same_kind
+from onlearn.kernels.suffix import automaton, walk
 from onlearn.predicting import over_rows
 
+# Measured, in nanoseconds: a cell of the table; for a character, building the automaton, and walking it.
+CELL, BUILD, WALK = 2.5, 200.0, 50.0
+CALL = 30_000.0  # ... and making the arrays of an automaton
 STEP = 8  # multiplications that take as long as one character of a walk
 
 
@@ -20,29 +29,41 @@ def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray)
         fill(Q, P, weights, out.T)
         return
     same_kind(P, Q)
-    upto, top, both = _upto(weights), max(P.top, Q.top), P is Q
+    upto, both = running_sums(weights), P is Q
     short_p, long_p = _by_length(P)
     short_q, long_q = _by_length(Q)
-    every = np.arange(len(P))
-    _run(by_words, Q, short_q, P, every, (weights, top, both), out.T)
+    _words(Q, short_q, P, np.arange(len(P)), weights, both, out.T)
     if both:
-        _run(by_suffixes, Q, long_q, Q, long_q, (upto, True), out)
+        _suffixes(Q, long_q, Q, long_q, upto, out, True)
         return
-    _run(by_words, P, short_p, Q, long_q, (weights, top, False), out)
-    if _total(P, long_p, Q, long_q) < _total(Q, long_q, P, long_p):
-        _run(by_suffixes, P, long_p, Q, long_q, (upto, False), out)
+    _words(P, short_p, Q, long_q, weights, False, out)
+    if (
+        _cost(P.lengths[long_p], Q.lengths[long_q].sum()).sum()
+        < _cost(Q.lengths[long_q], P.lengths[long_p].sum()).sum()
+    ):
+        _suffixes(P, long_p, Q, long_q, upto, out)
     else:
-        _run(by_suffixes, Q, long_q, P, long_p, (upto, False), out.T)
+        _suffixes(Q, long_q, P, long_p, upto, out.T)
 
 
 def diagonal(P: StringPoints, weights: np.ndarray) -> np.ndarray:
-    out = np.empty(len(P))
-    work = partial(with_itself, P.text, P.starts, weights, _upto(weights), P.top, out)
-    over_rows(work, len(P), int(WORD * P.starts[-1]))
+    out, upto = np.empty(len(P)), running_sums(weights)
+    short, long = _by_length(P)
+    if len(short):
+        work = partial(short_diagonal, P.text, P.starts, short, weights, P.top, out)
+        over_rows(work, len(short), STEP * int(P.lengths[short].sum()))
+
+    def alone(first: int, past: int) -> None:
+        for i in long[first:past]:
+            out[i] = _row(P, i, P, np.array([i]), upto)[0]
+
+    if len(long):
+        over_rows(alone, len(long), STEP * int(P.lengths[long].sum()))
     return out
 
 
-def _upto(weights: np.ndarray) -> np.ndarray:
+def running_sums(weights: np.ndarray) -> np.ndarray:
+    """``[n]`` is what a match of length n counts, with all its suffixes."""
     with np.errstate(over="ignore"):
         return np.cumsum(weights)
 
@@ -52,17 +73,61 @@ def _by_length(P: StringPoints) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(short), np.flatnonzero(~short)
 
 
-def _total(made: StringPoints, made_rows: np.ndarray, walked: StringPoints, walked_rows: np.ndarray) -> float:
-    """What it costs to make automata (or tables) of the first and walk the others."""
-    lengths, others = made.lengths[made_rows], walked.lengths[walked_rows].sum()
-    return float(np.minimum(CELL * lengths * others, BUILD * lengths + WALK * others).sum())
-
-
-def _run(
-    way: Any, made: StringPoints, made_rows: np.ndarray, walked: StringPoints, walked_rows: np.ndarray, more: Any, out: Any
+def _words(
+    made: StringPoints,
+    made_rows: np.ndarray,
+    walked: StringPoints,
+    walked_rows: np.ndarray,
+    weights: np.ndarray,
+    both: bool,
+    out: np.ndarray,
 ) -> None:
-    """``out[m, w]`` for some strings, in threads over the made ones."""
+    """``out[m, w]`` for short strings m and others, in threads over m."""
     if len(made_rows) == 0 or len(walked_rows) == 0:
         return
-    work = partial(way, made.text, made.starts, made_rows, walked.text, walked.starts, walked_rows, *more, out)
+    # Flat, so that compiled code knows one layout only, whichever side is made.
+    down, across = (stride // out.itemsize for stride in out.strides)
+    flat = as_strided(out, ((out.shape[0] - 1) * down + (out.shape[1] - 1) * across + 1,), (out.itemsize,))
+    strings = made.text, made.starts, made_rows, walked.text, walked.starts, walked_rows
+    work = partial(by_words, *strings, weights, max(made.top, walked.top), both, flat, down, across)
     over_rows(work, len(made_rows), STEP * len(made_rows) * int(walked.lengths[walked_rows].sum()))
+
+
+def _suffixes(
+    made: StringPoints,
+    made_rows: np.ndarray,
+    walked: StringPoints,
+    walked_rows: np.ndarray,
+    upto: np.ndarray,
+    out: np.ndarray,
+    both: bool = False,
+) -> None:
+    """``out[m, w]`` for long strings, in threads over m; with ``both``, each pair once."""
+    if len(made_rows) == 0 or len(walked_rows) == 0:
+        return
+
+    def work(first: int, past: int) -> None:
+        for n in range(first, past):
+            m, rows = made_rows[n], walked_rows[: n + 1] if both else walked_rows
+            out[m, rows] = _row(made, m, walked, rows, upto)
+            if both:
+                out[rows, m] = out[m, rows]
+
+    over_rows(work, len(made_rows), STEP * len(made_rows) * int(walked.lengths[walked_rows].sum()))
+
+
+def _row(made: StringPoints, m: int, walked: StringPoints, rows: np.ndarray, upto: np.ndarray) -> np.ndarray:
+    """k of the long string m of ``made`` and each of some others."""
+    edges, values = made.starts[m : m + 2], np.empty((len(rows), 1))
+    length, others = edges[1] - edges[0], walked.lengths[rows].sum()
+    if CELL * length * others <= _cost(length, others):
+        by_table(made.text, edges[0], edges[1], walked.text, walked.starts, rows, upto, values)
+    else:
+        states = automaton(made.text, edges, np.ones((1, 1)), upto)
+        walk(walked.text, walked.starts, rows, *states, upto, values, 0, len(rows))
+    return values[:, 0]
+
+
+def _cost(length: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Of a string of some length with others of so many characters together, by the cheaper way."""
+    return np.minimum(CELL * length * others, CALL + BUILD * length + WALK * others)

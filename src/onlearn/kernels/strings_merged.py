@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.kernels.strings_block import running_sums
 from onlearn.kernels.strings_points import StringPoints, same_kind
-from onlearn.kernels.suffix import automaton, walk_all
+from onlearn.kernels.suffix import automaton, walk
 from onlearn.predicting import over_rows
 
 STEP = 16  # multiplications that take as long as one character of the walk
@@ -27,8 +28,7 @@ class MergedStrings:
         self.who = who
         self.n_outputs = coefs.shape[1]
         self.empty = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # to know the kind by
-        with np.errstate(over="ignore"):
-            self.upto = np.cumsum(weights)
+        self.upto = running_sums(weights)
         self.automaton = automaton(strings.text, strings.starts, coefs, self.upto)
 
     def scores(self, P: Any) -> np.ndarray:
@@ -37,7 +37,7 @@ class MergedStrings:
         same_kind(self.empty, strings)
         out = np.empty((len(strings), self.n_outputs))
         rows = np.arange(len(strings))
-        work = partial(walk_all, strings.text, strings.starts, rows, *self.automaton, self.upto, out)
+        work = partial(walk, strings.text, strings.starts, rows, *self.automaton, self.upto, out)
         if len(strings):
             over_rows(work, len(strings), (STEP + self.n_outputs) * int(strings.starts[-1]))
         if not np.isfinite(out).all():

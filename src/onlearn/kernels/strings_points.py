@@ -86,7 +86,9 @@ def encode(X: Any, who: str) -> StringPoints:
 
 def same_kind(P: StringPoints, Q: StringPoints) -> None:
     if P.kind and Q.kind and P.kind != Q.kind:
-        raise TypeError(f"strings of {P.kind} cannot be compared with strings of {Q.kind}: decode or encode one of them")
+        raise TypeError(
+            f"strings of {P.kind} cannot be compared with strings of {Q.kind}: decode or encode one of them"
+        )
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

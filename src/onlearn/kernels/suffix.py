@@ -77,11 +77,11 @@ def build(text, starts, capacity):
     # The slots of a state in a chain, so that a state can be split without asking for every character.
     newest, older = np.full(2 * size + 2, EMPTY, dtype=np.int32), np.empty(capacity, dtype=np.int32)
     ends = np.empty(size, dtype=np.int32)
-    nodes[0, 0], nodes[0, 1], count = 0, -1, 1
+    nodes[0, 0], nodes[0, 1], count = 0, -1, np.int64(1)
     for i in range(len(starts) - 1):
-        last = 0
+        last = np.int64(0)
         for n in range(starts[i], starts[i + 1]):
-            symbol = text[n]
+            symbol = np.int64(text[n])
             at, key = place(table, last, symbol)
             if table[at, 0] == key:  # known from an earlier string
                 target = table[at, 1]
@@ -95,7 +95,7 @@ def build(text, starts, capacity):
                 while True:
                     table[at, 0], table[at, 1] = key, target
                     older[at], newest[p] = newest[p], at
-                    p = nodes[p, 1]
+                    p = np.int64(nodes[p, 1])
                     if p < 0:
                         nodes[target, 1] = 0
                         break
@@ -128,7 +128,7 @@ def split(nodes, table, newest, older, clone, p, symbol, q):
         if table[at, 0] != key or table[at, 1] != q:
             break
         table[at, 1] = clone
-        p = nodes[p, 1]
+        p = np.int64(nodes[p, 1])
     return clone
 
 
@@ -169,29 +169,23 @@ def weigh(nodes, starts, ends, shares, upto):
 
 
 @compiled
-def walk(text, first, past, nodes, table, occurring, sums, upto, out):
-    """Add to ``out``, an output a place, the sums over the substrings of text[first:past]."""
-    state, length, most = np.int64(0), np.int64(0), len(upto) - 1
-    for n in range(first, past):
-        symbol = text[n]
-        at, key = place(table, state, symbol)
-        while table[at, 0] != key and state != 0:
-            state = np.int64(nodes[state, 1])
-            length = np.int64(nodes[state, 0])
+def walk(text, starts, rows, nodes, table, occurring, sums, upto, out, first, past):
+    """out[n] = the sums over the substrings of string ``rows[n]``, an output a column, for n from first to past."""
+    most, outputs = len(upto) - 1, out.shape[1]
+    for row in range(first, past):
+        out[row, :] = 0.0
+        state, length = np.int64(0), np.int64(0)
+        for n in range(starts[rows[row]], starts[rows[row] + 1]):
+            symbol = np.int64(text[n])
             at, key = place(table, state, symbol)
-        if table[at, 0] != key:
-            continue
-        state, length = table[at, 1], length + 1
-        link = np.int64(nodes[state, 1])
-        weight = upto[min(length, most)] - upto[min(np.int64(nodes[link, 0]), most)]
-        for c in range(len(out)):
-            out[c] += sums[link, c] + occurring[state, c] * weight
-
-
-@compiled
-def walk_all(text, starts, rows, nodes, table, occurring, sums, upto, out, first, past):
-    """The same for each of the strings ``rows[first:past]``, into the rows of ``out`` numbered like them."""
-    for n in range(first, past):
-        i = rows[n]
-        out[i, :] = 0.0
-        walk(text, starts[i], starts[i + 1], nodes, table, occurring, sums, upto, out[i])
+            while table[at, 0] != key and state != 0:
+                state = np.int64(nodes[state, 1])
+                length = np.int64(nodes[state, 0])
+                at, key = place(table, state, symbol)
+            if table[at, 0] != key:
+                continue
+            state, length = table[at, 1], length + 1
+            link = np.int64(nodes[state, 1])
+            weight = upto[min(length, most)] - upto[min(np.int64(nodes[link, 0]), most)]
+            for c in range(outputs):
+                out[row, c] += sums[link, c] + occurring[state, c] * weight

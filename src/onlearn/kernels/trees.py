@@ -46,12 +46,14 @@ class Trees(Kernel):
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["trees"], tile.Q["trees"]
-        both = P is Q
-        if len(P) < len(Q):  # threads share out the first ones
-            P, Q, out = Q, P, out.T
-        if out.size:
-            work = partial(tree_block, P.forest, Q.forest, self.cut, self.decay, both, out)
-            over_rows(work, len(P), STEP * int(len(P) * Q.forest.starts[-1] + len(Q) * P.forest.starts[-1]))
+        if not out.size:
+            return
+        work = partial(tree_block, P.forest, Q.forest, self.cut, self.decay, P is Q, out)
+        cost = STEP * int(len(P) * Q.forest.starts[-1] + len(Q) * P.forest.starts[-1])
+        if len(P) >= len(Q):
+            over_rows(lambda first, past: work(first, past, 0, len(Q)), len(P), cost)
+        else:
+            over_rows(lambda left, right: work(0, len(P), left, right), len(Q), cost)
 
     def diagonal(self, P: Points) -> np.ndarray:
         forest = P["trees"].forest

@@ -75,16 +75,20 @@ def common(x, i, z, j, cut, decay, lows, highs, C):
 
 
 @compiled
-def tree_block(x, z, cut, decay, both, out, first, past):
-    """out[i, j] for the trees first to past of x and all of z; ``cut`` is 1 if children may be cut off, else 0."""
+def tree_block(x, z, cut, decay, both, out, first, past, left, right):
+    """out[i, j] for the trees first to past of x and left to right of z.
+
+    ``cut`` is 1 if children may be cut off, else 0. With ``both``, x and z are the same, and each pair is computed once.
+    """
     most = largest(x)
     lows, highs = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
     C = np.zeros(most * largest(z))
     for i in range(first, past):
-        for j in range(i + 1 if both else len(z.starts) - 1):
-            out[i, j] = common(x, i, z, j, cut, decay, lows, highs, C)
+        for j in range(left, min(i + 1, right) if both else right):
+            value = common(x, i, z, j, cut, decay, lows, highs, C)
+            out[i, j] = value
             if both:
-                out[j, i] = out[i, j]
+                out[j, i] = value
 
 
 @compiled
