@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -147,6 +148,7 @@ class Kernel(Parameters):
 
     data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
     always_psd: bool = True  # whether it is an inner product whatever the data
+    own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
 
@@ -169,6 +171,10 @@ class Kernel(Parameters):
     def features(self, X: Any) -> Any:
         """Features whose inner products are the kernel: ``features(X) @ features(Z).T == k(X, Z)``."""
         raise ValueError(f"{self} has no finite list of features; use the kernel itself or an approximation of it")
+
+    def cosine(self, tile: Tile, out: np.ndarray) -> None:
+        """k(x, z) / sqrt(k(x, x) k(z, z)) of a tile, also where k itself is too large; if it says ``own_cosine``."""
+        raise NotImplementedError
 
     def uses(self) -> Iterator[Path]:
         """The products x.z that filling a tile asks for, once for each time."""
@@ -224,9 +230,35 @@ class Kernel(Parameters):
         P = self.points(X)
         return self.block(P, P if Z is None else self.points(Z))
 
+    # -- the algebra
+
+    def __add__(self, other: Any) -> Kernel:
+        from onlearn.kernels.algebra import Poly, Sum
+
+        if isinstance(other, Real):  # a constant is a kernel too, if it is not negative
+            return Poly(self, [float(other), 1.0])
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    __radd__ = __add__  # only ever called for a number: two kernels meet in __add__
+
+    def __mul__(self, other: Any) -> Kernel:
+        from onlearn.kernels.algebra import Product, Scale
+
+        if isinstance(other, Real):
+            return Scale(self, other)
+        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __pow__(self, degree: Any) -> Kernel:
+        from onlearn.kernels.algebra import Power
+
+        return Power(self, degree)
+
     def diag(self, X: Any) -> np.ndarray:
         """k(x, x) of each row of X."""
-        values = self.diagonal(self.points(X))
+        with np.errstate(over="ignore"):
+            values = self.diagonal(self.points(X))
         if not np.isfinite(values).all():
             raise OverflowError(f"{self} is too large at row {np.argmin(np.isfinite(values))}: scale the data")
         return values
