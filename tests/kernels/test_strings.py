@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import onlearn
+from onlearn import kernels
 from onlearn.kernels import Substrings
 from onlearn.kernels.strings_pairs import by_table
 
@@ -210,7 +211,7 @@ def test_text_and_bytes_do_not_meet():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "wrong",
     [
         dict(min_length=0),
         dict(min_length=1.5),
@@ -220,9 +221,9 @@ def test_text_and_bytes_do_not_meet():
         dict(decay=np.nan),
     ],
 )
-def test_parameters_are_checked(given):
+def test_parameters_are_checked(wrong):
     with pytest.raises(ValueError, match="substrings: "):
-        Substrings(**given)
+        Substrings(**wrong)
 
 
 def test_parameters_print_compare_and_clone():
@@ -231,6 +232,25 @@ def test_parameters_print_compare_and_clone():
     assert clone(k) == k != Substrings() and hash(clone(k)) == hash(k)
     assert Substrings(max_length=np.int64(5)).max_length == 5
     assert k.data == "strings" and k.n_features(10) is None and k.points(["a"]).dtype == np.float64
+
+
+def test_formulas_are_read_and_kernels_stored():
+    k = kernels.get("0.5*substrings(1, 5, decay=0.5) + substrings(min_length=3)")
+    assert k == 0.5 * Substrings(1, 5, 0.5) + Substrings(3) and kernels.get(repr(k)) == k
+    assert kernels.unpack(*kernels.pack(k)) == k
+    X = ["naïve", "", "\ud800b"]
+    assert kernels.unpack_data(*kernels.pack_data(X)) == X
+    np.testing.assert_allclose(k(X), 0.5 * Substrings(1, 5, 0.5)(X) + Substrings(3)(X))
+
+
+def test_normalized():
+    k = kernels.normalize(Substrings(2, 4, 0.5))
+    K = k(["abab", "ba", "c" * 80])
+    np.testing.assert_allclose(K.diagonal(), 1.0)
+    assert 0 < K[0, 1] < 1 and K[0, 2] == 0
+    for nothing in ("", "a"):  # too short to have a substring of length 2
+        with pytest.raises(ValueError, match="row 1 with itself is 0"):
+            k(["ab", nothing])
 
 
 def test_too_large_is_an_error_and_never_infinite():

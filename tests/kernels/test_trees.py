@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from onlearn import kernels
 from onlearn.kernels import Trees
 
 DOG = "(NP (D the) (N dog))"
@@ -185,11 +186,20 @@ def test_positive_semi_definite(X, kind):
 def test_parameters():
     k = Trees("subtree", decay=0.5)
     assert repr(k) == "trees(kind='subtree', decay=0.5)" and clone(k) == k != Trees()
-    for given in (dict(kind="partial"), dict(decay=0), dict(decay="a")):
+    for wrong in (dict(kind="partial"), dict(decay=0), dict(decay="a")):
         with pytest.raises(ValueError, match="trees: "):
-            Trees(**given)
+            Trees(**wrong)
     with pytest.raises(ValueError, match="no finite list of features"):
         k.features([DOG])
+
+
+def test_formulas_are_read_and_kernels_stored():
+    k = kernels.get("normalize(trees(subtree, decay=0.5))")
+    assert k == kernels.normalize(Trees("subtree", 0.5)) == kernels.get(repr(k)) == kernels.unpack(*kernels.pack(k))
+    X = [DOG, SENTENCE]
+    np.testing.assert_allclose(k(kernels.unpack_data(*kernels.pack_data(X))), k(X))
+    with pytest.raises(ValueError, match="row 1 with itself is 0"):
+        k([DOG, "(leaf)"])
 
 
 def test_questions_are_told_apart_by_their_trees():

@@ -51,7 +51,7 @@ class Substrings(Kernel):
         self.max_length = int(self.max_length)
         if self.max_length < self.min_length:
             raise ValueError(
-                f"substrings: max_length={self.max_length} is below min_length={self.min_length}; no substring would count"
+                f"substrings: max_length={self.max_length} is below min_length={self.min_length}: no substring counts"
             )
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
@@ -85,8 +85,8 @@ class Substrings(Kernel):
     def features(self, X: Any, vocabulary: Vocabulary | None = None) -> Any:
         """Sparse rows (CSR), a column a substring of a vocabulary: that of X, unless one is given.
 
-        Substrings that are not in the vocabulary have no column, and so ``features(X, v) @ features(Z, v).T == k(X, Z)``
-        if v is the vocabulary of X, of Z, or of more.
+        Substrings that are not in the vocabulary v have no column: ``features(X, v) @ features(Z, v).T == k(X, Z)`` if v
+        is the vocabulary of X, of Z, or of more.
         """
         if vocabulary is None:
             vocabulary = self.vocabulary(X)

@@ -24,7 +24,7 @@ STEP = 8  # multiplications that take as long as one character of a walk
 
 
 def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray) -> None:
-    """out[i, j] = the sum over the common substrings of P's i-th and Q's j-th string, one of length n for weights[n]."""
+    """out[i, j] = the sum over substrings that string i of P and j of Q share, weights[n] for one of length n."""
     if len(Q) < len(P):  # threads share out Q's strings
         fill(Q, P, weights, out.T)
         return

@@ -24,8 +24,8 @@ class Vocabulary:
         entries = int(sum(np.maximum(lengths - n, 0).sum() for n in range(min_length - 1, most)))
         if entries > MOST:
             raise ValueError(
-                f"{who}: {len(strings):,} strings have {entries:,} substrings; choose a max_length (features are sparse, "
-                f"but not that sparse), or use the kernel itself"
+                f"{who}: {len(strings):,} strings have {entries:,} substrings; choose a max_length, or use "
+                "the kernel itself"
             )
         self.strings = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # to know the kind by
         self.min_length = min_length

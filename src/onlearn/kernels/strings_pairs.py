@@ -14,32 +14,12 @@ Two ways to compute it; ``strings_block`` knows which is the best, and a third o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from onlearn.compile import INTERPRETED, compiled
+from onlearn.compile import compiled
+from onlearn.kernels.popcount import ones
 
 WORD = 64  # characters: the strings whose rows fit into one word
-
-if INTERPRETED:
-
-    def ones(word: Any) -> Any:
-        """How many bits are set."""
-        return np.uint64(int(word).bit_count())
-
-else:
-
-    @intrinsic
-    def ones(context: Any, word: Any) -> Any:
-        """How many bits are set."""
-
-        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.ctpop(arguments[0])
-
-        return types.uint64(types.uint64), generate
 
 
 @compiled
@@ -61,9 +41,9 @@ def by_words(
 ):
     """k of the strings m of ``made_rows[first:past]``, none longer than a word, and all w of ``walked_rows``.
 
-    It goes to ``flat[m * down + w * across]``. ``weights[n]`` is that of length n; longer matches than it has weights for
-    are not looked for. No character is above ``top``. With ``both``, made and walked are the same strings, and
-    each pair is computed once.
+    It goes to ``flat[m * down + w * across]``. ``weights[n]`` is that of length n; longer matches than it has weights
+    for are not looked for. No character is above ``top``. With ``both``, made and walked are the same strings,
+    and each pair is computed once.
     """
     places = np.zeros(top + 1, dtype=np.uint64)
     levels, counts = np.zeros(WORD, dtype=np.uint64), np.zeros(WORD, dtype=np.uint64)

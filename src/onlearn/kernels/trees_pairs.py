@@ -78,7 +78,7 @@ def common(x, i, z, j, cut, decay, lows, highs, C):
 def tree_block(x, z, cut, decay, both, out, first, past, left, right):
     """out[i, j] for the trees first to past of x and left to right of z.
 
-    ``cut`` is 1 if children may be cut off, else 0. With ``both``, x and z are the same, and each pair is computed once.
+    ``cut`` is 1 if children may be cut off, else 0. With ``both``, x and z are the same: each pair is computed once.
     """
     most = largest(x)
     lows, highs = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
