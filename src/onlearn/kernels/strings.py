@@ -85,8 +85,8 @@ class Substrings(Kernel):
     def features(self, X: Any, vocabulary: Vocabulary | None = None) -> Any:
         """Sparse rows (CSR), a column a substring of a vocabulary: that of X, unless one is given.
 
-        Substrings that are not in the vocabulary v have no column: ``features(X, v) @ features(Z, v).T == k(X, Z)`` if v
-        is the vocabulary of X, of Z, or of more.
+        Substrings that are not in the vocabulary v have no column: ``features(X, v) @ features(Z, v).T == k(X, Z)`` if
+        v is the vocabulary of X, of Z, or of more.
         """
         if vocabulary is None:
             vocabulary = self.vocabulary(X)

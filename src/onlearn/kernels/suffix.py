@@ -10,8 +10,8 @@ So a sum over substrings u of weight(|u|) count(u in x) count(u in z) takes one 
 automaton of z knows the sum for all suffixes of its longest string: ``upto`` below. Counts need not be those of one
 string: with ``shares[i]`` for an occurrence in string i they are the counts of a weighted sum of strings.
 
-Transitions are in one hash table for all states: alphabets are small (DNA) or large (Unicode), and most states have
-one transition only.
+Most states have one transition only, and keep it themselves. The others are in one hash table for all states, since
+alphabets are small (DNA) or large (Unicode).
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from onlearn.compile import compiled
 
 MOST = 2**29  # characters: states and slots are numbered by int32
 EMPTY = -1
+BEYOND = 1 << 21  # all characters
+LENGTH, LINK, SYMBOL, TARGET = 0, 1, 2, 3  # the columns of ``nodes``
 
 
 class Automaton(NamedTuple):
-    nodes: Any  # int32, a row a state: length of its longest string, its link
-    table: Any  # int64, a row a slot: key (state and character), target
+    nodes: Any  # int32, a row a state: length of its longest string, link, and its first transition
+    table: Any  # int64, a row a slot, for all other transitions: key (state and character), target
     occurring: Any  # float64, states x outputs: weighted number of occurrences of the strings of a state
     upto: Any  # float64, states x outputs: the sum for the longest string of a state and all its suffixes
 
@@ -41,18 +43,22 @@ def automaton(text: np.ndarray, starts: np.ndarray, shares: np.ndarray, upto: np
     size = int(starts[-1] - starts[0])
     if size > MOST:
         raise ValueError(f"{size:,} characters are too many for one suffix automaton, which takes up to {MOST:,}")
-    nodes, table, ends = build(text, starts, slots(size))
+    nodes, table, ends = build(text, starts)
     occurring, sums = weigh(nodes, starts, ends, np.ascontiguousarray(shares, dtype=np.float64), upto)
     return Automaton(nodes, table, occurring, sums)
 
 
 @compiled
-def slots(size):
-    """Of the hash table: a power of two that keeps it at most three quarters full."""
-    count = 16
-    while count < 4 * size:
-        count *= 2
-    return count
+def slots(size, count):
+    """Of the hash table for some strings: a power of two.
+
+    A spanning tree of the states and one transition a suffix are all there are, and each state that is not the end of
+    a string keeps one itself: the table has at most ``size + count``.
+    """
+    enough = 16
+    while 3 * enough < 4 * (size + count):
+        enough *= 2
+    return enough
 
 
 @compiled
@@ -62,51 +68,70 @@ def place(table, state, symbol):
     # Neither product nor sum exceeds 64 bits: a state has 31, a character 21.
     mixed = np.uint64(state) * np.uint64(0x9E3779B1) + np.uint64(symbol) * np.uint64(0x85EBCA6B)
     at = (mixed ^ (mixed >> np.uint64(23))) & mask
-    key = np.int64(state) * 2097152 + np.int64(symbol)
+    key = state * BEYOND + symbol
     while table[at, 0] != key and table[at, 0] != EMPTY:
         at = (at + np.uint64(1)) & mask
-    return at, key
+    return at
 
 
 @compiled
-def build(text, starts, capacity):
+def follow(nodes, table, state, symbol):
+    """The state that a transition leads to, or EMPTY."""
+    if nodes[state, SYMBOL] == symbol:
+        return np.int64(nodes[state, TARGET])
+    if nodes[state, SYMBOL] == EMPTY:
+        return np.int64(EMPTY)
+    at = place(table, state, symbol)
+    return table[at, 1] if table[at, 0] != EMPTY else np.int64(EMPTY)
+
+
+@compiled
+def connect(nodes, table, newest, older, state, symbol, target):
+    """Add a transition, or lead one that is there elsewhere."""
+    if nodes[state, SYMBOL] == EMPTY or nodes[state, SYMBOL] == symbol:
+        nodes[state, SYMBOL], nodes[state, TARGET] = symbol, target
+        return
+    at = place(table, state, symbol)
+    if table[at, 0] == EMPTY:
+        table[at, 0] = state * BEYOND + symbol
+        older[at], newest[state] = newest[state], at
+    table[at, 1] = target
+
+
+@compiled
+def build(text, starts):
     """States, transitions, and for each character the state that its string had reached with it."""
     size = starts[-1] - starts[0]
-    nodes = np.empty((2 * size + 2, 2), dtype=np.int32)
-    table = np.full((capacity, 2), EMPTY, dtype=np.int64)
+    nodes = np.full((2 * size + 2, 4), EMPTY, dtype=np.int32)
+    table = np.full((slots(size, len(starts) - 1), 2), EMPTY, dtype=np.int64)
     # The slots of a state in a chain, so that a state can be split without asking for every character.
-    newest, older = np.full(2 * size + 2, EMPTY, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    newest, older = np.full(2 * size + 2, EMPTY, dtype=np.int32), np.empty(len(table), dtype=np.int32)
     ends = np.empty(size, dtype=np.int32)
-    nodes[0, 0], nodes[0, 1], count = 0, -1, np.int64(1)
+    nodes[0, LENGTH], count = 0, np.int64(1)
     for i in range(len(starts) - 1):
         last = np.int64(0)
         for n in range(starts[i], starts[i + 1]):
             symbol = np.int64(text[n])
-            at, key = place(table, last, symbol)
-            if table[at, 0] == key:  # known from an earlier string
-                target = table[at, 1]
-                if nodes[target, 0] != nodes[last, 0] + 1:
+            target = follow(nodes, table, last, symbol)
+            if target != EMPTY:  # known from an earlier string
+                if nodes[target, LENGTH] != nodes[last, LENGTH] + 1:
                     target = split(nodes, table, newest, older, count, last, symbol, target)
                     count += 1
             else:
                 target, count = count, count + 1
-                nodes[target, 0] = nodes[last, 0] + 1
-                p = last
-                while True:
-                    table[at, 0], table[at, 1] = key, target
-                    older[at], newest[p] = newest[p], at
-                    p = np.int64(nodes[p, 1])
-                    if p < 0:
-                        nodes[target, 1] = 0
-                        break
-                    at, key = place(table, p, symbol)
-                    if table[at, 0] == key:
-                        q = table[at, 1]
-                        if nodes[q, 0] != nodes[p, 0] + 1:
+                nodes[target, LENGTH], nodes[target, LINK] = nodes[last, LENGTH] + 1, 0
+                connect(nodes, table, newest, older, last, symbol, target)
+                p = np.int64(nodes[last, LINK])
+                while p >= 0:
+                    q = follow(nodes, table, p, symbol)
+                    if q != EMPTY:
+                        if nodes[q, LENGTH] != nodes[p, LENGTH] + 1:
                             q = split(nodes, table, newest, older, count, p, symbol, q)
                             count += 1
-                        nodes[target, 1] = q
+                        nodes[target, LINK] = q
                         break
+                    connect(nodes, table, newest, older, p, symbol, target)
+                    p = np.int64(nodes[p, LINK])
             last = target
             ends[n - starts[0]] = last
     return nodes[:count].copy(), table, ends
@@ -115,20 +140,16 @@ def build(text, starts, capacity):
 @compiled
 def split(nodes, table, newest, older, clone, p, symbol, q):
     """Part the shorter strings of state q, those that end in p's and the symbol, off into the state ``clone``."""
-    nodes[clone, 0], nodes[clone, 1] = nodes[p, 0] + 1, nodes[q, 1]
+    nodes[clone, LENGTH], nodes[clone, LINK] = nodes[p, LENGTH] + 1, nodes[q, LINK]
+    nodes[clone, SYMBOL], nodes[clone, TARGET] = nodes[q, SYMBOL], nodes[q, TARGET]
     slot = newest[q]
     while slot != EMPTY:
-        at, key = place(table, clone, table[slot, 0] & 2097151)
-        table[at, 0], table[at, 1] = key, table[slot, 1]
-        older[at], newest[clone] = newest[clone], at
+        connect(nodes, table, newest, older, clone, table[slot, 0] & (BEYOND - 1), table[slot, 1])
         slot = older[slot]
-    nodes[q, 1] = clone
-    while p >= 0:
-        at, key = place(table, p, symbol)
-        if table[at, 0] != key or table[at, 1] != q:
-            break
-        table[at, 1] = clone
-        p = np.int64(nodes[p, 1])
+    nodes[q, LINK] = clone
+    while p >= 0 and follow(nodes, table, p, symbol) == q:
+        connect(nodes, table, newest, older, p, symbol, clone)
+        p = np.int64(nodes[p, LINK])
     return clone
 
 
@@ -144,25 +165,25 @@ def weigh(nodes, starts, ends, shares, upto):
     # From long to short: a state occurs wherever those that link to it do. Sorted by counting.
     longest = 0
     for v in range(states):
-        longest = max(longest, nodes[v, 0])
+        longest = max(longest, nodes[v, LENGTH])
     first = np.zeros(longest + 2, dtype=np.int64)
     for v in range(states):
-        first[nodes[v, 0] + 1] += 1
+        first[nodes[v, LENGTH] + 1] += 1
     for length in range(longest):
         first[length + 1] += first[length]
     order = np.empty(states, dtype=np.int32)
     for v in range(states):
-        order[first[nodes[v, 0]]] = v
-        first[nodes[v, 0]] += 1
+        order[first[nodes[v, LENGTH]]] = v
+        first[nodes[v, LENGTH]] += 1
     for n in range(states - 1, 0, -1):
-        v, link = order[n], nodes[order[n], 1]
+        v, link = order[n], nodes[order[n], LINK]
         for c in range(outputs):
             occurring[link, c] += occurring[v, c]
     for c in range(outputs):
         occurring[0, c] = 0.0  # the empty string does not count
     for n in range(1, states):
-        v, link = order[n], nodes[order[n], 1]
-        weight = upto[min(nodes[v, 0], len(upto) - 1)] - upto[min(nodes[link, 0], len(upto) - 1)]
+        v, link = order[n], nodes[order[n], LINK]
+        weight = upto[min(nodes[v, LENGTH], len(upto) - 1)] - upto[min(nodes[link, LENGTH], len(upto) - 1)]
         for c in range(outputs):
             sums[v, c] = sums[link, c] + occurring[v, c] * weight
     return occurring, sums
@@ -177,15 +198,15 @@ def walk(text, starts, rows, nodes, table, occurring, sums, upto, out, first, pa
         state, length = np.int64(0), np.int64(0)
         for n in range(starts[rows[row]], starts[rows[row] + 1]):
             symbol = np.int64(text[n])
-            at, key = place(table, state, symbol)
-            while table[at, 0] != key and state != 0:
-                state = np.int64(nodes[state, 1])
-                length = np.int64(nodes[state, 0])
-                at, key = place(table, state, symbol)
-            if table[at, 0] != key:
+            target = follow(nodes, table, state, symbol)
+            while target == EMPTY and state != 0:
+                state = np.int64(nodes[state, LINK])
+                length = np.int64(nodes[state, LENGTH])
+                target = follow(nodes, table, state, symbol)
+            if target == EMPTY:
                 continue
-            state, length = table[at, 1], length + 1
-            link = np.int64(nodes[state, 1])
-            weight = upto[min(length, most)] - upto[min(np.int64(nodes[link, 0]), most)]
+            state, length = target, length + 1
+            link = np.int64(nodes[state, LINK])
+            weight = upto[min(length, most)] - upto[min(np.int64(nodes[link, LENGTH]), most)]
             for c in range(outputs):
                 out[row, c] += sums[link, c] + occurring[state, c] * weight
