@@ -148,6 +148,7 @@ class Kernel(Parameters):
 
     data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
     always_psd: bool = True  # whether it is an inner product whatever the data
+    __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
@@ -245,7 +246,7 @@ class Kernel(Parameters):
         from onlearn.kernels.algebra import Product, Scale
 
         if isinstance(other, Real):
-            return Scale(self, other)
+            return Scale(self, float(other))
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
     __rmul__ = __mul__

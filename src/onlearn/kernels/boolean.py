@@ -20,7 +20,7 @@ import numpy as np
 from onlearn.kernels import explicit
 from onlearn.kernels.base import Kernel, Points, Tile
 from onlearn.kernels.bits import look_up, ones_of
-from onlearn.kernels.family import kernel, spelled
+from onlearn.kernels.family import flag, kernel, spelled
 from onlearn.kernels.vectors import numeric
 from onlearn.spelling import param
 
@@ -107,8 +107,8 @@ class Conjunctions(Counting):
     """How many conjunctions of ``size`` literals hold in both; of up to that many if not ``exactly``"""
 
     size: int = param(2, "how many literals", at_least=1)
-    exactly: bool = param(True, "of that size only, or also of smaller ones and the empty one", words=(True, False))
-    monotone: bool = param(False, "without negated columns", words=(True, False))
+    exactly: bool = flag(True, "of that size only, or also of smaller ones and the empty one")
+    monotone: bool = flag(False, "without negated columns")
 
     def check(self) -> None:
         self.shared = self.monotone

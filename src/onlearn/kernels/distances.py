@@ -14,6 +14,7 @@ def distances(P: Vectors, Q: Vectors, out: np.ndarray, squared: bool) -> None:
     """|x - z|^2 or |x - z|_1 for all pairs, into ``out``."""
     same_width(P, Q)
     step: Any
+    lines: tuple[Any, ...]
     if P.sparse and Q.sparse:
         lines = P.X.data, P.X.indices, P.X.indptr, Q.X.data, Q.X.indices, Q.X.indptr
         step = sparse_squared if squared else sparse_absolute

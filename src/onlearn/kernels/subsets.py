@@ -42,7 +42,8 @@ class Columns:
         dtype = np.result_type(self.dtype, *(other.dtype for other in others))
         logs = np.concatenate([self.logs, *(other.logs for other in others)])
         if self.binary and all(other.binary for other in others):
-            return Columns(self.rows.join([other.rows for other in others]), logs, dtype)
+            binary: list[Any] = [other.rows for other in others]
+            return Columns(self.rows.join(binary), logs, dtype)
         return Columns(Vectors.join(self.plain, [other.plain for other in others]), logs, dtype)
 
 
