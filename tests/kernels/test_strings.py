@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,6 +183,9 @@ def test_points_are_taken_and_joined():
     out = np.full((len(MIXED), 2 * len(MIXED)), np.nan)
     k.block(P, P, out[:, : len(MIXED)])
     np.testing.assert_array_equal(out[:, : len(MIXED)], K)
+    for wrong in (np.empty((2, 2)), np.empty(K.shape, np.float32), np.empty(K.shape, order="F")):
+        with pytest.raises(ValueError, match="out must be float64 of shape"):
+            k.block(P, P, wrong)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +199,31 @@ def test_points_are_taken_and_joined():
         ("abc", r"a list of strings, not 'abc'"),
         (5, r"a list of strings, not 5"),
         ([["a"]], r"string 0 is \['a'\]"),
+        ({"a": 1}, r"a list of strings, not \{'a': 1\}"),
+        (np.array([["a"], ["b"]]), r"flat list of strings, .* its shape is \(2, 1\)"),
+        (pd.DataFrame({"text": ["a", "b"]}), r"one column of a table, but its shape is \(2, 1\)"),
+        (pd.Series(["a", np.nan]), r"string 1 is nan \(float\)"),
     ],
 )
 def test_what_is_no_list_of_strings_is_named(X, sentence):
     with pytest.raises(TypeError, match=sentence):
         Substrings()(X)
+
+
+def test_many_strings_are_their_parts():
+    X = words(9, np.random.default_rng(0).integers(0, 70, 700))
+    k = Substrings(1, 4)
+    K = k(X)
+    assert (K == K.T).all()
+    np.testing.assert_array_equal(K[100:120], k(X[100:120], X))
+    F = k.features(X)
+    np.testing.assert_allclose((F @ F.T).toarray(), K)
+
+
+def test_columns_of_tables_are_lists_of_strings():
+    X = ["ab", "b", ""]
+    for column in (pd.Series(X), np.array(X), np.array(X, dtype=object), pa.array(X), pa.chunked_array([X]), tuple(X)):
+        np.testing.assert_array_equal(Substrings()(column), Substrings()(X))
 
 
 def test_text_and_bytes_do_not_meet():
@@ -256,8 +281,11 @@ def test_normalized():
 def test_too_large_is_an_error_and_never_infinite():
     for length in (60, 200):
         k = Substrings(decay=1e10)
-        with pytest.raises(OverflowError, match="too large"):
-            k(["a" * length])
+        for X in (["b", "a" * length], ["b", "a" * length] * 300):
+            with pytest.raises(OverflowError, match="too large for float64 at row 1 by row 1: choose a smaller decay"):
+                k(X)
+        with pytest.raises(OverflowError, match="at row 1 by row 1"):
+            k.diag(["b", "a" * length])
         with pytest.raises(OverflowError, match="too large"):
             k.merged(k.points(["a" * length]), [1.0]).scores(k.points(["a" * length]))
         assert k(["a" * length], ["ab"])[0, 0] == length * 1e20  # what is not shared does no harm

@@ -157,6 +157,11 @@ def test_deep_and_wide_trees():
     assert Trees("subtree")(["(A" + " x" * 5000 + ")"])[0, 0] == 1
 
 
+def test_large_trees_take_room_for_what_matches_only():
+    X = ["(S " + " ".join(f"(N{n % 7000} w{n})" for n in range(start, start + 20_000)) + ")" for start in (0, 15_000)]
+    assert Trees("subtree")(X)[0, 1] == 5000  # dense, the table would have 4e8 places
+
+
 def test_too_large_is_an_error():
     bush = "(A x)"
     for _ in range(11):

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.base import Kernel, Points, Tile
+from onlearn.kernels.base import Points, Tile
 from onlearn.kernels.family import kernel
+from onlearn.kernels.pairwise import Pairwise
 from onlearn.kernels.strings_block import diagonal, fill
 from onlearn.kernels.strings_features import Vocabulary
 from onlearn.kernels.strings_merged import MergedStrings
@@ -22,7 +23,7 @@ from onlearn.spelling import param
 
 
 @kernel("substrings")
-class Substrings(Kernel):
+class Substrings(Pairwise):
     """k(x, z) = sum over strings u of decay^(2 |u|) * (occurrences of u in x) * (occurrences of u in z)
 
     over all u with min_length <= |u| <= max_length: contiguous substrings, overlapping occurrences included. The
@@ -65,9 +66,6 @@ class Substrings(Kernel):
     def diagonal(self, P: Points) -> np.ndarray:
         strings: StringPoints = P["strings"]
         return diagonal(strings, self.weights(strings.longest))
-
-    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
-        return False  # looking at the values costs less than the diagonal
 
     def merged(self, P: Points, coefs: Any) -> MergedStrings:
         """The function x -> sum_i coefs[i] k(x, p_i), in one structure: its cost does not depend on how many p_i.

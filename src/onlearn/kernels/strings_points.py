@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from onlearn.kernels.pairwise import listed, shown
 
 TEXT, BYTES = "text (str)", "bytes"
 
@@ -61,9 +63,7 @@ class StringPoints:
 
 def encode(X: Any, who: str) -> StringPoints:
     """A sequence of str, or of bytes; anything else is named with its position."""
-    if isinstance(X, (str, bytes, bytearray)) or not isinstance(X, Iterable):
-        raise TypeError(f"{who}: X must be a list of strings, not {_shown(X)}")
-    strings = list(X)
+    strings = listed(X, who, "strings")
     first = type(strings[0]) if strings else str
     wanted: type = bytes if issubclass(first, bytes) else str
     for position, string in enumerate(strings):
@@ -74,7 +74,7 @@ def encode(X: Any, who: str) -> StringPoints:
                 f"{who}: string {position} is {_kind(string)} but string 0 is {_kind(strings[0])}; decode the bytes, "
                 f"or encode the text, so that all are of one kind"
             )
-        raise TypeError(f"{who}: string {position} is {_shown(string)}, neither text (str) nor bytes")
+        raise TypeError(f"{who}: string {position} is {shown(string)}, neither text (str) nor bytes")
     if wanted is bytes:
         text = np.frombuffer(b"".join(strings), dtype=np.uint8).astype(np.uint32)
     else:
@@ -99,10 +99,3 @@ def _starts(lengths: np.ndarray) -> np.ndarray:
 
 def _kind(string: Any) -> str:
     return BYTES if isinstance(string, bytes) else TEXT
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

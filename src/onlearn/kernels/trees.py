@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.base import Kernel, Points, Tile
+from onlearn.kernels.base import Points, Tile
 from onlearn.kernels.family import kernel
+from onlearn.kernels.pairwise import Pairwise
 from onlearn.kernels.trees_pairs import tree_block, tree_diagonal
 from onlearn.kernels.trees_points import prepare
 from onlearn.predicting import over_rows
@@ -19,7 +20,7 @@ STEP = 8  # multiplications that take as long as one node in a pair
 
 
 @kernel("trees")
-class Trees(Kernel):
+class Trees(Pairwise):
     """k(x, z) = sum over pieces f of decay^size(f) * (occurrences of f in x) * (occurrences of f in z)
 
     Pieces are subset trees, which begin at any node and end anywhere, but have all children of a node or none; or
@@ -62,9 +63,6 @@ class Trees(Kernel):
             work = partial(tree_diagonal, forest, self.cut, self.decay, out)
             over_rows(work, len(P), 2 * STEP * int(forest.starts[-1]))
         return out
-
-    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
-        return False  # looking at the values costs less than the diagonal
 
     @property
     def cut(self) -> float:

@@ -20,21 +20,21 @@ from onlearn.compile import compiled
 
 @compiled
 def matches(x, i, z, j, lows, highs):
-    """For each node of tree i the range of equal productions in tree j's sorted nodes; returns how many pairs."""
-    xs, xe, zs, ze = x.starts[i], x.starts[i + 1], z.starts[j], z.starts[j + 1]
-    p, q, pairs = xs, zs, 0
-    while p < xe:
-        a = xs + x.order[p]
-        while q < ze and before(z.digests, zs + z.order[q], x.digests, a):
+    """For each node of tree i the range of equal productions among tree j's sorted nodes; returns how many pairs."""
+    xs, zs = x.starts[i], z.starts[j]
+    nodes, others = x.starts[i + 1] - xs, z.starts[j + 1] - zs
+    p, q, pairs = 0, 0, 0
+    while p < nodes:
+        a = xs + x.order[xs + p]
+        while q < others and before(z.digests, zs + z.order[zs + q], x.digests, a):
             q += 1
         past = q
-        while past < ze and same(z.digests, zs + z.order[past], x.digests, a):
+        while past < others and same(z.digests, zs + z.order[zs + past], x.digests, a):
             past += 1
-        first = p
-        while p < xe and same(x.digests, xs + x.order[p], x.digests, xs + x.order[first]):
-            lows[x.order[p]], highs[x.order[p]] = q, past
+        while p < nodes and same(x.digests, xs + x.order[xs + p], x.digests, a):
+            lows[x.order[xs + p]], highs[x.order[xs + p]] = q, past
+            pairs += past - q
             p += 1
-        pairs += (p - first) * (past - q)
         q = past
     return pairs
 
@@ -50,27 +50,27 @@ def same(a, i, b, j):
 
 
 @compiled
-def common(x, i, z, j, cut, decay, lows, highs, C):
-    """k of tree i of x and tree j of z; ``C`` is all zero before and after."""
-    if matches(x, i, z, j, lows, highs) == 0:
-        return 0.0
+def common(x, i, z, j, cut, decay, lows, highs, first, C):
+    """k of tree i of x and tree j of z, of which ``matches`` has found the pairs.
+
+    C(a, b) goes to ``C[first[a] + rank of b - lows[a]]``: there is room for pairs that match, and no others.
+    """
     xs, zs = x.starts[i], z.starts[j]
-    width = z.starts[j + 1] - zs
-    total = 0.0
+    total, count = 0.0, 0
     for a in range(x.starts[i + 1] - xs):  # what is below a node comes before it
-        first, past = x.edges[xs + a], x.edges[xs + a + 1]
+        first[a] = count
+        start, stop = x.edges[xs + a], x.edges[xs + a + 1]
         for q in range(lows[a], highs[a]):
-            b = z.order[q]
-            shift = z.edges[zs + b] - first
+            shift = z.edges[zs + z.order[zs + q]] - start
             value = decay
-            for e in range(first, past):
-                if x.children[e] >= 0:
-                    value *= cut + C[x.children[e] * width + z.children[e + shift]]
-            C[a * width + b] = value
+            for e in range(start, stop):
+                c = x.children[e]
+                if c >= 0:
+                    rank = z.rank[zs + z.children[e + shift]]
+                    value *= cut + (C[first[c] + rank - lows[c]] if lows[c] <= rank < highs[c] else 0.0)
+            C[count] = value
+            count += 1
             total += value
-    for a in range(x.starts[i + 1] - xs):
-        for q in range(lows[a], highs[a]):
-            C[a * width + z.order[q]] = 0.0
     return total
 
 
@@ -80,23 +80,26 @@ def tree_block(x, z, cut, decay, both, out, first, past, left, right):
 
     ``cut`` is 1 if children may be cut off, else 0. With ``both``, x and z are the same: each pair is computed once.
     """
-    most = largest(x)
-    lows, highs = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
-    C = np.zeros(most * largest(z))
+    room, C = np.zeros((3, largest(x)), dtype=np.int64), np.empty(64)
     for i in range(first, past):
         for j in range(left, min(i + 1, right) if both else right):
-            value = common(x, i, z, j, cut, decay, lows, highs, C)
-            out[i, j] = value
+            pairs = matches(x, i, z, j, room[0], room[1])
+            if pairs > len(C):
+                C = np.empty(2 * pairs)
+            out[i, j] = common(x, i, z, j, cut, decay, room[0], room[1], room[2], C)
             if both:
-                out[j, i] = value
+                out[j, i] = out[i, j]
 
 
 @compiled
 def tree_diagonal(x, cut, decay, out, first, past):
-    most = largest(x)
-    lows, highs, C = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64), np.zeros(most * most)
+    """out[i] = k(x_i, x_i)"""
+    room, C = np.zeros((3, largest(x)), dtype=np.int64), np.empty(64)
     for i in range(first, past):
-        out[i] = common(x, i, x, i, cut, decay, lows, highs, C)
+        pairs = matches(x, i, x, i, room[0], room[1])
+        if pairs > len(C):
+            C = np.empty(2 * pairs)
+        out[i] = common(x, i, x, i, cut, decay, room[0], room[1], room[2], C)
 
 
 @compiled

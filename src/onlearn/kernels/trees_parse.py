@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from onlearn.kernels.pairwise import listed, shown
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
 LEAF = -1
@@ -103,23 +105,21 @@ def read_tuples(tree: Sequence[Any]) -> Nodes:
 
 def _opened(node: Any) -> Open:
     if not isinstance(node, (tuple, list)) or not node or not isinstance(node[0], str):
-        raise TypeError(f"a node must be (label, child, ...) and a leaf a string, not {_shown(node)}")
+        raise TypeError(f"a node must be (label, child, ...) and a leaf a string, not {shown(node)}")
     return Open(node[0], [], 0)
 
 
 def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
     """The nodes of each tree, and the digests of all productions (uint64, two a node), tree by tree."""
-    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
-        raise TypeError(f"{who}: X must be a list of trees, not {_shown(X)}")
     trees = []
-    for number, tree in enumerate(X):
+    for number, tree in enumerate(listed(X, who, "trees")):
         try:
             if isinstance(tree, str):
                 trees.append(read_brackets(tree))
             elif isinstance(tree, (tuple, list)):
                 trees.append(read_tuples(tree))
             else:
-                raise TypeError(f"it is {_shown(tree)}, neither bracketed text nor nested tuples")
+                raise TypeError(f"it is {shown(tree)}, neither bracketed text nor nested tuples")
         except (ValueError, TypeError) as error:
             raise type(error)(f"{who}: tree {number}: {error}") from None
     known: dict[bytes, bytes] = {}
@@ -131,8 +131,3 @@ def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
                 digest = known[production] = hashlib.blake2b(production, digest_size=16).digest()
             digests.append(digest)
     return trees, np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -16,6 +16,7 @@ class Forest(NamedTuple):
     starts: np.ndarray  # tree i has the nodes starts[i] to starts[i + 1]
     digests: np.ndarray  # a row a node: its production
     order: np.ndarray  # of each tree: its nodes, sorted by production
+    rank: np.ndarray  # of each node: where in that order it is
     edges: np.ndarray  # node v has the children edges[v] to edges[v + 1]
     children: np.ndarray  # number of the child, or LEAF
 
@@ -32,18 +33,20 @@ class TreePoints:
         return len(self.forest.starts) - 1
 
     def take(self, rows: Any) -> TreePoints:
-        starts, digests, order, edges, children = self.forest
+        starts, digests, order, rank, edges, children = self.forest
         rows = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
         nodes, new_starts = _spans(starts, rows)
         kids, new_edges = _spans(edges, nodes)
-        return TreePoints(Forest(new_starts, digests[nodes], order[nodes], new_edges, children[kids]))
+        return TreePoints(Forest(new_starts, digests[nodes], order[nodes], rank[nodes], new_edges, children[kids]))
 
     def join(self, others: Sequence[TreePoints]) -> TreePoints:
         forests = [self.forest, *(other.forest for other in others)]
         starts = _after([f.starts for f in forests])
         edges = _after([f.edges for f in forests])
-        digests, order, children = (np.concatenate([f[n] for f in forests]) for n in (1, 2, 4))
-        return TreePoints(Forest(starts, digests, order, edges, children))
+        digests, order, rank, children = (
+            np.concatenate([getattr(f, name) for f in forests]) for name in ("digests", "order", "rank", "children")
+        )
+        return TreePoints(Forest(starts, digests, order, rank, edges, children))
 
 
 def prepare(X: Any, who: str) -> TreePoints:
@@ -53,8 +56,10 @@ def prepare(X: Any, who: str) -> TreePoints:
     edges = np.cumsum([0, *(len(children) for children in kids)])
     children = np.fromiter((child for some in kids for child in some), dtype=np.int64, count=int(edges[-1]))
     owner = np.repeat(np.arange(len(trees)), np.diff(starts))
-    order = np.lexsort((digests[:, 1], digests[:, 0], owner)) - starts[owner]
-    return TreePoints(Forest(starts, digests, order, edges, children))
+    places = np.lexsort((digests[:, 1], digests[:, 0], owner))
+    rank = np.empty_like(places)
+    rank[places] = np.arange(len(places)) - starts[owner]
+    return TreePoints(Forest(starts, digests, places - starts[owner], rank, edges, children))
 
 
 def _spans(edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
