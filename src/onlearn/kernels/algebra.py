@@ -15,7 +15,8 @@ import numpy as np
 from onlearn.kernels import explicit
 from onlearn.kernels.base import Kernel, Path, Points, Tile
 from onlearn.kernels.family import kernel
-from onlearn.kernels.passes import in_threads, over_tile, polynomial_pass, series_pass
+from onlearn.kernels.passes import over_tile, polynomial_pass, series_pass
+from onlearn.kernels.threads import in_threads
 from onlearn.spelling import param
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.kernels.passes import in_threads
 from onlearn.kernels.popcount import table_of_differing, table_of_shared
+from onlearn.kernels.threads import in_threads
 from onlearn.kernels.vectors import Vectors, numeric, same_width, squared_lengths
 
 WIDE = 1 << 14  # columns beyond which sparse rows stay sparse

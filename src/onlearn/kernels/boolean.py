@@ -139,5 +139,6 @@ class Conjunctions(Counting):
                     made.append(longer)
                 else:
                     made[size] = explicit.beside([made[size], longer])
-        root = (self.table(len(literals))[-1 if self.shared else 0] / float(self.count(len(literals)))) ** 0.5
+        scaled = float(self.table(len(literals))[-1 if self.shared else 0])
+        root = (scaled / self.count(len(literals))) ** 0.5
         return explicit.beside([made[size] * root for size in self.sizes() if size < len(made)])

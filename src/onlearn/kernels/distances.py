@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.passes import in_threads, reordered
+from onlearn.kernels.passes import reordered
+from onlearn.kernels.threads import in_threads
 from onlearn.kernels.vectors import Vectors, same_width
 
 

@@ -12,8 +12,8 @@ from onlearn.kernels import explicit
 from onlearn.kernels.base import Kernel, Points, Tile
 from onlearn.kernels.bits import Bits, SparseOnes, is_binary, look_up, ones_of, sparse_of
 from onlearn.kernels.family import kernel
-from onlearn.kernels.passes import in_threads
 from onlearn.kernels.subsetproducts import dense_subsets, own_subsets, sparse_subsets
+from onlearn.kernels.threads import in_threads
 from onlearn.kernels.vectors import Vectors, numeric, same_width, squared_lengths
 
 
