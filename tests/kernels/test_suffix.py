@@ -37,7 +37,7 @@ def test_paths_are_the_substrings(strings):
     for u in inside:
         state = reached(states, u)
         count = sum(s.startswith(u, i) for s in strings for i in range(len(s)))
-        assert state is not None and states.occurring[state, 0] == count
+        assert state is not None and states.sums[state, 1, 0] == count
         assert (
             states.nodes[states.nodes[state, suffix.LINK], suffix.LENGTH] < len(u) <= states.nodes[state, suffix.LENGTH]
         )
@@ -59,7 +59,7 @@ def test_occurrences_are_weighted_by_string(strings):
         expected = sum(
             (shares[n] * s.startswith(u, i) for n, s in enumerate(strings) for i in range(len(s))), np.zeros(2)
         )
-        np.testing.assert_allclose(states.occurring[reached(states, u)], expected, atol=1e-12)
+        np.testing.assert_allclose(states.sums[reached(states, u), 1], expected, atol=1e-12)
 
 
 def test_too_many_characters_are_refused(monkeypatch):

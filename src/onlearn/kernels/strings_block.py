@@ -109,22 +109,25 @@ def _suffixes(
     def work(first: int, past: int) -> None:
         for n in range(first, past):
             m, rows = made_rows[n], walked_rows[: n + 1] if both else walked_rows
-            out[m, rows] = _row(made, m, walked, rows, upto)
+            out[m, rows] = _row(made, m, walked, rows, upto, threads=len(made_rows) == 1)
             if both:
                 out[rows, m] = out[m, rows]
 
     over_rows(work, len(made_rows), STEP * len(made_rows) * int(walked.lengths[walked_rows].sum()))
 
 
-def _row(made: StringPoints, m: int, walked: StringPoints, rows: np.ndarray, upto: np.ndarray) -> np.ndarray:
-    """k of the long string m of ``made`` and each of some others."""
+def _row(
+    made: StringPoints, m: int, walked: StringPoints, rows: np.ndarray, upto: np.ndarray, threads: bool = False
+) -> np.ndarray:
+    """k of the long string m of ``made`` and each of some others, which are walked in threads if it is the only one."""
     edges, values = made.starts[m : m + 2], np.empty((len(rows), 1))
     length, others = edges[1] - edges[0], walked.lengths[rows].sum()
     if CELL * length * others <= _cost(length, others):
         by_table(made.text, edges[0], edges[1], walked.text, walked.starts, rows, upto, values)
     else:
         states = automaton(made.text, edges, np.ones((1, 1)), upto)
-        walk(walked.text, walked.starts, rows, *states, upto, values, 0, len(rows))
+        walks = partial(walk, walked.text, walked.starts, rows, *states, upto, values)
+        over_rows(walks, len(rows), STEP * int(others) if threads else 0)
     return values[:, 0]
 
 

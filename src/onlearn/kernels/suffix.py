@@ -6,9 +6,11 @@ than ``length[link[v]]``, and all occur equally often. There are at most twice a
 another string knows after each character the longest suffix so far that occurs in the strings, in constant time
 a character (amortized).
 
-So a sum over substrings u of weight(|u|) count(u in x) count(u in z) takes one walk over x, if each state of the
-automaton of z knows the sum for all suffixes of its longest string: ``upto`` below. Counts need not be those of one
-string: with ``shares[i]`` for an occurrence in string i they are the counts of a weighted sum of strings.
+So a sum over substrings u of weight(|u|) count(u in x) count(u in z) takes one walk over x. After each character the
+match of length n in state v adds what it and its suffixes count: those of v occur ``count[v]`` times each, shorter ones
+are in the states that links lead to. With ``upto[n]`` the weights of lengths 1 to n, that is
+``base[v] + count[v] * upto[n]``, where ``base[v] = base[link] + (count[link] - count[v]) * upto[length[link]]``. Counts
+need not be those of one string: with ``shares[i]`` for an occurrence in string i they are those of a weighted sum.
 
 Most states have one transition only, and keep it themselves. The others are in one hash table for all states, since
 alphabets are small (DNA) or large (Unicode).
@@ -31,8 +33,7 @@ LENGTH, LINK, SYMBOL, TARGET = 0, 1, 2, 3  # the columns of ``nodes``
 class Automaton(NamedTuple):
     nodes: Any  # int32, a row a state: length of its longest string, link, and its first transition
     table: Any  # int64, a row a slot, for all other transitions: key (state and character), target
-    occurring: Any  # float64, states x outputs: weighted number of occurrences of the strings of a state
-    upto: Any  # float64, states x outputs: the sum for the longest string of a state and all its suffixes
+    sums: Any  # float64, states x 2 x outputs: a match of length n in v, with its suffixes, is v[0] + v[1] * upto[n]
 
 
 def automaton(text: np.ndarray, starts: np.ndarray, shares: np.ndarray, upto: np.ndarray) -> Automaton:
@@ -44,8 +45,7 @@ def automaton(text: np.ndarray, starts: np.ndarray, shares: np.ndarray, upto: np
     if size > MOST:
         raise ValueError(f"{size:,} characters are too many for one suffix automaton, which takes up to {MOST:,}")
     nodes, table, ends = build(text, starts)
-    occurring, sums = weigh(nodes, starts, ends, np.ascontiguousarray(shares, dtype=np.float64), upto)
-    return Automaton(nodes, table, occurring, sums)
+    return Automaton(nodes, table, weigh(nodes, starts, ends, np.ascontiguousarray(shares, dtype=np.float64), upto))
 
 
 @compiled
@@ -134,7 +134,7 @@ def build(text, starts):
                     p = np.int64(nodes[p, LINK])
             last = target
             ends[n - starts[0]] = last
-    return nodes[:count].copy(), table, ends
+    return nodes[:count], table, ends
 
 
 @compiled
@@ -155,13 +155,13 @@ def split(nodes, table, newest, older, clone, p, symbol, q):
 
 @compiled
 def weigh(nodes, starts, ends, shares, upto):
-    """For each state and output: the weighted occurrences of its strings, and their sum over all suffixes."""
+    """For each state and output: the base, and the weighted number of occurrences."""
     states, outputs = len(nodes), shares.shape[1]
-    occurring, sums = np.zeros((states, outputs)), np.zeros((states, outputs))
+    sums = np.zeros((states, 2, outputs))
     for i in range(len(starts) - 1):
         for n in range(starts[i] - starts[0], starts[i + 1] - starts[0]):
             for c in range(outputs):
-                occurring[ends[n], c] += shares[i, c]
+                sums[ends[n], 1, c] += shares[i, c]
     # From long to short: a state occurs wherever those that link to it do. Sorted by counting.
     longest = 0
     for v in range(states):
@@ -178,19 +178,17 @@ def weigh(nodes, starts, ends, shares, upto):
     for n in range(states - 1, 0, -1):
         v, link = order[n], nodes[order[n], LINK]
         for c in range(outputs):
-            occurring[link, c] += occurring[v, c]
-    for c in range(outputs):
-        occurring[0, c] = 0.0  # the empty string does not count
+            sums[link, 1, c] += sums[v, 1, c]
     for n in range(1, states):
         v, link = order[n], nodes[order[n], LINK]
-        weight = upto[min(nodes[v, LENGTH], len(upto) - 1)] - upto[min(nodes[link, LENGTH], len(upto) - 1)]
+        shorter = upto[min(nodes[link, LENGTH], len(upto) - 1)]
         for c in range(outputs):
-            sums[v, c] = sums[link, c] + occurring[v, c] * weight
-    return occurring, sums
+            sums[v, 0, c] = sums[link, 0, c] + (sums[link, 1, c] - sums[v, 1, c]) * shorter
+    return sums
 
 
 @compiled
-def walk(text, starts, rows, nodes, table, occurring, sums, upto, out, first, past):
+def walk(text, starts, rows, nodes, table, sums, upto, out, first, past):
     """out[n] = the sums over the substrings of string ``rows[n]``, an output a column, for n from first to past."""
     most, outputs = len(upto) - 1, out.shape[1]
     for row in range(first, past):
@@ -206,7 +204,6 @@ def walk(text, starts, rows, nodes, table, occurring, sums, upto, out, first, pa
             if target == EMPTY:
                 continue
             state, length = target, length + 1
-            link = np.int64(nodes[state, LINK])
-            weight = upto[min(length, most)] - upto[min(np.int64(nodes[link, LENGTH]), most)]
+            weight = upto[min(length, most)]
             for c in range(outputs):
-                out[row, c] += sums[link, c] + occurring[state, c] * weight
+                out[row, c] += sums[state, 0, c] + sums[state, 1, c] * weight
