@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 import onlearn
 from onlearn import kernels
-from onlearn.kernels import Substrings
+from onlearn.kernels import Substrings, Trees
 from onlearn.kernels.strings_pairs import by_table
 
 SETTINGS = [(1, None, 1.0), (1, 3, 1.0), (2, None, 0.5), (2, 5, 0.7), (3, 3, 1.0), (1, None, 1.3), (70, None, 1.0)]
@@ -306,6 +306,9 @@ def outcome():
     return {
         "block": k(X, X[1:]).tolist(),
         "diagonal": k.diag(X).tolist(),
+        "trees": Trees(decay=0.5)(
+            ["(NP (D the) (N dog))", "(S (NP (D the) (N dog)) (VP (V saw) (NP (D the) (N cat))))"]
+        ).tolist(),
         "merged": k.merged(P, np.arange(10.0).reshape(5, 2)).scores(P).tolist(),
     }
 

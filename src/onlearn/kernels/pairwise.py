@@ -6,14 +6,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
 
 from onlearn.kernels.base import ROWS, Kernel, Points, Room, Tile
+from onlearn.kernels.threads import in_threads
 
+MULTIPLICATIONS = 16  # that a nanosecond stands for when we ask whether threads are worthwhile
 TOO_LARGE = "{} is too large for float64 at row {} by row {}: choose a smaller decay"
+
+
+def share(work: Callable[[int, int], Any], rows: int, nanoseconds: float) -> None:
+    """``work(start, stop)`` over all rows, in threads if it takes long enough."""
+    in_threads(work, rows, int(MULTIPLICATIONS * nanoseconds))
 
 
 class Pairwise(Kernel):

@@ -12,15 +12,15 @@ from functools import partial
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from onlearn.kernels.pairwise import share
 from onlearn.kernels.strings_pairs import WORD, by_table, by_words, short_diagonal
 from onlearn.kernels.strings_points import StringPoints, same_kind
 from onlearn.kernels.suffix import automaton, walk
-from onlearn.predicting import over_rows
 
 # Measured, in nanoseconds: a cell of the table; for a character, building the automaton, and walking it; and how
 # much longer it takes to make the arrays of an automaton than the row of a table. One pair changes over at about 120.
 CELL, BUILD, WALK, CALL = 1.6, 120.0, 50.0, 4_000.0
-STEP = 8  # multiplications that take as long as one character of a walk
+STEP = 10.0  # ... and a character with all of a string that fits into a word
 
 
 def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray) -> None:
@@ -49,16 +49,14 @@ def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray)
 def diagonal(P: StringPoints, weights: np.ndarray) -> np.ndarray:
     out, upto = np.empty(len(P)), running_sums(weights)
     short, long = _by_length(P)
-    if len(short):
-        work = partial(short_diagonal, P.text, P.starts, short, weights, P.top, out)
-        over_rows(work, len(short), STEP * int(P.lengths[short].sum()))
+    work = partial(short_diagonal, P.text, P.starts, short, weights, P.top, out)
+    share(work, len(short), STEP * P.lengths[short].sum())
 
     def alone(first: int, past: int) -> None:
         for i in long[first:past]:
             out[i] = _row(P, i, P, np.array([i]), upto)[0]
 
-    if len(long):
-        over_rows(alone, len(long), STEP * int(P.lengths[long].sum()))
+    share(alone, len(long), _cost(P.lengths[long], P.lengths[long]).sum())
     return out
 
 
@@ -90,7 +88,7 @@ def _words(
     flat = as_strided(out, ((out.shape[0] - 1) * down + (out.shape[1] - 1) * across + 1,), (out.itemsize,))
     strings = made.text, made.starts, made_rows, walked.text, walked.starts, walked_rows
     work = partial(by_words, *strings, weights, max(made.top, walked.top), both, flat, down, across)
-    over_rows(work, len(made_rows), STEP * len(made_rows) * int(walked.lengths[walked_rows].sum()))
+    share(work, len(made_rows), STEP * len(made_rows) * walked.lengths[walked_rows].sum())
 
 
 def _suffixes(
@@ -113,7 +111,7 @@ def _suffixes(
             if both:
                 out[rows, m] = out[m, rows]
 
-    over_rows(work, len(made_rows), STEP * len(made_rows) * int(walked.lengths[walked_rows].sum()))
+    share(work, len(made_rows), _cost(made.lengths[made_rows], walked.lengths[walked_rows].sum()).sum())
 
 
 def _row(
@@ -127,7 +125,7 @@ def _row(
     else:
         states = automaton(made.text, edges, np.ones((1, 1)), upto)
         walks = partial(walk, walked.text, walked.starts, rows, *states, upto, values)
-        over_rows(walks, len(rows), STEP * int(others) if threads else 0)
+        share(walks, len(rows), WALK * others if threads else 0)
     return values[:, 0]
 
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.strings_block import running_sums
+from onlearn.kernels.pairwise import share
+from onlearn.kernels.strings_block import WALK, running_sums
 from onlearn.kernels.strings_points import StringPoints, same_kind
 from onlearn.kernels.suffix import automaton, walk
-from onlearn.predicting import over_rows
-
-STEP = 16  # multiplications that take as long as one character of the walk
 
 
 class MergedStrings:
@@ -38,8 +36,7 @@ class MergedStrings:
         out = np.empty((len(strings), self.n_outputs))
         rows = np.arange(len(strings))
         work = partial(walk, strings.text, strings.starts, rows, *self.automaton, self.upto, out)
-        if len(strings):
-            over_rows(work, len(strings), (STEP + self.n_outputs) * int(strings.starts[-1]))
+        share(work, len(strings), (WALK + self.n_outputs) * strings.starts[-1])
         if not np.isfinite(out).all():
             row = int(np.argwhere(~np.isfinite(out))[0, 0])
             raise OverflowError(f"{self.who} is too large for float64 at string {row}: choose a smaller decay")
