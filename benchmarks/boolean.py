@@ -14,6 +14,7 @@ from timing import OURS, Row, race
 from onlearn import kernels
 
 BITS = 256
+TILE = 512  # rows at a time, which is kinder to the memory
 
 
 def bench(quick: bool, repeat: int) -> Iterator[Row]:
@@ -25,13 +26,16 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
         kernel = kernels.Conjunctions(2, monotone=monotone)
         P, Q = kernel.points(X), kernel.points(Z)
 
-        def by_products(monotone: bool = monotone, theirs: np.ndarray = theirs) -> None:
-            np.matmul(X, Z.T, out=theirs)
-            if not monotone:  # both 1, and both 0
-                theirs *= 2
-                theirs -= X.sum(axis=1)[:, None]
-                theirs += BITS - Z.sum(axis=1)
-            theirs *= (theirs - 1) / 2
+        def by_products(monotone: bool = monotone) -> None:
+            for top in range(0, count, TILE):
+                few, some = X[top : top + TILE], theirs[top : top + TILE]
+                np.matmul(few, Z.T, out=some)
+                if not monotone:  # both 1, and both 0
+                    some *= 2
+                    some -= few.sum(axis=1)[:, None]
+                    some += BITS - Z.sum(axis=1)
+                np.multiply(some, some - 1, out=some)
+                some /= 2
 
         contenders = {
             OURS: lambda kernel=kernel, P=P, Q=Q: kernel.block(P, Q, ours),
