@@ -1,6 +1,6 @@
 """New kernels from old: sums, products, positive multiples, powers, exp, series.
 
-Each of these keeps an inner product an inner product (Schoenberg; Haussler 1999; Shawe-Taylor and Cristianini 2004,
+Each of these keeps an inner product an inner product (Haussler 1999; Shawe-Taylor and Cristianini 2004,
 proposition 3.22). They are evaluated a tile at a time, and share the products x.z.
 """
 
