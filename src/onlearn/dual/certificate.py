@@ -18,7 +18,7 @@ def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
     scores = staged_scores(training, points, [handed])[0]
     score = scores[:, 0] if training.outputs == 1 else scores[:, 1] - scores[:, 0]
     weights, constant = line[1:, 0], float(line[0, 0])
-    every = supports.take(np.arange(len(supports))) if len(supports) else None
+    every = supports.every() if len(supports) else None
     square = weights @ (supports.products(every).astype(np.float64) @ weights) if every is not None else 0.0
     lengths = supports.kernel.diagonal(points) + training.bias**2
     return certify_scores(

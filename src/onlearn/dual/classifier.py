@@ -172,6 +172,8 @@ class KernelClassifier(OnlineClassifier):
             raw = super()._check_rows(X, reset, True)
         else:
             raw = X if isinstance(X, list) else list(X)
+            if not raw:
+                raise ValueError("X is empty: there are no examples to learn from or to predict")
         if reset:
             points = self._kernel.points(raw)
             self._check_kernel(points)

@@ -75,7 +75,7 @@ def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     if not size >= 1:
         raise ValueError(f"a hypothesis needs at least one support example, not {size}")
     size = min(size, count)
-    every = supports.take(np.arange(count))
+    every = supports.every()
     weight = np.abs(training.weights()[1:]).max(axis=1)
     rest = supports.kernel.diagonal(every).astype(np.float64)
     factor = np.zeros((count, size))  # of a pivoted Cholesky decomposition
@@ -108,7 +108,7 @@ def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
 
 def _distance(before: DualTraining, after: DualTraining, keep: np.ndarray) -> float:
     """|w - w'| / |w| over all outputs, without their intercepts."""
-    kernel = before.supports.products(before.supports.take(np.arange(len(before.supports)))).astype(np.float64)
+    kernel = before.supports.products(before.supports.every()).astype(np.float64)
     weights = before.weights()[1:]
     difference = weights.copy()
     difference[keep] -= after.weights()[1:]

@@ -32,9 +32,9 @@ def staged_scores(training: Any, points: Any, stages: list[np.ndarray]) -> list[
     for n, stage in enumerate(stages):
         weights[: len(stage) - 1, n * outputs : (n + 1) * outputs] = stage[1:]
     out = np.zeros((len(points), weights.shape[1]))
-    merged = getattr(supports.kernel, "merged", None)
-    if merged is not None and len(supports):
-        out += merged(supports.take(np.arange(len(supports))), weights).scores(points)
+    merged = supports.kernel.merged(supports.every(), weights) if len(supports) else None
+    if merged is not None:
+        out += merged.scores(points)
     elif len(supports):
         for rows, values in tiles(supports, points):
             # in double precision, for large terms may cancel

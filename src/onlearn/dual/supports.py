@@ -67,6 +67,10 @@ class Supports:
                 parts.append(piece.take(mine - start))
         return parts[0].join(parts[1:]) if len(parts) > 1 else parts[0]
 
+    def every(self) -> Any:
+        """All of them, as points."""
+        return self.pieces[0].join(self.pieces[1:])
+
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """All of them as plain facts and arrays."""
         if not self.count:

@@ -187,6 +187,13 @@ class Kernel(Parameters):
         """k(x, z) / sqrt(k(x, x) k(z, z)) of a tile, also where k itself is too large; if it says ``own_cosine``."""
         raise NotImplementedError
 
+    def merged(self, P: Points, coefs: np.ndarray) -> Any:
+        """Something whose ``scores(points)`` are sum_i coefs[i] k(x, p_i) at a cost that does not grow with the p_i.
+
+        None if there is no such thing. ``coefs`` has a row for each of P and a column for each output.
+        """
+        return None
+
     def uses(self) -> Iterator[Path]:
         """The products x.z that filling a tile asks for, once for each time."""
         return iter(())

@@ -145,6 +145,10 @@ class Normalize(Composite):
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))
 
+    def merged(self, P: Points, coefs: np.ndarray) -> Any:
+        inner = None if self.k.own_cosine else self.k.merged(P, P[self.key].values[:, None] * coefs)
+        return None if inner is None else Scaled(inner, self.key)
+
     def n_features(self, width: int) -> int | None:
         return self.k.n_features(width)
 
@@ -153,6 +157,16 @@ class Normalize(Composite):
 
     def formula(self) -> str:
         return f"normalize({self.k})"
+
+
+class Scaled:
+    """What another function scores, times a number of each example's own."""
+
+    def __init__(self, inner: Any, key: Hashable) -> None:
+        self.inner, self.key = inner, key
+
+    def scores(self, P: Points) -> np.ndarray:
+        return np.asarray(self.inner.scores(P)) * P[self.key].values[:, None]
 
 
 def rescale(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
