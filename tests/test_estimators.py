@@ -25,6 +25,7 @@ BLOBS, COLOURS = make_blobs(n_samples=150, centers=4, n_features=5, random_state
 ESTIMATORS = {
     "OnlineClassifier": onlearn.OnlineClassifier,
     "OnlineRegressor": onlearn.OnlineRegressor,
+    "KernelClassifier": onlearn.KernelClassifier,
     **NAMED,
 }
 
@@ -43,11 +44,19 @@ EXPECTED = {
     "check_sample_weight_equivalence_on_sparse_data": ORDER,
 }
 # the last two are excused from accuracy by their tags: without negative weights they learn only some problems
-WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "OnlineRegressor", "NormalizedWinnow", "Winnow"}
+WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "KernelClassifier", "OnlineRegressor", "NormalizedWinnow", "Winnow"}
 
 
 # Each of these differs from the others in its loops or its parameters; the rest, which do not, are slow.
-TYPICAL = {"OnlineClassifier", "OnlineRegressor", "VotedPerceptron", "Winnow", "LogisticRegression", "AROW"}
+TYPICAL = {
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "KernelClassifier",
+    "VotedPerceptron",
+    "Winnow",
+    "LogisticRegression",
+    "AROW",
+}
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,8 @@ class KernelClassifier(OnlineClassifier):
             self._kernel = kernels.get(self.kernel)
         if self._kernel.data in ("vectors", "matrix"):
             raw = super()._check_rows(X, reset, True)
+            if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
+                raw = raw.astype(self._dtype, copy=False)
         else:
             raw = X if isinstance(X, list) else list(X)
             if not raw:
