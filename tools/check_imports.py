@@ -20,6 +20,7 @@ LAYERS = {
     "foundation": "compile weave spelling verbs theory hashing named",
     "parts": "rules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
+    "kernels": "kernels",
     "services": "calibrate labels",
     "training": "training fitting",
     "estimators": "store estimator linear regression learners",

@@ -35,13 +35,13 @@ _HOMES = {
     "onlearn.rules": ["rule"],
     "onlearn.store": ["load"],
 }
-_MODULES = ["calibrate", "data", "features", "geometry", "rules", "stabilizers", "theory"]
+_MODULES = ["calibrate", "data", "features", "geometry", "kernels", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_NAMES), *_MODULES]
 
 if TYPE_CHECKING:
-    from onlearn import calibrate, data, features, geometry, rules, stabilizers, theory  # noqa: F401
+    from onlearn import calibrate, data, features, geometry, kernels, rules, stabilizers, theory  # noqa: F401
     from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403
     from onlearn.linear import OnlineClassifier  # noqa: F401

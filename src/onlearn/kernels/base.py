@@ -1,0 +1,232 @@
+"""What a kernel is: examples prepared once, and blocks of kernel values, computed tile by tile.
+
+A kernel asks for *views* of the examples: their numbers, their packed bits, their encoded strings. ``Points`` holds
+the views that a kernel needs, so the parts of a composite kernel share those they have in common. A block is
+computed in tiles that stay in the processor's cache: each part of a kernel fills the tile, and where several need the
+products x.z these are computed once a tile. So nothing of the size of the block is ever made but the block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from onlearn.kernels.family import Parameters
+
+ROWS, COLUMNS = 512, 2048  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache
+
+Path = tuple[Hashable, ...]  # which inner points (see ``compose``) a product belongs to; () are the points themselves
+
+
+class View(Protocol):
+    """Examples as one kind of kernel wants to see them."""
+
+    @property
+    def dtype(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def take(self, rows: Any) -> Any: ...
+    def join(self, others: Sequence[Any]) -> Any: ...
+
+
+class Numbers:
+    """A view of one number for each example, in double precision."""
+
+    dtype = np.dtype(np.float32)  # it asks for no more than the other views have
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Any) -> Numbers:
+        return Numbers(self.values[rows])
+
+    def join(self, others: Sequence[Numbers]) -> Numbers:
+        return Numbers(np.concatenate([self.values, *(other.values for other in others)]))
+
+
+class Points:
+    """Examples prepared for a kernel; made by ``kernel.points(X)``."""
+
+    def __init__(self, views: dict[Hashable, Any]) -> None:
+        self.views = views
+
+    def __len__(self) -> int:
+        return len(next(iter(self.views.values())))
+
+    def __getitem__(self, name: Hashable) -> Any:
+        return self.views[name]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the kernel values: single precision when all views are, else double."""
+        return np.result_type(*(view.dtype for view in self.views.values()))
+
+    def take(self, rows: Any) -> Points:
+        """Some of them: a slice (which copies nothing) or an array of row numbers."""
+        return Points({name: view.take(rows) for name, view in self.views.items()})
+
+    def join(self, others: Sequence[Points]) -> Points:
+        """All of them in one, these first."""
+        if not others:
+            return self
+        return Points({name: view.join([other.views[name] for other in others]) for name, view in self.views.items()})
+
+
+class Room:
+    """Arrays of the size of a tile, used again from tile to tile."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype = dtype
+        self.free: list[np.ndarray] = []
+
+    def borrow(self, shape: tuple[int, int]) -> np.ndarray:
+        size = shape[0] * shape[1]
+        found = next((n for n, flat in enumerate(self.free) if flat.size >= size), None)
+        flat = np.empty(size, self.dtype) if found is None else self.free.pop(found)
+        return flat[:size].reshape(shape)
+
+    def give_back(self, array: np.ndarray) -> None:
+        self.free.append(array.reshape(-1))
+
+
+class Tile:
+    """A few examples by a few others, and what the parts of a kernel share while they fill it."""
+
+    def __init__(self, P: Points, Q: Points, users: Counter[Path], room: Room, path: Path = ()) -> None:
+        self.P, self.Q, self.users, self.room, self.path = P, Q, users, room, path
+        self.known: np.ndarray | None = None
+        self.left = users[path]
+        self.inner: dict[Hashable, Tile] = {}
+
+    def products(self, out: np.ndarray) -> None:
+        """x.z of all pairs into ``out``: computed there if nobody else will ask, else computed once and copied."""
+        self.left -= 1
+        if self.known is not None:
+            out[...] = self.known
+            if self.left <= 0:
+                self.release()
+            return
+        self.P["vectors"].dots(self.Q["vectors"], out)
+        if self.left > 0:
+            self.known = self.borrow(out)
+            self.known[...] = out
+
+    def inside(self, name: Hashable) -> Tile:
+        """The same tile over the inner points of that name."""
+        if name not in self.inner:
+            path = (*self.path, name)
+            self.inner[name] = Tile(self.P[name], self.Q[name], self.users, self.room, path)
+        return self.inner[name]
+
+    def borrow(self, like: np.ndarray) -> np.ndarray:
+        return self.room.borrow(like.shape)
+
+    def give_back(self, array: np.ndarray) -> None:
+        self.room.give_back(array)
+
+    def release(self) -> None:
+        """Give back whatever is still kept (a part may have found that it needs no products after all)."""
+        if self.known is not None:
+            self.give_back(self.known)
+            self.known = None
+        for tile in self.inner.values():
+            tile.release()
+
+
+class Kernel(Parameters):
+    """A similarity k(x, z) that is an inner product of features of x and z.
+
+    To make one: decorate a class of ``param`` fields with ``@kernel("name")`` and give it ``prepare``, ``fill`` and
+    ``diagonal``; ``n_features`` and ``features`` if its features can be written down.
+    """
+
+    data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
+    always_psd: bool = True  # whether it is an inner product whatever the data
+
+    # -- what a kernel defines
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        """Check X and add the views of it that this kernel needs, if they are not there yet."""
+        raise NotImplementedError
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        """The kernel values of a tile into ``out``."""
+        raise NotImplementedError
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        """k(x, x) of each example, in double precision."""
+        raise NotImplementedError
+
+    def n_features(self, width: int) -> int | None:
+        """How many features ``features`` makes of rows of this width; None if it cannot or that is not known."""
+        return None
+
+    def features(self, X: Any) -> Any:
+        """Features whose inner products are the kernel: ``features(X) @ features(Z).T == k(X, Z)``."""
+        raise ValueError(f"{self} has no finite list of features; use the kernel itself or an approximation of it")
+
+    def uses(self) -> Iterator[Path]:
+        """The products x.z that filling a tile asks for, once for each time."""
+        return iter(())
+
+    # -- what follows from it
+
+    def points(self, X: Any) -> Points:
+        """The examples X, checked and prepared."""
+        views: dict[Hashable, Any] = {}
+        self.prepare(X, views)
+        return Points(views)
+
+    def block(self, P: Points, Q: Points, out: np.ndarray | None = None) -> np.ndarray:
+        """k of all pairs, ``len(P) x len(Q)``, into ``out`` if given."""
+        dtype = np.result_type(P.dtype, Q.dtype)
+        shape = len(P), len(Q)
+        if out is None:
+            out = np.empty(shape, dtype)
+        elif out.shape != shape or out.dtype != dtype or (out.size and out.strides[1] != out.itemsize):
+            raise ValueError(
+                f"out must be {dtype} of shape {shape} with adjacent columns, not {out.dtype} of shape {out.shape}"
+            )
+        room, users = Room(dtype), Counter(self.uses())
+        safe = self.bounded(P, Q, dtype)
+        for left in range(0, shape[1], COLUMNS):
+            some = Q.take(slice(left, left + COLUMNS)) if shape[1] > COLUMNS else Q
+            for top in range(0, shape[0], ROWS):
+                few = P.take(slice(top, top + ROWS)) if shape[0] > ROWS else P
+                part = out[top : top + ROWS, left : left + COLUMNS]
+                tile = Tile(few, some, users, room)
+                with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told in words
+                    self.fill(tile, part)
+                tile.release()
+                if not safe and not np.isfinite(part).all():
+                    row, column = np.argwhere(~np.isfinite(part))[0]
+                    raise OverflowError(
+                        f"{self} is too large for {dtype} at row {top + row} by row {left + column}: scale the data"
+                        + (", or pass float64" if dtype == np.float32 else "")
+                    )
+        return out
+
+    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
+        """Whether no value can be too large: |k(x, z)|^2 <= k(x, x) k(z, z) if k is an inner product."""
+        if not self.always_psd:
+            return False
+        most = np.sqrt(np.finfo(dtype).max)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return all(np.max(self.diagonal(A), initial=0.0) < most**2 / 2 for A in (P, Q))
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """The kernel matrix of the rows of X by those of Z (or of X)."""
+        P = self.points(X)
+        return self.block(P, P if Z is None else self.points(Z))
+
+    def diag(self, X: Any) -> np.ndarray:
+        """k(x, x) of each row of X."""
+        values = self.diagonal(self.points(X))
+        if not np.isfinite(values).all():
+            raise OverflowError(f"{self} is too large at row {np.argmin(np.isfinite(values))}: scale the data")
+        return values

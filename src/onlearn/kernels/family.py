@@ -1,0 +1,149 @@
+"""Kernels by name, and their parameters: declared as fields, checked, compared, printed, changed, cloned.
+
+Parameters follow scikit-learn's protocol (``get_params``, ``set_params``, ``sigma`` of an inner kernel as
+``k1__sigma``), so a kernel can be cloned and searched over like an estimator.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+MEMBERS: dict[str, type] = {}
+
+# Kernels whose files are read only when somebody names them.
+HOMES = {"substrings": "onlearn.kernels.strings", "trees": "onlearn.kernels.trees"}
+
+
+def kernel(name: str) -> Callable[[type], type]:
+    """Make a class of fields a kernel that is spelled ``name``."""
+
+    def decorate(cls: Any) -> type:
+        cls.name = name
+        made: type = dataclass(repr=False, eq=False)(cls)
+        MEMBERS[name] = made
+        return made
+
+    return decorate
+
+
+def member(name: str) -> type | None:
+    """The kernel of that name, if there is one."""
+    if name not in MEMBERS and name in HOMES:
+        importlib.import_module(HOMES[name])
+    return MEMBERS.get(name)
+
+
+class Parameters:
+    """Fields as parameters. A field made by ``param`` is checked; a subclass's ``check`` may check more."""
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            if f.metadata:
+                whole = isinstance(f.default, int) and not isinstance(f.default, bool)
+                setattr(self, f.name, _checked(self.name, f.name, getattr(self, f.name), f.metadata, whole))
+        self.check()
+
+    def check(self) -> None:
+        """Refuse parameters that do not fit together."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with those of inner kernels as ``name__parameter``."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        inner = {
+            f"{name}__{key}": value
+            for name, part in own.items()
+            if deep and isinstance(part, Parameters)
+            for key, value in part.get_params().items()
+        }
+        return {**own, **inner}
+
+    def set_params(self, **values: Any) -> Any:
+        """Change parameters, all or (if one of them cannot be) none."""
+        own = self.get_params(deep=False)
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in values.items():
+            name, _, rest = key.partition("__")
+            if name not in own or (rest and not isinstance(values.get(name, own[name]), Parameters)):
+                raise ValueError(f"{self.name} has no parameter {key!r}; it has {', '.join(own) or 'none'}")
+            if rest:
+                nested.setdefault(name, {})[rest] = value
+            else:
+                own[name] = value
+        for name, inner in nested.items():
+            own[name] = type(own[name])(**own[name].get_params(deep=False)).set_params(**inner)
+        changed = type(self)(**own)
+        self.__dict__.update(changed.__dict__)
+        return self
+
+    def identity(self) -> tuple[Any, ...]:
+        """What makes two kernels equal: the class and the parameters, arrays by their contents."""
+        values = self.get_params(deep=False).values()
+        return (type(self), *(_frozen(value) for value in values))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parameters) and self.identity() == other.identity()
+
+    def __hash__(self) -> int:
+        return hash(self.identity())
+
+    def __repr__(self) -> str:
+        return self.formula()
+
+    def formula(self) -> str:
+        """The text that ``kernels.get`` reads back: the name and the parameters that are not the usual."""
+        return spelled(self.name, self.changed())
+
+    def changed(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults."""
+        return {
+            f.name: getattr(self, f.name)
+            for f in fields(self)  # type: ignore[arg-type]
+            if f.default is MISSING or getattr(self, f.name) != f.default
+        }
+
+
+def spelled(name: str, values: dict[str, Any]) -> str:
+    inside = ", ".join(f"{key}={value!r}" for key, value in values.items())
+    return f"{name}({inside})" if inside else name
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _checked(owner: str, name: str, value: Any, rules: Any, whole: bool) -> Any:
+    """The value as a plain number or word; or a sentence that says what it should have been."""
+    words = rules["words"]
+    if value is None or isinstance(value, (str, bool, np.bool_)):
+        if any(value is word or (isinstance(word, str) and value == word) for word in words):
+            return value
+        if isinstance(value, np.bool_) and bool(value) in words:
+            return bool(value)
+    elif not all(isinstance(word, bool) for word in words) or not words:
+        number = isinstance(value, (numbers.Real, np.number)) and math.isfinite(value)
+        inside = number and rules["above"] < value and rules["at_least"] <= value < rules["below"]
+        if inside and whole and value == int(value):
+            return int(value)
+        if inside and not whole:
+            return float(value)
+    wanted = [repr(word) for word in words]
+    if not words or words == (None,):
+        limits = [
+            f"{sign} {rules[key]:g}"
+            for key, sign in (("above", "above"), ("at_least", "of at least"), ("below", "below"))
+            if math.isfinite(rules[key])
+        ]
+        kind = "a whole number" if whole else "a finite number"
+        wanted.append(" ".join([kind, " and ".join(limits)]).rstrip())
+    raise ValueError(f"{owner}: {name} must be {' or '.join(wanted)}, not {value!r}")

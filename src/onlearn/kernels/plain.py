@@ -1,0 +1,140 @@
+"""Kernels of rows of numbers that are functions of x.z and the lengths of x and z."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onlearn.kernels.base import Kernel, Path, Points, Tile
+from onlearn.kernels.distances import distances
+from onlearn.kernels.family import kernel
+from onlearn.kernels.passes import decay_pass, gaussian_pass, over_tile, polynomial_pass
+from onlearn.kernels.vectors import numeric, vectors
+from onlearn.spelling import param
+
+COARSE = 1e-4  # the largest error of gamma |x - z|^2 that is put up with for the sake of speed
+
+
+def prepare_vectors(X: Any, views: dict[Hashable, Any], who: Kernel) -> None:
+    if "vectors" not in views:
+        views["vectors"] = vectors(X, who)
+
+
+class OfProducts(Kernel):
+    """A kernel that is computed from the products x.z."""
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        prepare_vectors(X, views, self)
+
+    def uses(self) -> Iterator[Path]:
+        yield ()
+
+
+@kernel("linear")
+class Linear(OfProducts):
+    """k(x, z) = x.z"""
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        tile.products(out)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.array(P["vectors"].squares)
+
+    def n_features(self, width: int) -> int | None:
+        return width
+
+    def features(self, X: Any) -> Any:
+        return numeric(X, self)
+
+
+@kernel("polynomial")
+class Polynomial(OfProducts):
+    """k(x, z) = (gamma x.z + coef0)^degree"""
+
+    degree: int = param(2, "the degree", at_least=1)
+    coef0: float = param(1.0, "what is added to x.z; 0 leaves only the terms of the highest degree", at_least=0)
+    gamma: float = param(1.0, "what x.z is multiplied by", above=0)
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        tile.products(out)
+        number = out.dtype.type
+        over_tile(polynomial_pass, out, number(self.gamma), number(self.coef0), self.degree)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return (self.gamma * P["vectors"].squares + self.coef0) ** self.degree
+
+
+@kernel("gaussian")
+class Gaussian(OfProducts):
+    """k(x, z) = exp(-|x - z|^2 / (2 sigma^2)) = exp(-gamma |x - z|^2); give one of sigma and gamma (sigma = 1)."""
+
+    sigma: float | None = param(None, "the width of the bell", above=0, words=(None,))
+    gamma: float | None = param(None, "1 / (2 sigma^2)", above=0, words=(None,))
+
+    def check(self) -> None:
+        if self.sigma is not None and self.gamma is not None:
+            raise ValueError("gaussian: give sigma or gamma, not both")
+        if not 0 < self.rate < np.inf:
+            raise ValueError(
+                f"gaussian: sigma={self.sigma!r} is out of range: 1 / (2 sigma^2) must be a number above 0"
+            )
+
+    @property
+    def rate(self) -> float:
+        """gamma, whichever of the two was given."""
+        if self.gamma is not None:
+            return self.gamma
+        square = (1.0 if self.sigma is None else self.sigma) ** 2
+        return 0.5 / square if square else np.inf
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        P, Q = tile.P["vectors"], tile.Q["vectors"]
+        number = out.dtype.type
+        # |x|^2 + |z|^2 - 2 x.z has an error of the size of |x||z|; harmless unless gamma makes much of it.
+        if self.rate * np.sqrt(P.longest * Q.longest) * np.finfo(out.dtype).eps > COARSE:
+            distances(P, Q, out, squared=True)
+            over_tile(decay_pass, out, number(self.rate))
+        else:
+            tile.products(out)
+            a, b = P.squares.astype(out.dtype), Q.squares.astype(out.dtype)
+            over_tile(gaussian_pass, out, number(self.rate), a, b)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.ones(len(P))
+
+
+@kernel("laplacian")
+class Laplacian(Kernel):
+    """k(x, z) = exp(-gamma |x - z|_1)"""
+
+    gamma: float = param(1.0, "how fast it falls with the distance", above=0)
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        prepare_vectors(X, views, self)
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        distances(tile.P["vectors"], tile.Q["vectors"], out, squared=False)
+        over_tile(decay_pass, out, out.dtype.type(self.gamma))
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.ones(len(P))
+
+
+@kernel("sigmoid")
+class Sigmoid(OfProducts):
+    """k(x, z) = tanh(gamma x.z + coef0). Not always a kernel: see ``check_kernel``."""
+
+    gamma: float = param(1.0, "what x.z is multiplied by", above=0)
+    coef0: float = param(0.0, "what is added to it")
+
+    always_psd = False
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        tile.products(out)
+        over_tile(polynomial_pass, out, out.dtype.type(self.gamma), out.dtype.type(self.coef0), 1)
+        np.tanh(out, out=out)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.tanh(self.gamma * P["vectors"].squares + self.coef0)
