@@ -24,6 +24,7 @@ LAYERS = {
     "services": "calibrate labels",
     "training": "training fitting",
     "estimators": "store estimator linear regression learners",
+    "approx": "approx",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
     # from files to rows: readers make batches, features make matrices of them

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "onlearn.approx": ["FeatureHasher", "Nystroem", "RandomKitchenSinks", "RandomProjection"],
     "onlearn.features": ["Features", "feature"],
     "onlearn.linear": ["OnlineClassifier"],
     "onlearn.regression": ["OnlineRegressor"],
@@ -42,6 +43,7 @@ __all__ = ["__version__", *sorted(_NAMES), *_MODULES]
 
 if TYPE_CHECKING:
     from onlearn import calibrate, data, features, geometry, kernels, rules, stabilizers, theory  # noqa: F401
+    from onlearn.approx import FeatureHasher, Nystroem, RandomKitchenSinks, RandomProjection  # noqa: F401
     from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403
     from onlearn.linear import OnlineClassifier  # noqa: F401

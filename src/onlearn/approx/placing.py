@@ -22,7 +22,7 @@ SHORT = 48  # rows up to this length are sorted by insertion
 
 @compiled
 def hash_split(text: Any, seed: Any, out: Any) -> int:
-    """The hash of each stretch of a text between zero bytes; returns how many there are (out holds no more than fit)."""
+    """Hash each stretch of a text between zero bytes, as many as ``out`` has room for; returns how many there are."""
     k, start = 0, 0
     for p in range(len(text) + 1):
         if p == len(text) or text[p] == 0:

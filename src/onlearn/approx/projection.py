@@ -1,7 +1,7 @@
 """Random projection: fewer columns that keep distances and inner products, within eps, with high probability.
 
-x -> R x, with R Gaussian (Johnson and Lindenstrauss 1984; entries N(0, 1/D)), or sparse (Achlioptas 2003; Li, Hastie and
-Church 2006: entries +-1/sqrt(s D) with probability s, the density, else 0).
+x -> R x, with R Gaussian (Johnson and Lindenstrauss 1984; entries N(0, 1/D)), or sparse (Achlioptas 2003; Li, Hastie
+and Church 2006: entries +-1/sqrt(s D) with probability s, the density, else 0).
 
 The matrix is drawn by scikit-learn, whose draws are as good as ours would be. The product is not: SciPy multiplies
 dense rows by a sparse matrix one number at a time, on one core, where the BLAS takes less time even though it

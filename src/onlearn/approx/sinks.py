@@ -5,8 +5,8 @@ phi(x) = sqrt(2/D) [cos(w_1.x), ..., cos(w_D/2.x), sin(w_1.x), ..., sin(w_D/2.x)
 
 Cosine and sine of one frequency, and not one cosine of w.x plus a random phase for each of twice as many frequencies:
 for the Gaussian kernel the variance is lower at every distance (Sutherland and Schneider 2015), phi(x) has length 1
-exactly as k(x, x) = 1 asks, and the matrix product, which is most of the work, is half as large. Polynomial kernels, which
-no waves make, are sketched.
+exactly as k(x, x) = 1 asks, and the matrix product, which is most of the work, is half as large. Polynomial kernels,
+which no waves make, are sketched.
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self._draw(X) if fresh else self
 
     def _draw(self, X: Any) -> RandomKitchenSinks:
-        kernel, count, width = kernels.get(self.kernel), manners.whole_number(self.n_components, "n_components"), X.shape[1]
+        kernel, count, width = (
+            kernels.get(self.kernel),
+            manners.whole_number(self.n_components, "n_components"),
+            X.shape[1],
+        )
         if kernel.name not in DRAWN:
             raise ValueError(
                 f"there are no random features of {kernel}, only of {', '.join(DRAWN)} kernels: use Nystroem"
@@ -78,7 +82,7 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             made = dict(zip(("places_", "signs_"), tensorsketch.draw(width, count, kernel.degree, rng), strict=True))
         else:
             draw = frequencies.orthogonal if self.orthogonal else getattr(frequencies, kernel.name)
-            made = {"frequencies_": draw(width, count // 2, kernel.gamma_in_use(), rng)}
+            made = {"frequencies_": draw(width, count // 2, getattr(kernel, "rate", kernel.gamma), rng)}
         for name in ARRAYS:
             self.__dict__.pop(name, None)
         self.__dict__.update(made)

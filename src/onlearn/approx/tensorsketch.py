@@ -1,7 +1,7 @@
 """TensorSketch: features of a polynomial kernel by convolution of hashed rows (Pham and Pagh 2013).
 
-(gamma x.z + c)^p is the inner product of the p-fold tensor powers of [sqrt(gamma) x, sqrt(c)]. A count sketch hashes the
-coordinates of a row to D columns with signs; that of a tensor product is the convolution of the factors' sketches,
+(gamma x.z + c)^p is the inner product of the p-fold tensor powers of [sqrt(gamma) x, sqrt(c)]. A count sketch hashes
+the coordinates of a row to D columns with signs; that of a tensor product is the convolution of the factors' sketches,
 so p transforms, a product and a transform back make the sketch of the power, in O(p (d + D log D)) instead of d^p.
 The inner product of two sketches has the kernel as its mean.
 """
