@@ -1,6 +1,64 @@
-"""Kernels: similarities that are inner products of features, and the algebra that makes new ones of them."""
+"""Kernels: similarities that are inner products of features, and the algebra that makes new ones of them.
 
+>>> from onlearn import kernels
+>>> k = 0.5 * kernels.Gaussian(sigma=2.0) + kernels.Polynomial(3)
+>>> k([[0.0, 1.0]], [[0.0, 1.0], [1.0, 1.0]])
+array([[8.5       , 8.44124845]])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from onlearn.kernels.algebra import (
+    Compose,
+    Exp,
+    Normalize,
+    Poly,
+    Power,
+    Product,
+    Scale,
+    Sum,
+    Warp,
+    compose,
+    exp,
+    normalize,
+    poly,
+    warp,
+)
 from onlearn.kernels.base import Kernel, Points
+from onlearn.kernels.family import HOMES
+from onlearn.kernels.formula import get
 from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Points", "Polynomial", "Sigmoid"]
+__all__ = [
+    "Compose",
+    "Exp",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Normalize",
+    "Points",
+    "Poly",
+    "Polynomial",
+    "Power",
+    "Product",
+    "Scale",
+    "Sigmoid",
+    "Sum",
+    "Warp",
+    "compose",
+    "exp",
+    "get",
+    "normalize",
+    "poly",
+    "warp",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.lower() in HOMES and name.istitle():  # Substrings, Trees: their files are read when they are asked for
+        return getattr(importlib.import_module(HOMES[name.lower()]), name)
+    raise AttributeError(f"module 'onlearn.kernels' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -224,9 +225,35 @@ class Kernel(Parameters):
         P = self.points(X)
         return self.block(P, P if Z is None else self.points(Z))
 
+    # -- the algebra
+
+    def __add__(self, other: Any) -> Kernel:
+        from onlearn.kernels.algebra import Poly, Sum
+
+        if isinstance(other, Real):  # a constant is a kernel too, if it is not negative
+            return Poly(self, [float(other), 1.0])
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    __radd__ = __add__  # only ever called for a number: two kernels meet in __add__
+
+    def __mul__(self, other: Any) -> Kernel:
+        from onlearn.kernels.algebra import Product, Scale
+
+        if isinstance(other, Real):
+            return Scale(self, other)
+        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __pow__(self, degree: Any) -> Kernel:
+        from onlearn.kernels.algebra import Power
+
+        return Power(self, degree)
+
     def diag(self, X: Any) -> np.ndarray:
         """k(x, x) of each row of X."""
-        values = self.diagonal(self.points(X))
+        with np.errstate(over="ignore"):
+            values = self.diagonal(self.points(X))
         if not np.isfinite(values).all():
             raise OverflowError(f"{self} is too large at row {np.argmin(np.isfinite(values))}: scale the data")
         return values

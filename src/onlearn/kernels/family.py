@@ -111,8 +111,9 @@ class Parameters:
         }
 
 
-def spelled(name: str, values: dict[str, Any]) -> str:
-    inside = ", ".join(f"{key}={value!r}" for key, value in values.items())
+def spelled(name: str, values: dict[str, Any], *first: str) -> str:
+    """A name with parameters: those that go by their place, then those that go by their names."""
+    inside = ", ".join([*first, *(f"{key}={value!r}" for key, value in values.items())])
     return f"{name}({inside})" if inside else name
 
 

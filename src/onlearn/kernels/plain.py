@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from math import comb
 from typing import Any
 
 import numpy as np
 
+from onlearn.kernels import explicit
 from onlearn.kernels.base import Kernel, Path, Points, Tile
 from onlearn.kernels.distances import distances
-from onlearn.kernels.family import kernel
+from onlearn.kernels.family import kernel, spelled
 from onlearn.kernels.passes import decay_pass, gaussian_pass, over_tile, polynomial_pass
 from onlearn.kernels.vectors import numeric, vectors
 from onlearn.spelling import param
@@ -64,6 +66,19 @@ class Polynomial(OfProducts):
 
     def diagonal(self, P: Points) -> np.ndarray:
         return (self.gamma * P["vectors"].squares + self.coef0) ** self.degree
+
+    def formula(self) -> str:
+        rest = {key: value for key, value in self.changed().items() if key != "degree"}
+        return spelled(self.name, rest, str(self.degree))
+
+    def n_features(self, width: int) -> int | None:
+        return comb(width + self.degree, self.degree) if self.coef0 else comb(width + self.degree - 1, self.degree)
+
+    def features(self, X: Any) -> Any:
+        explicit.refuse_too_many(self, X)
+        d = self.degree
+        weights = [comb(d, n) * self.coef0 ** (d - n) * self.gamma**n for n in range(d + 1)]
+        return explicit.monomials(numeric(X, self), d, weights)
 
 
 @kernel("gaussian")

@@ -1,0 +1,408 @@
+"""New kernels from old: sums, products, positive multiples, powers, series, factors, maps, cosines.
+
+Each of these keeps an inner product an inner product (Schoenberg; Haussler 1999; Shawe-Taylor and Cristianini 2004,
+proposition 3.22). They are evaluated a tile at a time, and share the products x.z.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onlearn.kernels import explicit
+from onlearn.kernels.base import Kernel, Numbers, Path, Points, Tile
+from onlearn.kernels.family import kernel
+from onlearn.kernels.functions import Function, factor_of, map_of, shown
+from onlearn.kernels.passes import factors_pass, in_threads, over_tile, polynomial_pass, series_pass
+from onlearn.spelling import param
+
+
+class Composite(Kernel):
+    """A kernel made of others, over the same examples."""
+
+    level = 3  # how tightly its formula binds: 0 a sum, 1 a product, 2 a power, 3 a name
+
+    def parts(self) -> list[Kernel]:
+        return [value for value in self.get_params(deep=False).values() if isinstance(value, Kernel)]
+
+    def check(self) -> None:
+        from onlearn.kernels.formula import get
+
+        for name in ("k", "k1", "k2"):
+            if hasattr(self, name):
+                setattr(self, name, get(getattr(self, name)))
+        self.data = common_data(self.parts())
+        self.always_psd = all(part.always_psd for part in self.parts())
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        for part in self.parts():
+            part.prepare(X, views)
+
+    def uses(self) -> Iterator[Path]:
+        for part in self.parts():
+            yield from part.uses()
+
+    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
+        return all(part.bounded(P, Q, dtype) for part in self.parts()) and super().bounded(P, Q, dtype)
+
+    def inside(self, part: Kernel, least: int) -> str:
+        """The formula of a part, in brackets if it binds more loosely than that."""
+        return str(part) if getattr(part, "level", 3) >= least else f"({part})"
+
+
+def common_data(parts: list[Kernel]) -> str:
+    kinds = {part.data: part for part in parts if part.data != "any"}
+    if len(kinds) > 1:
+        (first, k1), (second, k2) = list(kinds.items())[:2]
+        raise ValueError(f"{k1} works on {first} and {k2} on {second}: bring them to the same data with compose")
+    return next(iter(kinds), "any")
+
+
+@kernel("sum")
+class Sum(Composite):
+    """k1(x, z) + k2(x, z)"""
+
+    k1: Kernel
+    k2: Kernel
+
+    level = 0
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k1.fill(tile, out)
+        other = tile.borrow(out)
+        self.k2.fill(tile, other)
+        out += other
+        tile.give_back(other)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return self.k1.diagonal(P) + self.k2.diagonal(P)
+
+    def n_features(self, width: int) -> int | None:
+        first, second = self.k1.n_features(width), self.k2.n_features(width)
+        return None if first is None or second is None else first + second
+
+    def features(self, X: Any) -> Any:
+        return explicit.beside([self.k1.features(X), self.k2.features(X)])
+
+    def formula(self) -> str:
+        return f"{self.k1} + {self.inside(self.k2, 1)}"
+
+
+@kernel("product")
+class Product(Composite):
+    """k1(x, z) k2(x, z)"""
+
+    k1: Kernel
+    k2: Kernel
+
+    level = 1
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k1.fill(tile, out)
+        other = tile.borrow(out)
+        self.k2.fill(tile, other)
+        out *= other
+        tile.give_back(other)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return self.k1.diagonal(P) * self.k2.diagonal(P)
+
+    def n_features(self, width: int) -> int | None:
+        first, second = self.k1.n_features(width), self.k2.n_features(width)
+        return None if first is None or second is None else first * second
+
+    def features(self, X: Any) -> Any:
+        explicit.refuse_too_many(self, X)
+        return explicit.outer(self.k1.features(X), self.k2.features(X))
+
+    def formula(self) -> str:
+        return f"{self.inside(self.k1, 1)}*{self.inside(self.k2, 2)}"
+
+
+@kernel("scale")
+class Scale(Composite):
+    """factor k(x, z)"""
+
+    k: Kernel
+    factor: float = param(1.0, "what k is multiplied by", above=0)
+
+    level = 1
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile, out)
+        out *= out.dtype.type(self.factor)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return self.factor * self.k.diagonal(P)
+
+    def n_features(self, width: int) -> int | None:
+        return self.k.n_features(width)
+
+    def features(self, X: Any) -> Any:
+        return self.k.features(X) * self.factor**0.5
+
+    def formula(self) -> str:
+        return f"{self.factor!r}*{self.inside(self.k, 2)}"
+
+
+@kernel("power")
+class Power(Composite):
+    """k(x, z)^degree"""
+
+    k: Kernel
+    degree: int = param(2, "the power", at_least=1)
+
+    level = 2
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile, out)
+        over_tile(polynomial_pass, out, out.dtype.type(1), out.dtype.type(0), self.degree)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return self.k.diagonal(P) ** self.degree
+
+    def n_features(self, width: int) -> int | None:
+        size = self.k.n_features(width)
+        return None if size is None else size**self.degree
+
+    def features(self, X: Any) -> Any:
+        explicit.refuse_too_many(self, X)
+        base = made = self.k.features(X)
+        for _ in range(self.degree - 1):
+            made = explicit.outer(made, base)
+        return made
+
+    def formula(self) -> str:
+        return f"{self.inside(self.k, 3)}**{self.degree}"
+
+
+@kernel("exp")
+class Exp(Composite):
+    """exp(k(x, z))"""
+
+    k: Kernel
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile, out)
+
+        def work(start: int, stop: int) -> None:
+            with np.errstate(over="ignore"):  # a thread starts with the usual settings
+                np.exp(out[start:stop], out=out[start:stop])
+
+        in_threads(work, len(out), 4 * out.size)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.exp(self.k.diagonal(P))
+
+    def formula(self) -> str:
+        return f"exp({self.k})"
+
+
+@kernel("poly")
+class Poly(Composite):
+    """coefs[0] + coefs[1] k(x, z) + coefs[2] k(x, z)^2 + ..., no coefficient below 0"""
+
+    k: Kernel
+    coefs: Any
+
+    def check(self) -> None:
+        super().check()
+        if isinstance(self.coefs, np.ndarray):
+            self.coefs = self.coefs.tolist()
+        good = isinstance(self.coefs, (list, tuple)) and all(isinstance(c, numbers.Real) for c in self.coefs)
+        values = np.asarray(self.coefs, dtype=np.float64) if good else np.zeros(0)
+        if not good or not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():
+            raise ValueError(
+                "poly: coefs must be a list of numbers of at least 0, not all 0 (a negative one would not leave a "
+                f"kernel), not {self.coefs!r}"
+            )
+
+    def identity(self) -> tuple[Any, ...]:
+        return (type(self), self.k, tuple(float(c) for c in self.coefs))
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile, out)
+        over_tile(series_pass, out, np.array(self.coefs, dtype=out.dtype))
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.asarray(np.polynomial.polynomial.polyval(self.k.diagonal(P), self.coefs))
+
+    def n_features(self, width: int) -> int | None:
+        size = self.k.n_features(width)
+        return None if size is None else sum(size**n for n, c in enumerate(self.coefs) if c)
+
+    def features(self, X: Any) -> Any:
+        explicit.refuse_too_many(self, X)
+        base = self.k.features(X)
+        made, found = explicit.ones_like(base), []
+        for n, c in enumerate(self.coefs):
+            if n:
+                made = explicit.outer(made, base)
+            if c:
+                found.append(made * float(c) ** 0.5)
+        return explicit.beside(found)
+
+    def formula(self) -> str:
+        return f"poly({self.k}, {[float(c) for c in self.coefs]!r})"
+
+
+@kernel("warp")
+class Warp(Composite):
+    """f(x) k(x, z) f(z), with f a function from the data to one number for each example, or its name"""
+
+    k: Kernel
+    f: Function
+
+    def check(self) -> None:
+        super().check()
+        factor_of(self.f)
+
+    @property
+    def key(self) -> Hashable:
+        return "warp", self.f
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        super().prepare(X, views)
+        if self.key not in views:
+            size = len(Points(views))
+            values = np.asarray(factor_of(self.f)(views["vectors"].X if "vectors" in views else X), dtype=np.float64)
+            if values.shape not in ((size,), (size, 1)) or not np.isfinite(values).all():
+                raise ValueError(
+                    f"warp: {shown(self.f)} must give one finite number for each of the {size} examples, "
+                    f"but gave an array of shape {values.shape}"
+                    + ("" if np.isfinite(values).all() else f" with {values[~np.isfinite(values)][0]} in it")
+                )
+            views[self.key] = Numbers(values.reshape(-1))
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile, out)
+        rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return self.k.diagonal(P) * P[self.key].values ** 2
+
+    def n_features(self, width: int) -> int | None:
+        return self.k.n_features(width)
+
+    def features(self, X: Any) -> Any:
+        return explicit.scale_rows(self.k.features(X), self.points(X)[self.key].values)
+
+    def formula(self) -> str:
+        return f"warp({self.k}, {shown(self.f)})"
+
+
+@kernel("compose")
+class Compose(Composite):
+    """k(phi(x), phi(z)), with phi a function from the data to the data that k works on, or its name"""
+
+    k: Kernel
+    phi: Function
+
+    def check(self) -> None:
+        super().check()
+        map_of(self.phi)
+        if isinstance(self.phi, str) and self.k.data not in ("vectors", "any"):
+            raise ValueError(f"compose: {self.phi!r} makes vectors, but {self.k} works on {self.k.data}")
+        self.data = "vectors" if isinstance(self.phi, str) else "any"
+
+    @property
+    def key(self) -> Hashable:
+        return "compose", self.phi
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        inner = views.setdefault(self.key, Points({}))
+        self.k.prepare(map_of(self.phi)(X), inner.views)
+
+    def uses(self) -> Iterator[Path]:
+        for path in self.k.uses():
+            yield self.key, *path
+
+    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
+        return self.k.bounded(P[self.key], Q[self.key], dtype)
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile.inside(self.key), out)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return self.k.diagonal(P[self.key])
+
+    def n_features(self, width: int) -> int | None:
+        # The named maps keep the number of columns; of others we cannot know.
+        return self.k.n_features(width) if isinstance(self.phi, str) else None
+
+    def features(self, X: Any) -> Any:
+        return self.k.features(map_of(self.phi)(X))
+
+    def formula(self) -> str:
+        return f"compose({self.k}, {shown(self.phi)})"
+
+
+@kernel("normalize")
+class Normalize(Composite):
+    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine of the angle between the features of x and z"""
+
+    k: Kernel
+
+    @property
+    def key(self) -> Hashable:
+        return "normalize", self.k
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        super().prepare(X, views)
+        if self.key not in views:
+            with np.errstate(over="ignore"):
+                values = self.k.diagonal(Points(views))
+            bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
+            if bad.size:
+                value = values[bad[0]]
+                why = "a zero row has no direction: drop it" if value == 0 else "that cannot be normalised"
+                raise ValueError(f"{self}: {self.k} of row {bad[0]} with itself is {value:g}; {why}")
+            views[self.key] = Numbers(values**-0.5)
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        self.k.fill(tile, out)
+        rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.ones(len(P))
+
+    def n_features(self, width: int) -> int | None:
+        return self.k.n_features(width)
+
+    def features(self, X: Any) -> Any:
+        return explicit.scale_rows(self.k.features(X), self.points(X)[self.key].values)
+
+    def formula(self) -> str:
+        return f"normalize({self.k})"
+
+
+def rescale(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+    over_tile(factors_pass, out, a.astype(out.dtype), b.astype(out.dtype))
+
+
+def exp(k: Any) -> Exp:
+    """exp(k(x, z))"""
+    return Exp(k)
+
+
+def poly(k: Any, coefs: Any) -> Poly:
+    """coefs[0] + coefs[1] k(x, z) + coefs[2] k(x, z)^2 + ..."""
+    return Poly(k, coefs)
+
+
+def warp(k: Any, f: Function) -> Warp:
+    """f(x) k(x, z) f(z)"""
+    return Warp(k, f)
+
+
+def compose(k: Any, phi: Function) -> Compose:
+    """k(phi(x), phi(z))"""
+    return Compose(k, phi)
+
+
+def normalize(k: Any) -> Normalize:
+    """k(x, z) / sqrt(k(x, x) k(z, z))"""
+    return Normalize(k)
