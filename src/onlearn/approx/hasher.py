@@ -69,7 +69,7 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> sp.csr_matrix:
         """The rows' matrix."""
         self._check_settings()
-        X = X if hasattr(X, "__len__") else list(X)
+        X = X if hasattr(X, "__len__") or hasattr(X, "__array__") or sp.issparse(X) else list(X)
         kind = _kind(X)
         if kind == "matrix":
             X = manners.checked_rows(self, X, reset=not hasattr(self, "n_features_in_"))
@@ -132,6 +132,8 @@ def _kind(X: Any) -> str:
     """What X is: "matrix", "named" rows, "dicts", "pairs" or "names"."""
     if isinstance(X, NamedRows):
         return "named"
+    if sp.issparse(X):  # one of those is a dict, too
+        return "matrix"
     if isinstance(X, (str, bytes, Mapping)):
         raise TypeError("X must be a list of rows, not one text or one dict: put it in a list")
     if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
@@ -26,6 +27,15 @@ CHOOSE = {
 }
 SAMPLE = 2000  # rows on which the error is estimated
 INDEFINITE = 1e-6  # a negative eigenvalue of more than this part of the largest is not rounding (float64)
+
+
+def _keeps_uniform(nystroem: Any) -> bool:
+    if isinstance(nystroem.landmarks, str) and nystroem.landmarks == "uniform":
+        return True
+    raise AttributeError(
+        "partial_fit keeps uniform landmarks of a stream; others need to see all examples: "
+        "use landmarks='uniform', or fit a sample"
+    )
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -78,14 +88,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             chosen = _take(X, choose(kernel, P, count, rng))
         return self._settle(kernel, seed, chosen, len(P), P)
 
+    @available_if(_keeps_uniform)
     def partial_fit(self, X: Any, y: Any = None) -> Nystroem:
         """Keep uniform landmarks of all examples so far, by a reservoir (Vitter 1985)."""
-        kernel, count, choose = self._settings()
-        if choose is not choosing.uniform:
-            raise ValueError(
-                "partial_fit keeps uniform landmarks only, others need to see all examples: "
-                "use landmarks='uniform', or fit a sample"
-            )
+        kernel, count, _ = self._settings()
         fresh = not hasattr(self, "landmarks_")
         kernel = kernel if fresh else self.kernel_
         X = self._checked(X, kernel, reset=fresh)

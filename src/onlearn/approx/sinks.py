@@ -27,7 +27,7 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     """Turns rows into ``n_components`` random features whose inner products approximate a kernel.
 
     ``kernel``: a Gaussian, Laplacian or polynomial kernel, as an object of ``onlearn.kernels`` or as text, such as
-    "gaussian(sigma=2)". ``n_components`` is even for the first two (a cosine and a sine for each frequency).
+    "gaussian(sigma=2)".
     ``orthogonal``: frequencies of a Gaussian kernel at right angles to each other, which makes the error smaller.
 
     The error of one kernel value is about 1/sqrt(n_components). Only the width is learned from the data.
@@ -74,15 +74,14 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             )
         if self.orthogonal and kernel.name != "gaussian":
             raise ValueError(f"orthogonal=True is for a gaussian kernel; there is no orthogonal form of {kernel}")
-        if kernel.name != "polynomial" and count % 2:
-            raise ValueError(f"n_components must be even, a cosine and a sine for each frequency, not {count}")
         seed = manners.drawn_seed(self.random_state)
         rng = np.random.default_rng(seed)
         if kernel.name == "polynomial":
             made = dict(zip(("places_", "signs_"), tensorsketch.draw(width, count, kernel.degree, rng), strict=True))
         else:
             draw = frequencies.orthogonal if self.orthogonal else getattr(frequencies, kernel.name)
-            made = {"frequencies_": draw(width, count // 2, getattr(kernel, "rate", kernel.gamma), rng)}
+            rate = getattr(kernel, "rate", kernel.gamma)
+            made = {"frequencies_": draw(width, (count + 1) // 2, rate, rng), "phase_": rng.random(1)}
         for name in ARRAYS:
             self.__dict__.pop(name, None)
         self.__dict__.update(made)
@@ -98,12 +97,16 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             return self._sketch(X)
         W = manners.cast(self, "W", X.dtype, lambda: self.frequencies_.astype(X.dtype))
         self._check_size(X, W)
-        pairs = W.shape[1]
-        out = np.empty((X.shape[0], 2 * pairs), X.dtype)
-        for tile in manners.tiles(X.shape[0], out.shape[1] * out.itemsize):
-            part = out[tile]
-            manners.multiply(X[tile], W, part[:, :pairs])
-            to_waves(part, 1 / np.sqrt(pairs))
+        count, size = int(self.n_components), W.shape[1]
+        out = np.empty((X.shape[0], count), X.dtype)
+        for tile in manners.tiles(X.shape[0], 2 * size * out.itemsize):
+            part = out[tile] if count == 2 * size else np.empty((tile.stop - tile.start, 2 * size), X.dtype)
+            manners.multiply(X[tile], W, part[:, :size])
+            if count < 2 * size:  # the last frequency has no room for its sine: a random phase makes up for that
+                part[:, size - 1] += X.dtype.type(self.phase_[0])
+            to_waves(part, np.sqrt(2 / count))
+            if count < 2 * size:
+                out[tile] = part[:, :count]
         return out
 
     def _sketch(self, X: Any) -> np.ndarray:
@@ -153,7 +156,7 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if self.kernel_.name == "polynomial":
             shapes = dict.fromkeys(("places_", "signs_"), (self.kernel_.degree, width + 1))
         else:
-            shapes = {"frequencies_": (width, count // 2)}
+            shapes = {"frequencies_": (width, (count + 1) // 2), "phase_": (1,)}
         for name, shape in shapes.items():
             if arrays[name].shape != shape:
                 raise ValueError(f"{name} has shape {arrays[name].shape}, not {shape}")
@@ -164,4 +167,4 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
 
 DRAWN = ("gaussian", "laplacian", "polynomial")
-ARRAYS = ("frequencies_", "places_", "signs_")
+ARRAYS = ("frequencies_", "phase_", "places_", "signs_")
