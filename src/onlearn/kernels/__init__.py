@@ -28,32 +28,50 @@ from onlearn.kernels.algebra import (
     warp,
 )
 from onlearn.kernels.base import Kernel, Points
+from onlearn.kernels.boolean import Conjunctions, Monomials
 from onlearn.kernels.family import HOMES
 from onlearn.kernels.formula import get
+from onlearn.kernels.given import Bilinear, Callable, Precomputed
 from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from onlearn.kernels.psd import check_kernel, is_psd, repair
+from onlearn.kernels.stored import pack, pack_data, unpack, unpack_data
+from onlearn.kernels.subsets import Subsets
 
 __all__ = [
+    "Bilinear",
+    "Callable",
     "Compose",
+    "Conjunctions",
     "Exp",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
+    "Monomials",
     "Normalize",
     "Points",
     "Poly",
     "Polynomial",
     "Power",
+    "Precomputed",
     "Product",
     "Scale",
     "Sigmoid",
+    "Subsets",
     "Sum",
     "Warp",
+    "check_kernel",
     "compose",
     "exp",
     "get",
+    "is_psd",
     "normalize",
+    "pack",
+    "pack_data",
     "poly",
+    "repair",
+    "unpack",
+    "unpack_data",
     "warp",
 ]
 

@@ -352,19 +352,29 @@ class Normalize(Composite):
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         super().prepare(X, views)
-        if self.key not in views:
-            with np.errstate(over="ignore"):
-                values = self.k.diagonal(Points(views))
-            bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
-            if bad.size:
-                value = values[bad[0]]
-                why = "a zero row has no direction: drop it" if value == 0 else "that cannot be normalised"
-                raise ValueError(f"{self}: {self.k} of row {bad[0]} with itself is {value:g}; {why}")
-            views[self.key] = Numbers(values**-0.5)
+        if self.key not in views and not self.k.own_cosine:
+            views[self.key] = Numbers(self.scales(Points(views)))
+
+    def scales(self, P: Points) -> np.ndarray:
+        """k(x, x)^(-1/2)"""
+        with np.errstate(over="ignore"):
+            values = self.k.diagonal(P)
+        bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
+        if bad.size:
+            value = values[bad[0]]
+            why = "a zero row has no direction: drop it" if value == 0 else "that cannot be normalised"
+            raise ValueError(f"{self}: {self.k} of row {bad[0]} with itself is {value:g}; {why}")
+        return values**-0.5
+
+    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
+        return self.k.own_cosine or super().bounded(P, Q, dtype)
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
-        self.k.fill(tile, out)
-        rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
+        if self.k.own_cosine:
+            self.k.cosine(tile, out)
+        else:
+            self.k.fill(tile, out)
+            rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))
@@ -373,7 +383,7 @@ class Normalize(Composite):
         return self.k.n_features(width)
 
     def features(self, X: Any) -> Any:
-        return explicit.scale_rows(self.k.features(X), self.points(X)[self.key].values)
+        return explicit.scale_rows(self.k.features(X), self.scales(self.points(X)))
 
     def formula(self) -> str:
         return f"normalize({self.k})"

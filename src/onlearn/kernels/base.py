@@ -148,6 +148,7 @@ class Kernel(Parameters):
 
     data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
     always_psd: bool = True  # whether it is an inner product whatever the data
+    own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
 
@@ -170,6 +171,10 @@ class Kernel(Parameters):
     def features(self, X: Any) -> Any:
         """Features whose inner products are the kernel: ``features(X) @ features(Z).T == k(X, Z)``."""
         raise ValueError(f"{self} has no finite list of features; use the kernel itself or an approximation of it")
+
+    def cosine(self, tile: Tile, out: np.ndarray) -> None:
+        """k(x, z) / sqrt(k(x, x) k(z, z)) of a tile, also where k itself is too large; if it says ``own_cosine``."""
+        raise NotImplementedError
 
     def uses(self) -> Iterator[Path]:
         """The products x.z that filling a tile asks for, once for each time."""

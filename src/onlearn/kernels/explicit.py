@@ -1,4 +1,4 @@
-"""The features behind a kernel, written down: columns side by side, row-wise outer products, and how many is too many."""
+"""The features behind a kernel, written down: columns side by side, outer products, and how many are too many."""
 
 from __future__ import annotations
 

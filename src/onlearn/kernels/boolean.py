@@ -1,0 +1,143 @@
+"""Kernels of rows of 0 and 1: inner products of all conjunctions, of those of a size, of all products of columns.
+
+A *literal* is a column or its negation; a conjunction of literals is a feature that is 1 where all of them hold. How
+many conjunctions hold in both x and z follows from how many columns agree (Khardon, Roth and Servedio 2005), so a
+kernel value is a count of bits and a look into a table. The table is computed with whole numbers. If its largest entry
+is beyond 2^960, all of it is divided by the power of two that makes that entry 2^960 at most: a power that only
+depends on the number of columns, so that a perceptron's decisions are what they were. Values that are then below the
+smallest number (2^-1022) count as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from math import comb, ldexp
+from typing import Any
+
+import numpy as np
+
+from onlearn.kernels import explicit
+from onlearn.kernels.base import Kernel, Points, Tile
+from onlearn.kernels.bits import look_up, ones_of
+from onlearn.kernels.family import kernel, spelled
+from onlearn.kernels.vectors import numeric
+from onlearn.spelling import param
+
+LARGEST = 960  # leaves room for sums of very many large values
+
+
+class Counting(Kernel):
+    """A kernel that is a function of how many columns agree, or of how many are 1 in both."""
+
+    shared = False  # whether it counts columns that are 1 in both, rather than those that agree
+
+    def count(self, columns: int) -> int:
+        """The value for that many columns, as a whole number."""
+        raise NotImplementedError
+
+    def table(self, width: int) -> np.ndarray:
+        """The value for each number of shared or of differing columns."""
+        values = _table(self, width)
+        return values if self.shared else values[::-1]
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        if "ones" not in views:
+            views["ones"] = ones_of(X, self)
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        P, Q = tile.P["ones"], tile.Q["ones"]
+        look_up(P, Q, self.table(P.width), self.shared, out)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        ones = P["ones"]
+        return self.table(ones.width)[ones.counts if self.shared else np.zeros(len(ones), np.int64)]
+
+    def literals(self, X: Any) -> list[Any]:
+        """For each column the literals of it, as features."""
+        self.points(X)  # which checks that there is nothing but 0 and 1
+        X = numeric(X, self)
+        columns = [X[:, [n]] for n in range(X.shape[1])]
+        if self.shared:
+            return columns
+        return [explicit.beside([column, explicit.ones_like(column) - column]) for column in columns]
+
+
+@lru_cache(maxsize=64)
+def _table(kernel: Counting, width: int) -> np.ndarray:
+    """The counts for 0..width columns, scaled if need be."""
+    exact = [kernel.count(n) for n in range(width + 1)]
+    shift = max(0, exact[-1].bit_length() - 1 - LARGEST)
+    values = np.array([_scaled(value, shift) for value in exact])
+    values.flags.writeable = False
+    return values
+
+
+def _scaled(value: int, shift: int) -> float:
+    """value / 2^shift, also where value is beyond all floating-point numbers."""
+    spare = max(0, value.bit_length() - 64)
+    return ldexp(float(value >> spare), spare - shift)
+
+
+@kernel("monomials")
+class Monomials(Counting):
+    """k(x, z) = 2^same(x, z): all 3^n conjunctions of literals
+
+    >>> Monomials()([[1, 1, 0, 0]], [[1, 1, 0, 1]])
+    array([[8.]])
+    """
+
+    def count(self, columns: int) -> int:
+        return 1 << columns
+
+    def n_features(self, width: int) -> int | None:
+        return 3**width
+
+    def features(self, X: Any) -> Any:
+        explicit.refuse_too_many(self, X)
+        literals = self.literals(X)
+        made = explicit.ones_like(literals[0])
+        for pair in literals:
+            made = explicit.outer(made, explicit.beside([explicit.ones_like(pair), pair]))
+        return made
+
+
+@kernel("conjunctions")
+class Conjunctions(Counting):
+    """How many conjunctions of ``size`` literals hold in both; of up to that many if not ``exactly``"""
+
+    size: int = param(2, "how many literals", at_least=1)
+    exactly: bool = param(True, "of that size only, or also of smaller ones and the empty one", words=(True, False))
+    monotone: bool = param(False, "without negated columns", words=(True, False))
+
+    def check(self) -> None:
+        self.shared = self.monotone
+
+    def sizes(self) -> range:
+        return range(self.size if self.exactly else 0, self.size + 1)
+
+    def count(self, columns: int) -> int:
+        return sum(comb(columns, size) for size in self.sizes())
+
+    def formula(self) -> str:
+        rest = {key: value for key, value in self.changed().items() if key != "size"}
+        return spelled(self.name, rest, str(self.size))
+
+    def n_features(self, width: int) -> int | None:
+        return sum(comb(width, size) * (1 if self.monotone else 2) ** size for size in self.sizes())
+
+    def features(self, X: Any) -> Any:
+        explicit.refuse_too_many(self, X)
+        literals = self.literals(X)
+        if self.exactly and self.size > len(literals):
+            raise ValueError(f"{self} of {len(literals)} columns has no features: there are too few columns")
+        made: list[Any] = [explicit.ones_like(literals[0])]  # of each size, over the columns so far
+        for column in literals:
+            for size in range(min(len(made), self.size), 0, -1):
+                longer = explicit.outer(made[size - 1], column)
+                if size == len(made):
+                    made.append(longer)
+                else:
+                    made[size] = explicit.beside([made[size], longer])
+        root = (self.table(len(literals))[-1 if self.shared else 0] / float(self.count(len(literals)))) ** 0.5
+        return explicit.beside([made[size] * root for size in self.sizes() if size < len(made)])

@@ -1,0 +1,133 @@
+"""Is this a kernel? Eigenvalues of kernel matrices, verdicts in words, and repairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlearn.kernels.base import Kernel
+
+TOLERANCE = 1e-8  # relative to the largest eigenvalue; in single precision 1e-4
+EXAMPLES = 500
+
+
+def is_psd(K: Any, tol: float | None = None) -> bool:
+    """Whether a matrix is symmetric and has no eigenvalue below ``-tol`` times the largest, in absolute size.
+
+    >>> is_psd([[1.0, 0.5], [0.5, 1.0]]), is_psd([[1.0, 2.0], [2.0, 1.0]])
+    (True, False)
+    """
+    K = square(K)
+    tol = tolerance(K) if tol is None else tol
+    if asymmetry(K) > tol:
+        return False
+    values = eigenvalues(K)
+    return bool(values.size == 0 or values[0] >= -tol * np.abs(values).max())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ``check_kernel`` found."""
+
+    kernel: str
+    examples: int
+    symmetric: bool
+    smallest: float
+    largest: float
+    psd: bool
+    sentence: str
+
+    def __bool__(self) -> bool:
+        return self.psd
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None = None, seed: int = 0) -> Verdict:
+    """Whether a kernel is one on (a sample of) these examples: true or false, with the reasons."""
+    from onlearn.kernels.formula import get
+
+    k: Kernel = get(kernel)
+    P = k.points(X)
+    if not len(P):
+        raise ValueError("there are no examples to check the kernel on")
+    if len(P) > sample:
+        P = P.take(np.sort(np.random.default_rng(seed).choice(len(P), sample, replace=False)))
+    K = k.block(P, P)
+    tol = tolerance(K) if tol is None else tol
+    symmetric = asymmetry(K) <= tol
+    values = eigenvalues(K)
+    smallest, largest = float(values[0]), float(values[-1])
+    psd = symmetric and smallest >= -tol * np.abs(values).max()
+    where = f"on {len(P)} examples"
+    if not symmetric:
+        sentence = f"{k} is not a kernel: k(x, z) and k(z, x) differ {where}"
+    elif not psd:
+        sentence = f"{k} is not a kernel: its smallest eigenvalue {where} is {smallest:.3g}, below 0"
+    elif k.always_psd:
+        sentence = f"{k} is a kernel: it always is, and its smallest eigenvalue {where} is {smallest:.3g}"
+    else:
+        sentence = (
+            f"{k} looks like a kernel {where} (smallest eigenvalue {smallest:.3g}), but it is not one on all data"
+            if "sigmoid" in str(k)
+            else f"{k} looks like a kernel {where} (smallest eigenvalue {smallest:.3g}); nobody knows about others"
+        )
+    return Verdict(str(k), len(P), symmetric, smallest, largest, psd, sentence)
+
+
+def repair(K: Any, how: str = "clip") -> np.ndarray:
+    """K without negative eigenvalues: they become 0 (clip) or positive (flip), or all grow by the lowest (shift)."""
+    K = square(K)
+    refuse_asymmetric(K, "K")
+    dtype = K.dtype
+    values, vectors = np.linalg.eigh((K + K.T).astype(np.float64) / 2)
+    if how == "clip":
+        values = np.maximum(values, 0.0)
+    elif how == "flip":
+        values = np.abs(values)
+    elif how == "shift":
+        values = values - min(0.0, values[0])
+    else:
+        raise ValueError(f"how must be 'clip', 'flip' or 'shift', not {how!r}")
+    made = (vectors * values) @ vectors.T
+    return ((made + made.T) / 2).astype(dtype)
+
+
+def square(K: Any) -> np.ndarray:
+    K = np.asarray(K)
+    if K.dtype.kind not in "biuf":
+        raise TypeError(f"a kernel matrix must hold numbers, not {K.dtype}")
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"a kernel matrix of examples with themselves is square, not of shape {K.shape}")
+    if not np.isfinite(K).all():
+        raise ValueError("the kernel matrix holds NaN or infinity")
+    return K if K.dtype == np.float32 else K.astype(np.float64)
+
+
+def asymmetry(K: np.ndarray) -> float:
+    """The largest difference between K and its transpose, relative to the largest number in K."""
+    most = np.abs(K).max(initial=0.0)
+    return float(np.abs(K - K.T).max() / most) if most else 0.0
+
+
+def refuse_asymmetric(K: np.ndarray, what: str) -> None:
+    if asymmetry(K) > tolerance(K):
+        row, column = np.unravel_index(np.argmax(np.abs(K - K.T)), K.shape)
+        raise ValueError(
+            f"{what} must be symmetric, but holds {K[row, column]:g} at ({row}, {column}) "
+            f"and {K[column, row]:g} at ({column}, {row})"
+        )
+
+
+def eigenvalues(K: np.ndarray) -> np.ndarray:
+    """Of the symmetric part, in ascending order, in double precision."""
+    most = np.abs(K).max(initial=0.0)
+    scale = float(most) if most else 1.0
+    return np.linalg.eigvalsh((K / scale + K.T / scale).astype(np.float64) / 2) * scale
+
+
+def tolerance(K: np.ndarray) -> float:
+    return 1e-4 if K.dtype == np.float32 else TOLERANCE
