@@ -58,12 +58,12 @@ def test_the_distribution_is_that_of_one_by_one(way):
     X = np.array([[0.0], [0.1], [0.2], [1.0], [1.5], [3.0]])
     kernel = kernels.get("gaussian(sigma=0.7)")
     K, P = kernel(X), kernel.points(X)
-    rng, turns = np.random.default_rng(1), 6000
+    rng, turns = np.random.default_rng(1), 800
     pairs = np.zeros((2, 6, 6))
     for _ in range(turns):
         for k, picked in enumerate((way(kernel, P, 3, rng), one_by_one(K, 3, rng, way))):
             pairs[k][np.ix_(picked, picked)] += 1 / turns
-    np.testing.assert_allclose(pairs[0], pairs[1], atol=0.03)
+    np.testing.assert_allclose(pairs[0], pairs[1], atol=0.08)
 
 
 def test_rpcholesky_sees_what_uniform_misses():

@@ -55,7 +55,9 @@ def test_the_error_on_a_sample_is_close(monkeypatch):
 
 
 def test_more_landmarks_less_error():
-    found = [Nystroem("gaussian(sigma=1.5)", n, landmarks="rpcholesky", random_state=0).fit(X).error_ for n in (5, 20, 60)]
+    found = [
+        Nystroem("gaussian(sigma=1.5)", n, landmarks="rpcholesky", random_state=0).fit(X).error_ for n in (5, 20, 60)
+    ]
     assert found[0] > found[1] > found[2] >= 0
 
 
@@ -81,14 +83,14 @@ def test_sparse_and_single_precision(way):
 
 def test_a_stream_keeps_a_uniform_reservoir():
     counts = np.zeros(40)
-    for seed in range(300):
+    for seed in range(150):
         phi = Nystroem("gaussian", 8, random_state=seed)
         for start in range(0, 40, 10):
             phi.partial_fit(np.arange(start, start + 10.0)[:, None])
         kept = phi.landmarks_[:, 0].astype(int)
         assert len(set(kept)) == 8 and phi.n_seen_ == 40
         counts[kept] += 1
-    assert 30 < counts.min() and counts.max() < 95  # 60 expected, deviation 7
+    assert counts.min() > 10 and counts.max() < 55  # 30 expected, deviation 5
 
 
 def test_a_stream_that_changes_no_landmark_leaves_the_map_alone():

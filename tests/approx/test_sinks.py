@@ -8,7 +8,13 @@ from onlearn import RandomKitchenSinks, kernels
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 6)) / 2
-KERNELS = ["gaussian(sigma=1.5)", "gaussian(gamma=0.2)", "laplacian(gamma=0.3)", "polynomial(2)", "polynomial(3, coef0=0)"]
+KERNELS = [
+    "gaussian(sigma=1.5)",
+    "gaussian(gamma=0.2)",
+    "laplacian(gamma=0.3)",
+    "polynomial(2)",
+    "polynomial(3, coef0=0)",
+]
 
 
 def errors(text, count, seeds, rows=X, **settings):
@@ -38,9 +44,9 @@ def test_the_error_falls_with_the_root_of_the_number(text):
 def test_the_variance_is_that_of_the_literature():
     """Sutherland and Schneider: var = (1 + k(2 delta) - 2 k(delta)^2) / D for D features in pairs."""
     rows, count = np.array([[0.0], [0.7]]), 40
-    found = errors("gaussian(sigma=1)", count, range(3000), rows=rows)[:, 0, 1]
-    k = np.exp(-np.array([0.7, 1.4]) ** 2 / 2)
-    assert np.var(found) == pytest.approx((1 + k[1] - 2 * k[0] ** 2) / count, rel=0.1)
+    found = errors("gaussian(sigma=1)", count, range(1500), rows=rows)[:, 0, 1]
+    k = np.exp(-(np.array([0.7, 1.4]) ** 2) / 2)
+    assert np.var(found) == pytest.approx((1 + k[1] - 2 * k[0] ** 2) / count, rel=0.12)
 
 
 def test_orthogonal_has_less_variance_and_no_bias():
@@ -66,8 +72,8 @@ def test_any_number_of_components(count):
 
 
 def test_an_odd_number_has_no_bias_either():
-    found = errors("gaussian(sigma=1.5)", 3, range(3000), rows=X[:4])
-    assert np.abs(found.mean(axis=0)).max() < 0.05
+    found = errors("gaussian(sigma=1.5)", 3, range(1000), rows=X[:4])
+    assert np.abs(found.mean(axis=0)).max() < 0.08
 
 
 @pytest.mark.parametrize("text", KERNELS)

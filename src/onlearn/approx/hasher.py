@@ -21,10 +21,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from onlearn.approx import manners
 from onlearn.approx.placing import hash_split, placed
-from onlearn.hashing import START, hash_name
+from onlearn.hashing import hash_name
 from onlearn.named import NamedRows
 
 MOST = 2**31 - 1
+SEED = hash_name("")  # of names without a prefix, as readers and extractors hash them
 CHUNK = 64  # rows whose Python objects are gone through several times: while they are in the processor's cache
 NUMBERS = {int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
@@ -106,7 +107,7 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.input_tags.sparse = tags.input_tags.dict = tags.input_tags.string = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self.dtype is None else []
         return tags
 
     # ------------------------------------------------------------------ the model file
@@ -242,12 +243,12 @@ def _hash(names: list[Any], out: np.ndarray) -> None:
     except TypeError:
         text = None
     with np.errstate(over="ignore"):  # should it run interpreted
-        if text is not None and hash_split(text, START, out) == len(names):
+        if text is not None and hash_split(text, SEED, out) == len(names):
             return
     for k, name in enumerate(names):
         if not isinstance(name, (str, bytes)):
             raise _Wrong(k, TypeError, f"a name must be a text, not {name!r}")
-        out[k] = hash_name(name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name)
+        out[k] = hash_name(name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name, SEED)
 
 
 READERS = {"dicts": _of_dicts, "pairs": _of_pairs, "names": _of_names}

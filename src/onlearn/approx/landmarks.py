@@ -39,7 +39,7 @@ def kmeans_plus_plus(kernel: Any, P: Any, count: int, rng: np.random.Generator) 
         drawn = _draw(left, _block(count), rng)
         some = P.take(drawn)
         apart = diagonal[drawn][:, None] + diagonal[drawn] - 2.0 * kernel.block(some, some)
-        now, kept = left[drawn].copy(), []
+        now, kept = left[drawn].copy(), list[int]()
         for i, luck in enumerate(rng.random(len(drawn))):
             if len(chosen) + len(kept) < count and luck * left[drawn[i]] < now[i]:
                 kept.append(int(drawn[i]))
@@ -75,7 +75,7 @@ def rpcholesky(kernel: Any, P: Any, count: int, rng: np.random.Generator) -> np.
         some = P.take(drawn)
         explained = F[:size, drawn].astype(np.float64)
         H = kernel.block(some, some) - explained.T @ explained
-        kept, columns = [], []
+        kept, columns = list[int](), list[np.ndarray]()
         floor = np.finfo(P.dtype).eps * diagonal[drawn]  # a smaller pivot is rounding
         for i, luck in enumerate(rng.random(len(drawn))):
             if size + len(kept) < count and H[i, i] > max(luck * left[drawn[i]], floor[i]):

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.approx import landmarks as choosing
 from onlearn.approx import manners
+from onlearn.inputs import plain_table
 
 CHOOSE = {
     "uniform": choosing.uniform,
@@ -81,9 +83,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         rng = np.random.default_rng(seed)
         P = kernel.points(X)
         if choose is None:
-            chosen = self._checked(self.landmarks, kernel, reset=False)
-            if not _count(chosen):
-                raise ValueError("landmarks is empty: give at least one example")
+            chosen = self._own(kernel)
         else:
             chosen = _take(X, choose(kernel, P, count, rng))
         return self._settle(kernel, seed, chosen, len(P), P)
@@ -135,6 +135,16 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if not _count(X):
             raise ValueError("X has no examples: at least one is needed")
         return X.tocsr() if sp.issparse(X) else X
+
+    def _own(self, kernel: Any) -> Any:
+        """The given landmarks, checked."""
+        if kernel.data != "vectors":
+            return self._checked(self.landmarks, kernel, reset=False)
+        kinds = [np.float64, np.float32]
+        rows = check_array(plain_table(self.landmarks), accept_sparse="csr", dtype=kinds, input_name="landmarks")
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"landmarks has {rows.shape[1]} features, but X has {self.n_features_in_} features")
+        return rows
 
     def _settle(self, kernel: Any, seed: int, chosen: Any, seen: int, P: Any) -> Nystroem:
         """Whiten the landmarks, and estimate the error on the examples P."""

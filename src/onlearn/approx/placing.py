@@ -37,7 +37,9 @@ def hash_split(text: Any, seed: Any, out: Any) -> int:
 def place(indptr: Any, hashes: Any, values: Any, seed: Any, columns: Any, signed: Any, indices: Any, data: Any,
           counts: Any, start: Any, stop: Any) -> None:  # fmt: skip
     """Rows start to stop: columns in order and values, each column once; ``counts`` says how many are left of each."""
-    n = np.uint64(columns)
+    n: Any = np.uint64(columns)
+    p: Any
+    k: Any
     for i in range(np.uint64(start), np.uint64(stop)):
         first, past = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
         for p in range(first, past):
@@ -87,7 +89,7 @@ def placed(indptr: np.ndarray, hashes: np.ndarray, values: np.ndarray, seed: int
     indices, data = np.empty(len(hashes), np.int32), np.empty(len(hashes), values.dtype)
     counts = np.zeros(rows, np.int64)
     with np.errstate(over="ignore"):  # should it run interpreted
-        start_at = mix(START, np.uint64(seed))
+        start_at = np.uint64(mix(START, np.uint64(seed)))
         over_rows(
             lambda *part: place(indptr, hashes, values, start_at, columns, signed, indices, data, counts, *part),
             rows,

@@ -10,7 +10,6 @@ multiplies all the zeros; and sparse rows by a dense matrix without vectors.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return manners.whole_number(self.n_components, "n_components")
         if self.n_components != "auto":
             raise ValueError(f"n_components must be 'auto' or a whole number of at least 1, not {self.n_components!r}")
-        if not (isinstance(self.eps, Real) and 0 < self.eps < 1):
+        if not isinstance(self.eps, (int, float, np.floating)) or not 0 < self.eps < 1:
             raise ValueError(f"eps must be a number above 0 and below 1, not {self.eps!r}")
         count = max(1, int(johnson_lindenstrauss_min_dim(n_samples=rows, eps=self.eps)))
         if count > width:
@@ -102,7 +101,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return None
         if self.density == "auto":
             return 1.0 / np.sqrt(width)
-        if isinstance(self.density, str) or not (isinstance(self.density, Real) and 0 < self.density <= 1):
+        if not isinstance(self.density, (int, float, np.floating)) or not 0 < self.density <= 1:
             raise ValueError(f"density must be None, 'auto' or a number above 0 and up to 1, not {self.density!r}")
         return float(self.density)
 

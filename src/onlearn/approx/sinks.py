@@ -39,6 +39,8 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
            [0.4, 1. ]])
     """
 
+    kernel_: Any  # its own parameters are what counts here
+
     def __init__(
         self,
         kernel: Any = "gaussian",
@@ -63,6 +65,7 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self._draw(X) if fresh else self
 
     def _draw(self, X: Any) -> RandomKitchenSinks:
+        kernel: Any
         kernel, count, width = (
             kernels.get(self.kernel),
             manners.whole_number(self.n_components, "n_components"),
@@ -154,7 +157,7 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.kernel_, self._seed = kernels.get(facts["kernel"]), int(facts["seed"])
         width, count = self.n_features_in_, int(self.n_components)
         if self.kernel_.name == "polynomial":
-            shapes = dict.fromkeys(("places_", "signs_"), (self.kernel_.degree, width + 1))
+            shapes: dict[str, Any] = dict.fromkeys(("places_", "signs_"), (self.kernel_.degree, width + 1))
         else:
             shapes = {"frequencies_": (width, (count + 1) // 2), "phase_": (1,)}
         for name, shape in shapes.items():
