@@ -3,9 +3,9 @@
 x -> R x, with R Gaussian (Johnson and Lindenstrauss 1984; entries N(0, 1/D)), or sparse (Achlioptas 2003; Li, Hastie
 and Church 2006: entries +-1/sqrt(s D) with probability s, the density, else 0).
 
-The matrix is drawn by scikit-learn, whose draws are as good as ours would be. The product is not: SciPy multiplies
-dense rows by a sparse matrix one number at a time, on one core, where the BLAS takes less time even though it
-multiplies all the zeros; and sparse rows by a dense matrix without vectors.
+The matrix is drawn by scikit-learn, and multiplied by SciPy where it is thin, as scikit-learn does: that is as good as
+ours would be. Where it is not so thin, dense rows take less time by the BLAS, which multiplies all the zeros, too;
+and sparse rows by a dense matrix go through the compiled loops of our learners, in threads.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from sklearn.random_projection import (
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.approx import manners
-from onlearn.predicting import over_rows
 
-PRODUCTS = 60  # multiplications of the BLAS in the time of one of a sparse product
+PRODUCTS = 20  # multiplications of the BLAS in the time of one of a sparse product, at least
 ROOM = 1 << 27  # bytes that a sparse matrix may take when written out
 
 
@@ -116,13 +115,9 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 manners.multiply(X[tile], W, out[tile])
             return out
         R = manners.cast(self, "sparse", X.dtype, lambda: sp.csr_matrix(self.components_.T.astype(X.dtype)))
-
-        def work(start: int, stop: int) -> None:
-            part = X[start:stop] @ R
-            out[start:stop] = part.toarray() if sp.issparse(part) else part
-
-        dense = X.shape[1] if not sp.issparse(X) else X.nnz // max(1, X.shape[0])
-        over_rows(work, X.shape[0], int(X.shape[0] * (dense * R.nnz // max(1, R.shape[0]) + out.shape[1])))
+        for tile in manners.tiles(X.shape[0], 2 * out.shape[1] * out.itemsize):
+            part = X[tile] @ R
+            out[tile] = part.toarray() if sp.issparse(part) else part
         return out
 
     def _written_out(self, X: Any) -> bool:
