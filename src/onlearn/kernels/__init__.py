@@ -12,20 +12,14 @@ import importlib
 from typing import Any
 
 from onlearn.kernels.algebra import (
-    Compose,
     Exp,
-    Normalize,
     Poly,
     Power,
     Product,
     Scale,
     Sum,
-    Warp,
-    compose,
     exp,
-    normalize,
     poly,
-    warp,
 )
 from onlearn.kernels.base import Kernel, Points
 from onlearn.kernels.boolean import Conjunctions, Monomials
@@ -36,6 +30,7 @@ from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmo
 from onlearn.kernels.psd import check_kernel, is_psd, repair
 from onlearn.kernels.stored import pack, pack_data, unpack, unpack_data
 from onlearn.kernels.subsets import Subsets
+from onlearn.kernels.transforms import Compose, Normalize, Warp, compose, normalize, warp
 
 __all__ = [
     "Bilinear",

@@ -1,6 +1,6 @@
-"""New kernels from old: sums, products, positive multiples, powers, series, factors, maps, cosines.
+"""New kernels from old: sums, products, positive multiples, powers, exp, series.
 
-Each of these keeps an inner product an inner product (Schoenberg; Haussler 1999; Shawe-Taylor and Cristianini 2004,
+Each of these keeps an inner product an inner product (Haussler 1999; Shawe-Taylor and Cristianini 2004,
 proposition 3.22). They are evaluated a tile at a time, and share the products x.z.
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from onlearn.kernels import explicit
-from onlearn.kernels.base import Kernel, Numbers, Path, Points, Tile
+from onlearn.kernels.base import Kernel, Path, Points, Tile
 from onlearn.kernels.family import kernel
-from onlearn.kernels.functions import Function, factor_of, map_of, shown
-from onlearn.kernels.passes import factors_pass, in_threads, over_tile, polynomial_pass, series_pass
+from onlearn.kernels.passes import over_tile, polynomial_pass, series_pass
+from onlearn.kernels.threads import in_threads
 from onlearn.spelling import param
 
 
@@ -249,150 +249,6 @@ class Poly(Composite):
         return f"poly({self.k}, {[float(c) for c in self.coefs]!r})"
 
 
-@kernel("warp")
-class Warp(Composite):
-    """f(x) k(x, z) f(z), with f a function from the data to one number for each example, or its name"""
-
-    k: Kernel
-    f: Function
-
-    def check(self) -> None:
-        super().check()
-        factor_of(self.f)
-
-    @property
-    def key(self) -> Hashable:
-        return "warp", self.f
-
-    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
-        super().prepare(X, views)
-        if self.key not in views:
-            size = len(Points(views))
-            values = np.asarray(factor_of(self.f)(views["vectors"].X if "vectors" in views else X), dtype=np.float64)
-            if values.shape not in ((size,), (size, 1)) or not np.isfinite(values).all():
-                raise ValueError(
-                    f"warp: {shown(self.f)} must give one finite number for each of the {size} examples, "
-                    f"but gave an array of shape {values.shape}"
-                    + ("" if np.isfinite(values).all() else f" with {values[~np.isfinite(values)][0]} in it")
-                )
-            views[self.key] = Numbers(values.reshape(-1))
-
-    def fill(self, tile: Tile, out: np.ndarray) -> None:
-        self.k.fill(tile, out)
-        rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
-
-    def diagonal(self, P: Points) -> np.ndarray:
-        return self.k.diagonal(P) * P[self.key].values ** 2
-
-    def n_features(self, width: int) -> int | None:
-        return self.k.n_features(width)
-
-    def features(self, X: Any) -> Any:
-        return explicit.scale_rows(self.k.features(X), self.points(X)[self.key].values)
-
-    def formula(self) -> str:
-        return f"warp({self.k}, {shown(self.f)})"
-
-
-@kernel("compose")
-class Compose(Composite):
-    """k(phi(x), phi(z)), with phi a function from the data to the data that k works on, or its name"""
-
-    k: Kernel
-    phi: Function
-
-    def check(self) -> None:
-        super().check()
-        map_of(self.phi)
-        if isinstance(self.phi, str) and self.k.data not in ("vectors", "any"):
-            raise ValueError(f"compose: {self.phi!r} makes vectors, but {self.k} works on {self.k.data}")
-        self.data = "vectors" if isinstance(self.phi, str) else "any"
-
-    @property
-    def key(self) -> Hashable:
-        return "compose", self.phi
-
-    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
-        inner = views.setdefault(self.key, Points({}))
-        self.k.prepare(map_of(self.phi)(X), inner.views)
-
-    def uses(self) -> Iterator[Path]:
-        for path in self.k.uses():
-            yield self.key, *path
-
-    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
-        return self.k.bounded(P[self.key], Q[self.key], dtype)
-
-    def fill(self, tile: Tile, out: np.ndarray) -> None:
-        self.k.fill(tile.inside(self.key), out)
-
-    def diagonal(self, P: Points) -> np.ndarray:
-        return self.k.diagonal(P[self.key])
-
-    def n_features(self, width: int) -> int | None:
-        # The named maps keep the number of columns; of others we cannot know.
-        return self.k.n_features(width) if isinstance(self.phi, str) else None
-
-    def features(self, X: Any) -> Any:
-        return self.k.features(map_of(self.phi)(X))
-
-    def formula(self) -> str:
-        return f"compose({self.k}, {shown(self.phi)})"
-
-
-@kernel("normalize")
-class Normalize(Composite):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine of the angle between the features of x and z"""
-
-    k: Kernel
-
-    @property
-    def key(self) -> Hashable:
-        return "normalize", self.k
-
-    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
-        super().prepare(X, views)
-        if self.key not in views and not self.k.own_cosine:
-            views[self.key] = Numbers(self.scales(Points(views)))
-
-    def scales(self, P: Points) -> np.ndarray:
-        """k(x, x)^(-1/2)"""
-        with np.errstate(over="ignore"):
-            values = self.k.diagonal(P)
-        bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
-        if bad.size:
-            value = values[bad[0]]
-            why = "a zero row has no direction: drop it" if value == 0 else "that cannot be normalised"
-            raise ValueError(f"{self}: {self.k} of row {bad[0]} with itself is {value:g}; {why}")
-        return values**-0.5
-
-    def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
-        return self.k.own_cosine or super().bounded(P, Q, dtype)
-
-    def fill(self, tile: Tile, out: np.ndarray) -> None:
-        if self.k.own_cosine:
-            self.k.cosine(tile, out)
-        else:
-            self.k.fill(tile, out)
-            rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
-
-    def diagonal(self, P: Points) -> np.ndarray:
-        return np.ones(len(P))
-
-    def n_features(self, width: int) -> int | None:
-        return self.k.n_features(width)
-
-    def features(self, X: Any) -> Any:
-        return explicit.scale_rows(self.k.features(X), self.scales(self.points(X)))
-
-    def formula(self) -> str:
-        return f"normalize({self.k})"
-
-
-def rescale(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    over_tile(factors_pass, out, a.astype(out.dtype), b.astype(out.dtype))
-
-
 def exp(k: Any) -> Exp:
     """exp(k(x, z))"""
     return Exp(k)
@@ -401,18 +257,3 @@ def exp(k: Any) -> Exp:
 def poly(k: Any, coefs: Any) -> Poly:
     """coefs[0] + coefs[1] k(x, z) + coefs[2] k(x, z)^2 + ..."""
     return Poly(k, coefs)
-
-
-def warp(k: Any, f: Function) -> Warp:
-    """f(x) k(x, z) f(z)"""
-    return Warp(k, f)
-
-
-def compose(k: Any, phi: Function) -> Compose:
-    """k(phi(x), phi(z))"""
-    return Compose(k, phi)
-
-
-def normalize(k: Any) -> Normalize:
-    """k(x, z) / sqrt(k(x, x) k(z, z))"""
-    return Normalize(k)

@@ -148,6 +148,7 @@ class Kernel(Parameters):
 
     data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
     always_psd: bool = True  # whether it is an inner product whatever the data
+    __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
@@ -219,8 +220,8 @@ class Kernel(Parameters):
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
         """Whether no value can be too large: |k(x, z)|^2 <= k(x, x) k(z, z) if k is an inner product."""
-        if not self.always_psd:
-            return False
+        if not self.always_psd or self.data != "vectors":
+            return False  # of strings, k(x, x) may take as long as the block
         most = np.sqrt(np.finfo(dtype).max)
         with np.errstate(over="ignore", invalid="ignore"):
             return all(np.max(self.diagonal(A), initial=0.0) < most**2 / 2 for A in (P, Q))
@@ -245,7 +246,7 @@ class Kernel(Parameters):
         from onlearn.kernels.algebra import Product, Scale
 
         if isinstance(other, Real):
-            return Scale(self, other)
+            return Scale(self, float(other))
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
     __rmul__ = __mul__

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.kernels.passes import in_threads
 from onlearn.kernels.popcount import table_of_differing, table_of_shared
+from onlearn.kernels.threads import in_threads
 from onlearn.kernels.vectors import Vectors, numeric, same_width, squared_lengths
 
 WIDE = 1 << 14  # columns beyond which sparse rows stay sparse
-SINGLE = 100  # columns up to which all counts of conjunctions fit into single precision
 CHUNK = 1 << 22  # cells that are packed at a time
 
 
@@ -42,6 +41,10 @@ class Bits:
         counts = np.concatenate([self.counts, *(other.counts for other in others)])
         return Bits(words, self.width, counts, np.result_type(self.dtype, *(other.dtype for other in others)))
 
+    def in_double(self) -> Bits:
+        """The same bits, for kernel values in double precision."""
+        return Bits(self.words, self.width, self.counts, np.float64)
+
     @cached_property
     def turned(self) -> np.ndarray:
         return np.ascontiguousarray(self.words.T)
@@ -58,6 +61,9 @@ class SparseOnes(Vectors):
     @property
     def counts(self) -> np.ndarray:
         return self.squares.astype(np.int64)
+
+    def in_double(self) -> SparseOnes:
+        return self
 
     def take(self, rows: Any) -> SparseOnes:
         return SparseOnes(self.X[rows], self.squares[rows])
@@ -76,7 +82,7 @@ def ones_of(X: Any, who: Any) -> Bits | SparseOnes:
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biu" and X.shape[1]):
         X = numeric(X, who)
     values = X.data if sp.issparse(X) else X
-    single = X.dtype == np.float32 and X.shape[1] <= SINGLE
+    single = X.dtype == np.float32
     for start in range(0, len(values), 1 << 16):
         some = values[start : start + (1 << 16)]
         good = (some == 0) | (some == 1)

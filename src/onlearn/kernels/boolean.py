@@ -19,11 +19,12 @@ import numpy as np
 
 from onlearn.kernels import explicit
 from onlearn.kernels.base import Kernel, Points, Tile
-from onlearn.kernels.bits import look_up, ones_of
-from onlearn.kernels.family import kernel, spelled
+from onlearn.kernels.bits import Bits, SparseOnes, look_up, ones_of
+from onlearn.kernels.family import flag, kernel, spelled
 from onlearn.kernels.vectors import numeric
 from onlearn.spelling import param
 
+SINGLE = 2.0**100  # values beyond it are not for single precision
 LARGEST = 960  # leaves room for sums of very many large values
 
 
@@ -42,15 +43,26 @@ class Counting(Kernel):
         return values if self.shared else values[::-1]
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
-        if "ones" not in views:
-            views["ones"] = ones_of(X, self)
+        ones = next((view for view in views.values() if isinstance(view, (Bits, SparseOnes))), None)
+        ones = ones_of(X, self) if ones is None else ones
+        views.setdefault(self.key(ones.width), ones if self.fits_single(ones.width) else ones.in_double())
+
+    def key(self, width: int) -> Hashable:
+        return "ones" if self.fits_single(width) else "ones in double"
+
+    def fits_single(self, width: int) -> bool:
+        """Whether single precision will do, if the data are of that."""
+        return bool(self.table(width).max() < SINGLE)
+
+    def ones(self, P: Points) -> Any:
+        return P["ones"] if "ones" in P.views and self.fits_single(P["ones"].width) else P["ones in double"]
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
-        P, Q = tile.P["ones"], tile.Q["ones"]
+        P, Q = self.ones(tile.P), self.ones(tile.Q)
         look_up(P, Q, self.table(P.width), self.shared, out)
 
     def diagonal(self, P: Points) -> np.ndarray:
-        ones = P["ones"]
+        ones = self.ones(P)
         return self.table(ones.width)[ones.counts if self.shared else np.zeros(len(ones), np.int64)]
 
     def literals(self, X: Any) -> list[Any]:
@@ -107,8 +119,8 @@ class Conjunctions(Counting):
     """How many conjunctions of ``size`` literals hold in both; of up to that many if not ``exactly``"""
 
     size: int = param(2, "how many literals", at_least=1)
-    exactly: bool = param(True, "of that size only, or also of smaller ones and the empty one", words=(True, False))
-    monotone: bool = param(False, "without negated columns", words=(True, False))
+    exactly: bool = flag(True, "of that size only, or also of smaller ones and the empty one")
+    monotone: bool = flag(False, "without negated columns")
 
     def check(self) -> None:
         self.shared = self.monotone
@@ -139,5 +151,6 @@ class Conjunctions(Counting):
                     made.append(longer)
                 else:
                     made[size] = explicit.beside([made[size], longer])
-        root = (self.table(len(literals))[-1 if self.shared else 0] / float(self.count(len(literals)))) ** 0.5
+        scaled = float(self.table(len(literals))[-1 if self.shared else 0])
+        root = (scaled / self.count(len(literals))) ** 0.5
         return explicit.beside([made[size] * root for size in self.sizes() if size < len(made)])

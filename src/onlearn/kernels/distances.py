@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.passes import in_threads, reordered
+from onlearn.kernels.passes import reordered
+from onlearn.kernels.threads import in_threads
 from onlearn.kernels.vectors import Vectors, same_width
 
 
@@ -14,6 +15,7 @@ def distances(P: Vectors, Q: Vectors, out: np.ndarray, squared: bool) -> None:
     """|x - z|^2 or |x - z|_1 for all pairs, into ``out``."""
     same_width(P, Q)
     step: Any
+    lines: tuple[Any, ...]
     if P.sparse and Q.sparse:
         lines = P.X.data, P.X.indices, P.X.indptr, Q.X.data, Q.X.indices, Q.X.indptr
         step = sparse_squared if squared else sparse_absolute

@@ -10,10 +10,23 @@ import importlib
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+
+from onlearn.spelling import param
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**facts):
+        """What tells type checkers that ``kernel`` makes an ``__init__``; in ``typing`` from Python 3.11 on."""
+        return lambda function: function
+
+
+Cls = TypeVar("Cls")
 
 MEMBERS: dict[str, type] = {}
 
@@ -21,12 +34,19 @@ MEMBERS: dict[str, type] = {}
 HOMES = {"substrings": "onlearn.kernels.strings", "trees": "onlearn.kernels.trees"}
 
 
-def kernel(name: str) -> Callable[[type], type]:
+def flag(default: bool, meaning: str) -> Any:
+    """A parameter that is true or false."""
+    rules = dict(meaning=meaning, above=-math.inf, at_least=-math.inf, below=math.inf, words=(True, False))
+    return field(default=default, metadata=rules)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(param, flag, field))
+def kernel(name: str) -> Callable[[type[Cls]], type[Cls]]:
     """Make a class of fields a kernel that is spelled ``name``."""
 
-    def decorate(cls: Any) -> type:
-        cls.name = name
-        made: type = dataclass(repr=False, eq=False)(cls)
+    def decorate(cls: type[Cls]) -> type[Cls]:
+        made = dataclass(repr=False, eq=False)(cls)
+        made.name = name  # type: ignore[attr-defined]
         MEMBERS[name] = made
         return made
 

@@ -105,7 +105,7 @@ def _is_kernel(node: ast.expr) -> bool:
         return _is_kernel(node.left) or _is_kernel(node.right)
     if isinstance(node, ast.Call):
         return True
-    return isinstance(node, ast.Name) and (node.id in MEMBERS or node.id in HOMES)
+    return isinstance(node, ast.Name) and node.id in {*MEMBERS, *HOMES} - {*OPERATORS}
 
 
 def _literal(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:

@@ -9,11 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.kernels.base import Kernel, Points, Tile
-from onlearn.kernels.family import kernel
+from onlearn.kernels.family import flag, kernel
 from onlearn.kernels.functions import shown
 from onlearn.kernels.psd import refuse_asymmetric
 from onlearn.kernels.vectors import Vectors, numeric, squared_lengths
-from onlearn.spelling import param
 
 LONGEST = 36  # numbers of a matrix that are written out in a formula
 TOLERANCE = 1e-9
@@ -152,7 +151,7 @@ class Callable(Kernel):
     """k(x, z) = f(x, z), a function of two examples; with ``pairs=False`` f takes many at once and gives a matrix"""
 
     f: Any
-    pairs: bool = param(True, "whether f compares two examples, rather than two lists of them", words=(True, False))
+    pairs: bool = flag(True, "whether f compares two examples, rather than two lists of them")
 
     data = "any"
     always_psd = False

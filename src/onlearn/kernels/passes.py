@@ -17,7 +17,7 @@ from numba.extending import overload
 from numpy.lib.stride_tricks import as_strided
 
 from onlearn.compile import REORDER, compiled, our_cache
-from onlearn.predicting import over_rows
+from onlearn.kernels.threads import in_threads
 
 FUSE = {"contract"}  # a product and a sum in one step, nothing else: ``exponential`` relies on the order of its sums
 
@@ -34,13 +34,7 @@ reordered = _with(REORDER)  # ``compiled``, but sums may be reordered, so that t
 fused = _with(FUSE)
 
 
-def in_threads(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
-    """``work(start, stop)`` over all rows, on all cores if it costs enough."""
-    if rows:
-        over_rows(work, rows, cost)
-
-
-def over_tile(step: Callable[..., Any], tile: np.ndarray, *arguments: Any) -> None:
+def over_tile(step: Callable[..., Any], tile: np.ndarray, *arguments: Any, cost: int = 1) -> None:
     """Run a compiled pass over a tile: ``step(flat, stride, columns, start, stop, *arguments)``."""
     rows, columns = tile.shape
     if not tile.size:
@@ -51,7 +45,7 @@ def over_tile(step: Callable[..., Any], tile: np.ndarray, *arguments: Any) -> No
     def work(start: int, stop: int) -> None:
         step(flat, stride, columns, start, stop, *arguments)
 
-    in_threads(work, rows, tile.size)
+    in_threads(work, rows, cost * tile.size)
 
 
 @compiled

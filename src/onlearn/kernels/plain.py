@@ -16,6 +16,7 @@ from onlearn.kernels.passes import decay_pass, gaussian_pass, over_tile, polynom
 from onlearn.kernels.vectors import numeric, vectors
 from onlearn.spelling import param
 
+EXPONENTIAL = 6  # multiplications that take as long
 COARSE = 1e-4  # the largest error of gamma |x - z|^2 that is put up with for the sake of speed
 
 
@@ -110,11 +111,11 @@ class Gaussian(OfProducts):
         # |x|^2 + |z|^2 - 2 x.z has an error of the size of |x||z|; harmless unless gamma makes much of it.
         if self.rate * np.sqrt(P.longest * Q.longest) * np.finfo(out.dtype).eps > COARSE:
             distances(P, Q, out, squared=True)
-            over_tile(decay_pass, out, number(self.rate))
+            over_tile(decay_pass, out, number(self.rate), cost=EXPONENTIAL)
         else:
             tile.products(out)
             a, b = P.squares.astype(out.dtype), Q.squares.astype(out.dtype)
-            over_tile(gaussian_pass, out, number(self.rate), a, b)
+            over_tile(gaussian_pass, out, number(self.rate), a, b, cost=EXPONENTIAL)
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))
@@ -131,7 +132,7 @@ class Laplacian(Kernel):
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         distances(tile.P["vectors"], tile.Q["vectors"], out, squared=False)
-        over_tile(decay_pass, out, out.dtype.type(self.gamma))
+        over_tile(decay_pass, out, out.dtype.type(self.gamma), cost=EXPONENTIAL)
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))

@@ -61,7 +61,7 @@ def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None 
     symmetric = asymmetry(K) <= tol
     values = eigenvalues(K)
     smallest, largest = float(values[0]), float(values[-1])
-    psd = symmetric and smallest >= -tol * np.abs(values).max()
+    psd = symmetric and bool(smallest >= -tol * np.abs(values).max())
     where = f"on {len(P)} examples"
     if not symmetric:
         sentence = f"{k} is not a kernel: k(x, z) and k(z, x) differ {where}"

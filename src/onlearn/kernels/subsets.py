@@ -12,8 +12,8 @@ from onlearn.kernels import explicit
 from onlearn.kernels.base import Kernel, Points, Tile
 from onlearn.kernels.bits import Bits, SparseOnes, is_binary, look_up, ones_of, sparse_of
 from onlearn.kernels.family import kernel
-from onlearn.kernels.passes import in_threads
 from onlearn.kernels.subsetproducts import dense_subsets, own_subsets, sparse_subsets
+from onlearn.kernels.threads import in_threads
 from onlearn.kernels.vectors import Vectors, numeric, same_width, squared_lengths
 
 
@@ -42,7 +42,8 @@ class Columns:
         dtype = np.result_type(self.dtype, *(other.dtype for other in others))
         logs = np.concatenate([self.logs, *(other.logs for other in others)])
         if self.binary and all(other.binary for other in others):
-            return Columns(self.rows.join([other.rows for other in others]), logs, dtype)
+            binary: list[Any] = [other.rows for other in others]
+            return Columns(self.rows.join(binary), logs, dtype)
         return Columns(Vectors.join(self.plain, [other.plain for other in others]), logs, dtype)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.inputs import check_finite, plain_table
-from onlearn.kernels.passes import in_threads, sparse_products
+from onlearn.kernels.passes import sparse_products
+from onlearn.kernels.threads import in_threads
 
 QUICKER = 24.0  # how many multiplications the BLAS does while a sparse row does one
 MOST_DENSE = 1 << 28  # bytes that a sparse matrix may take when it is made dense for speed

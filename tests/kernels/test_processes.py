@@ -1,0 +1,108 @@
+"""Kernels in other processes: interpreted, from the disk cache, after a fork, unpickled.
+
+This file is also the script that the other processes run.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onlearn import kernels
+from onlearn.compile import INTERPRETED
+from onlearn.kernels import threads
+
+FORMULAS = [
+    "polynomial(4)",
+    "polynomial(7)",
+    "gaussian(0.5)",
+    "gaussian(gamma=1e15)",
+    "laplacian(0.5)",
+    "poly(linear, [1, 0, 2])*normalize(linear)",
+    "subsets",
+    "normalize(subsets)",
+    "compose(monomials + conjunctions(2, monotone=True), binary)",
+]
+
+
+def values() -> dict[str, list]:
+    rng = np.random.default_rng(0)
+    X = rng.random((6, 5)) * (rng.random((6, 5)) < 0.6)
+    X[:, 0] = 0.5
+    layouts = {"dense": X, "sparse": sp.csr_matrix(X), "single": X.astype(np.float32)}
+    return {f"{name} {layout}": kernels.get(name)(A).tolist() for name in FORMULAS for layout, A in layouts.items()}
+
+
+def run(**settings: str) -> dict:
+    source = str(Path(kernels.__file__).parents[2])
+    environment = {**os.environ, **settings, "PYTHONPATH": source}
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_interpreted_code_gives_the_same():
+    compiled, interpreted = values(), run(NUMBA_DISABLE_JIT="1")["values"]
+    for name, wanted in compiled.items():
+        rtol = 1e-5 if "single" in name else 1e-12
+        np.testing.assert_allclose(interpreted[name], wanted, rtol=rtol, atol=1e-30, err_msg=name)
+
+
+def test_a_second_process_compiles_nothing():
+    if INTERPRETED:
+        pytest.skip("nothing is compiled")
+    values()  # whatever is not in the cache yet
+    assert run()["compiled"] == {}
+
+
+def test_a_forked_process_has_helpers_of_its_own():
+    if "fork" not in multiprocessing.get_all_start_methods() or threads.cores() < 2:
+        pytest.skip("no fork, or no helpers")
+    threads.in_threads(lambda start, stop: None, 100, 1 << 40)
+    assert threads._helpers
+    child = os.fork()
+    if not child:
+        os._exit(0 if not threads._helpers else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_all_rows_are_covered_once():
+    for rows, cost in ((1, 1 << 40), (5, 0), (1000, 1 << 40), (0, 1 << 40)):
+        met = np.zeros(rows, int)
+
+        def work(start: int, stop: int, met: np.ndarray = met) -> None:
+            met[start:stop] += 1
+
+        threads.in_threads(work, rows, cost)
+        assert (met == 1).all()
+
+
+def test_errors_of_helpers_come_through():
+    def fail(start: int, stop: int) -> None:
+        raise KeyError(start)
+
+    with pytest.raises(KeyError):
+        threads.in_threads(fail, 100, 1 << 40)
+
+
+@pytest.mark.parametrize("name", [*FORMULAS, "bilinear([[1, 0], [0, 2]])"])
+def test_pickling(name):
+    k = kernels.get(name)
+    assert pickle.loads(pickle.dumps(k)) == k
+
+
+if __name__ == "__main__":
+    told = {"values": values(), "compiled": {}}
+    modules = [module for name, module in sys.modules.items() if name.startswith("onlearn.kernels")]
+    for function in {f for module in modules for f in vars(module).values() if hasattr(f, "stats")}:
+        if misses := sum(function.stats.cache_misses.values()):
+            told["compiled"][function.__name__] = misses
+    json.dump(told, sys.stdout)
