@@ -23,14 +23,16 @@ LAYERS = {
     "kernels": "kernels",
     "services": "calibrate labels",
     "training": "training fitting",
-    "estimators": "store estimator linear regression learners dual",
+    "estimators": "store estimator linear regression learners",
+    "dual": "dual",
+    "approx": "approx",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
     "pipeline": "pipeline",
-    "demo": "demo warming",
+    "demo": "demo warming reproduce",
     "commands": "cli __main__",
 }
 

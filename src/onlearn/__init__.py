@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "onlearn.dual": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.approx": ["FeatureHasher", "Nystroem", "RandomKitchenSinks", "RandomProjection"],
     "onlearn.features": ["Features", "feature"],
     "onlearn.linear": ["OnlineClassifier"],
     "onlearn.regression": ["OnlineRegressor"],
@@ -36,13 +37,14 @@ _HOMES = {
     "onlearn.rules": ["rule"],
     "onlearn.store": ["load"],
 }
-_MODULES = ["calibrate", "data", "features", "geometry", "kernels", "rules", "stabilizers", "theory"]
+_MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_NAMES), *_MODULES]
 
 if TYPE_CHECKING:
-    from onlearn import calibrate, data, features, geometry, kernels, rules, stabilizers, theory  # noqa: F401
+    from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory  # noqa: F401
+    from onlearn.approx import FeatureHasher, Nystroem, RandomKitchenSinks, RandomProjection  # noqa: F401
     from onlearn.dual import KernelClassifier, KernelPerceptron  # noqa: F401
     from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403

@@ -1,0 +1,254 @@
+"""Feature hashing: any number of named or numbered features in a fixed number of columns (Weinberger et al. 2009).
+
+phi_c(x) = the sum of s(f) x_f over the features f with h(f) = c, h a hash and s(f) = +-1 another one. With the signs
+<phi(x), phi(z)> has the mean <x, z> over hash functions: collisions add noise, no bias.
+
+scikit-learn's FeatureHasher does the same to dicts, pairs and strings with MurmurHash3, on one core. This one hashes
+all names of a batch as one text in a compiled pass, sorts and adds up the rows on all cores, and also takes
+``NamedRows`` and matrices that are too wide. The benchmark ``hashing`` compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import chain
+from numbers import Number, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from onlearn.approx import manners
+from onlearn.approx.placing import hash_split, placed
+from onlearn.hashing import hash_name
+from onlearn.named import NamedRows
+
+MOST = 2**31 - 1
+SEED = hash_name("")  # of names without a prefix, as readers and extractors hash them
+CHUNK = 64  # rows whose Python objects are gone through several times: while they are in the processor's cache
+NUMBERS = {int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
+
+
+class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turns rows of named features, or of too many numbered ones, into a CSR matrix of ``n_features`` columns.
+
+    A row is a dict from name to number (a text as value makes the feature "name=value", of value 1), a list of names
+    (of value 1 each), or a list of (name, number) pairs; or X is ``NamedRows``, or a matrix, whose columns are hashed.
+    Nothing is learned, so ``fit`` is not needed, and only tells the width of a matrix.
+
+    ``signed``: half of the features count negatively, which keeps inner products unbiased. ``seed`` chooses the hash
+    function. ``dtype``: "float32", "float64", or None, which keeps a matrix' own and makes names float32.
+
+    >>> hasher = FeatureHasher(8)
+    >>> X = hasher.transform([{"wine": 2, "colour": "red"}, {"colour": "red"}])
+    >>> X.shape, X.nnz
+    ((2, 8), 3)
+    """
+
+    def __init__(self, n_features: int = 2**20, *, signed: bool = True, seed: int = 0, dtype: Any = None) -> None:
+        self.n_features = n_features
+        self.signed = signed
+        self.seed = seed
+        self.dtype = dtype
+
+    def fit(self, X: Any = None, y: Any = None) -> FeatureHasher:
+        """Check the settings, and note the width of a matrix."""
+        self._check_settings()
+        kind = _kind(X) if X is not None else "nothing"
+        if kind == "matrix":
+            manners.checked_rows(self, X, reset=True)
+        return self
+
+    def partial_fit(self, X: Any = None, y: Any = None) -> FeatureHasher:
+        """The same: there is nothing to learn, but all batches of a matrix have one width."""
+        if X is not None and hasattr(self, "n_features_in_") and _kind(X) == "matrix":
+            manners.checked_rows(self, X, reset=False)
+            return self
+        return self.fit(X)
+
+    def transform(self, X: Any) -> sp.csr_matrix:
+        """The rows' matrix."""
+        self._check_settings()
+        X = X if hasattr(X, "__len__") or hasattr(X, "__array__") or sp.issparse(X) else list(X)
+        kind = _kind(X)
+        if kind == "matrix":
+            X = manners.checked_rows(self, X, reset=not hasattr(self, "n_features_in_"))
+            X = X if sp.issparse(X) else sp.csr_matrix(X)
+            indptr, hashes, values, dtype = X.indptr, X.indices, X.data, self.dtype or X.dtype
+        else:
+            indptr, hashes, values = (X.indptr, X.hashes, X.values) if kind == "named" else _read(X, READERS[kind])
+            dtype = self.dtype or np.float32
+        values = np.ascontiguousarray(values, dtype)
+        return placed(
+            np.ascontiguousarray(indptr, np.int64), hashes, values, int(self.seed), int(self.n_features),
+            bool(self.signed),
+        )  # fmt: skip
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> sp.csr_matrix:
+        """The rows' matrix."""
+        return self.fit(X).transform(X)
+
+    def _check_settings(self) -> None:
+        if manners.whole_number(self.n_features, "n_features") > MOST:
+            raise ValueError(f"n_features must be at most {MOST}, not {self.n_features!r}")
+        manners.whole_number(self.seed, "seed", 0)
+        if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be 'float32', 'float64' or None, not {self.dtype!r}")
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_features)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.sparse = tags.input_tags.dict = tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self.dtype is None else []
+        return tags
+
+    # ------------------------------------------------------------------ the model file
+
+    def save(self, path: Any) -> None:
+        """Write the hasher to a ``.onl`` file."""
+        manners.save(self, path)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        dtype = None if self.dtype is None else np.dtype(self.dtype).name  # np.float32 is no JSON
+        params = {"n_features": int(self.n_features), "signed": bool(self.signed), "seed": int(self.seed)}
+        return {"width": manners.pack_width(self), "params": {**params, "dtype": dtype}}, {}
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        manners.unpack_width(self, facts["width"])
+        self._check_settings()
+
+
+# ---------------------------------------------------------------------- what the rows are
+
+
+def _kind(X: Any) -> str:
+    """What X is: "matrix", "named" rows, "dicts", "pairs" or "names"."""
+    if isinstance(X, NamedRows):
+        return "named"
+    if sp.issparse(X):  # one of those is a dict, too
+        return "matrix"
+    if isinstance(X, (str, bytes, Mapping)):
+        raise TypeError("X must be a list of rows, not one text or one dict: put it in a list")
+    if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
+        return "matrix"
+    for n, row in enumerate(X):
+        if isinstance(row, Mapping):
+            return "dicts"
+        if isinstance(row, (str, bytes)):
+            raise TypeError(f"row {n} is one text, not a list of names: split it first, or use onlearn.Features")
+        if not hasattr(row, "__iter__") or hasattr(row, "shape"):
+            return "matrix"
+        for item in row:
+            return "names" if isinstance(item, (str, bytes)) else "matrix" if _is_number(item) else "pairs"
+    return "names" if len(X) else "matrix"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Number) or value is None
+
+
+Read = tuple[list[Any], list[Any] | None]  # names, and values unless they are all 1
+
+
+def _read(rows: Any, reader: Callable[[Any, int], Read]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each row starts, and the hashes and values of its features."""
+    rows = [row if hasattr(row, "__len__") else list(row) for row in rows]
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
+    hashes, numbers = np.empty(indptr[-1], np.uint64), np.ones(indptr[-1])
+    for start in range(0, len(rows), CHUNK):
+        stop = min(start + CHUNK, len(rows))
+        names, values = reader(rows[start:stop], start)
+        part = slice(int(indptr[start]), int(indptr[stop]))
+        try:
+            _hash(names, hashes[part])
+            if values is not None:
+                numbers[part] = _numbers(values, names)
+        except _Wrong as wrong:
+            row = int(np.searchsorted(indptr, part.start + wrong.k, side="right")) - 1
+            raise wrong.kind(f"row {row}: {wrong.why}") from None
+    return indptr, hashes, numbers
+
+
+class _Wrong(Exception):  # noqa: N818
+    """What is wrong with the k-th feature of a chunk."""
+
+    def __init__(self, k: int, kind: type[Exception], why: str) -> None:
+        self.k, self.kind, self.why = k, kind, why
+
+
+def _of_dicts(rows: Any, at: int) -> Read:
+    """Names and numbers; a text as value is a category."""
+    for n, row in enumerate(rows):
+        if not isinstance(row, (dict, Mapping)):
+            raise TypeError(f"row {at + n} is a {type(row).__name__}, but others are dicts: all must be alike")
+    names = list(chain.from_iterable(rows))
+    values = list(chain.from_iterable([row.values() for row in rows]))
+    kinds = set(map(type, values))
+    if kinds == {str} and set(map(type, names)) == {str}:
+        return list(map("=".join, zip(names, values))), None
+    if str in kinds:
+        texts = [type(value) is str for value in values]
+        names = [f"{name}={value}" if text else name for name, value, text in zip(names, values, texts)]
+        values = [1.0 if text else value for value, text in zip(values, texts)]
+    return names, values
+
+
+def _of_pairs(rows: Any, at: int) -> Read:
+    pairs = list(chain.from_iterable(rows))
+    if not set(map(type, pairs)) <= {tuple, list} or not set(map(len, pairs)) <= {2}:
+        for n, row in enumerate(rows):
+            for pair in row:
+                if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                    raise TypeError(f"row {at + n} should hold pairs of a name and a number, but has {pair!r}")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _of_names(rows: Any, at: int) -> Read:
+    for n, row in enumerate(rows):
+        if isinstance(row, (str, bytes, Mapping)):
+            raise TypeError(f"row {at + n} is a {type(row).__name__}, but others are lists of names: all must be alike")
+    return list(chain.from_iterable(rows)), None
+
+
+def _numbers(values: list[Any], names: list[Any]) -> np.ndarray:
+    """Values as finite numbers; or what is wrong with one."""
+    if not set(map(type, values)) <= NUMBERS:
+        for k, value in enumerate(values):
+            if not isinstance(value, (Real, np.bool_)):
+                raise _Wrong(k, TypeError, f"the value of {names[k]!r} must be a number, not {value!r}")
+    made = np.array(values, np.float64)
+    good = np.isfinite(made)
+    if not good.all():
+        k = int(np.argmin(good))
+        what = "NaN" if np.isnan(made[k]) else "infinity"
+        raise _Wrong(k, ValueError, f"the value of {names[k]!r} is {what}: leave the feature out")
+    return made
+
+
+def _hash(names: list[Any], out: np.ndarray) -> None:
+    """The hashes of names, of all in one pass unless one holds a zero byte or is given as bytes."""
+    if not names:
+        return
+    try:
+        text = np.frombuffer("\0".join(names).encode("utf-8", "surrogatepass"), np.uint8)
+    except TypeError:
+        text = None
+    with np.errstate(over="ignore"):  # should it run interpreted
+        if text is not None and hash_split(text, SEED, out) == len(names):
+            return
+    for k, name in enumerate(names):
+        if not isinstance(name, (str, bytes)):
+            raise _Wrong(k, TypeError, f"a name must be a text, not {name!r}")
+        out[k] = hash_name(name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name, SEED)
+
+
+READERS = {"dicts": _of_dicts, "pairs": _of_pairs, "names": _of_names}

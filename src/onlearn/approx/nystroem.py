@@ -1,0 +1,275 @@
+"""Nystrom's method: any kernel, by its values at a few landmarks (Williams and Seeger 2001).
+
+phi(x) = L^(-1/2) U' [k(x, l_1), ..., k(x, l_m)], where U L U' is the kernel matrix of the landmarks. Between landmarks
+<phi(x), phi(z)> = k(x, z); elsewhere it is the best that can be had from them, and k(x, x) - |phi(x)|^2 >= 0 is the
+squared distance of x, in feature space, to their span. The columns are in the order of the eigenvalues, the
+largest first, and have the sizes that go with them: a learner that adapts its rate to each feature likes that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from onlearn import kernels
+from onlearn.approx import landmarks as choosing
+from onlearn.approx import manners
+from onlearn.inputs import plain_table
+
+CHOOSE = {
+    "uniform": choosing.uniform,
+    "kmeans++": choosing.kmeans_plus_plus,
+    "rpcholesky": choosing.rpcholesky,
+}
+SAMPLE = 2000  # rows on which the error is estimated
+INDEFINITE = 1e-6  # a negative eigenvalue of more than this part of the largest is not rounding (float64)
+
+
+def _keeps_uniform(nystroem: Any) -> bool:
+    if isinstance(nystroem.landmarks, str) and nystroem.landmarks == "uniform":
+        return True
+    raise AttributeError(
+        "partial_fit keeps uniform landmarks of a stream; others need to see all examples: "
+        "use landmarks='uniform', or fit a sample"
+    )
+
+
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turns examples (rows, strings, trees) into at most ``n_components`` features that approximate a kernel.
+
+    ``kernel``: an object of ``onlearn.kernels``, or its text such as "0.5*gaussian(2) + polynomial(2)".
+    ``landmarks``: how they are chosen among the fitted examples, "uniform", "kmeans++" or "rpcholesky" (the best for a
+    given number, and the slowest); or the landmarks themselves.
+
+    Fitted: ``landmarks_``; ``n_components_``, the number of features, fewer than landmarks where some say nothing new;
+    ``error_``, the part of the kernel that is missed, sum(k(x, x) - |phi(x)|^2) / sum(k(x, x)) over the fitted
+    examples, or over 2,000 of them drawn at random.
+
+    ``partial_fit`` keeps uniform landmarks of a stream. As long as they change, so do the features: a learner should
+    start when they are settled. The other ways to choose need to see all examples: ``fit`` them to a sample.
+
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> phi = Nystroem("gaussian(sigma=1)", 5, random_state=0).fit(X)
+    >>> bool(phi.error_ < 1e-4)
+    True
+    """
+
+    landmarks_: Any
+    n_components_: int
+    error_: float
+    n_seen_: int
+
+    def __init__(
+        self, kernel: Any = "gaussian", n_components: int = 100, *, landmarks: Any = "uniform", random_state: Any = None
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any = None) -> Nystroem:
+        """Choose landmarks among these examples."""
+        kernel, count, choose = self._settings()
+        X = self._checked(X, kernel, reset=True)
+        seed = manners.drawn_seed(self.random_state)
+        rng = np.random.default_rng(seed)
+        P = kernel.points(X)
+        if choose is None:
+            chosen = self._own(kernel)
+        else:
+            chosen = _take(X, choose(kernel, P, count, rng))
+        return self._settle(kernel, seed, chosen, len(P), P)
+
+    @available_if(_keeps_uniform)
+    def partial_fit(self, X: Any, y: Any = None) -> Nystroem:
+        """Keep uniform landmarks of all examples so far, by a reservoir (Vitter 1985)."""
+        kernel, count, _ = self._settings()
+        fresh = not hasattr(self, "landmarks_")
+        kernel = kernel if fresh else self.kernel_
+        X = self._checked(X, kernel, reset=fresh)
+        P = kernel.points(X)
+        seed, seen = (manners.drawn_seed(self.random_state), 0) if fresh else (self._seed, self.n_seen_)
+        held = 0 if fresh else _count(self.landmarks_)
+        source = np.arange(held)  # of each place of the reservoir: an old landmark, or held + a row of X
+        rng = np.random.default_rng([seed, seen])
+        for row, place in enumerate(rng.integers(np.arange(seen, seen + len(P)) + 1)):
+            if len(source) < count:
+                source = np.append(source, held + row)
+            elif place < count:
+                source[place] = held + row
+        seen += len(P)
+        if not fresh and len(source) == held and (source < held).all():
+            self.n_seen_ = seen
+            return self
+        old = [] if fresh else [_take(self.landmarks_, source[source < held])]
+        chosen = _join([*old, _take(X, source[source >= held] - held)])
+        return self._settle(kernel, seed, chosen, seen, P)
+
+    def _settings(self) -> tuple[Any, int, Any]:
+        """The kernel, the number of landmarks and how to choose them, or None if they are given."""
+        count = manners.whole_number(self.n_components, "n_components")
+        if isinstance(self.landmarks, str) and self.landmarks not in CHOOSE:
+            known = ", ".join(map(repr, CHOOSE))
+            raise ValueError(f"landmarks must be {known} or examples, not {self.landmarks!r}")
+        kernel = kernels.get(self.kernel)
+        if kernel.data == "matrix":
+            raise ValueError(f"Nystroem computes the kernel at its landmarks itself: give it that kernel, not {kernel}")
+        return kernel, count, CHOOSE[self.landmarks] if isinstance(self.landmarks, str) else None
+
+    def _checked(self, X: Any, kernel: Any, reset: bool) -> Any:
+        """Examples that rows can be taken of; what else they must be, the kernel checks."""
+        if kernel.data == "vectors":
+            return manners.checked_rows(self, X, reset)
+        if isinstance(X, (str, bytes)):
+            raise TypeError("X must be a list of examples, not one text: put it in a list")
+        if not sp.issparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
+            X = list(X)
+        if not _count(X):
+            raise ValueError("X has no examples: at least one is needed")
+        return X.tocsr() if sp.issparse(X) else X
+
+    def _own(self, kernel: Any) -> Any:
+        """The given landmarks, checked."""
+        if kernel.data != "vectors":
+            return self._checked(self.landmarks, kernel, reset=False)
+        kinds = [np.float64, np.float32]
+        rows = check_array(plain_table(self.landmarks), accept_sparse="csr", dtype=kinds, input_name="landmarks")
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"landmarks has {rows.shape[1]} features, but X has {self.n_features_in_} features")
+        return rows
+
+    def _settle(self, kernel: Any, seed: int, chosen: Any, seen: int, P: Any) -> Nystroem:
+        """Whiten the landmarks, and estimate the error on the examples P."""
+        whitening = _whitening(kernel, kernel.points(chosen))
+        self.kernel_, self._seed, self.n_seen_ = kernel, seed, seen
+        self.landmarks_, self.whitening_, self.n_components_ = chosen, whitening, whitening.shape[1]
+        self._casts: dict[Any, Any] = {}
+        if len(P) > SAMPLE:
+            P = P.take(np.sort(np.random.default_rng([seed, 1]).choice(len(P), SAMPLE, replace=False)))
+        diagonal, explained = kernel.diagonal(P), 0.0
+        for phi in self._features(P):
+            explained += float(np.einsum("ij,ij->", phi, phi, dtype=np.float64))
+        total = float(diagonal.sum())
+        self.error_ = max(0.0, 1.0 - explained / total) if total > 0 else 0.0
+        return self
+
+    # ------------------------------------------------------------------ the features
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The examples' features."""
+        check_is_fitted(self)
+        P = self.kernel_.points(self._checked(X, self.kernel_, reset=False))
+        out = np.empty((len(P), self.n_components_), P.dtype)
+        for _ in self._features(P, out):
+            pass
+        return out
+
+    def _features(self, P: Any, out: np.ndarray | None = None) -> Any:
+        """Tile by tile, into ``out`` if given: nothing of the size of the whole is made besides."""
+        dtype = P.dtype
+        Q = manners.cast(self, "landmarks", dtype, lambda: self.kernel_.points(_as(self.landmarks_, dtype)))
+        W = manners.cast(self, "whitening", dtype, lambda: self.whitening_.astype(dtype))
+        room = None
+        for tile in manners.tiles(len(P), len(Q) * np.dtype(dtype).itemsize):
+            size = tile.stop - tile.start
+            room = np.empty((size, len(Q)), dtype) if room is None else room[:size]
+            self.kernel_.block(P.take(tile), Q, room)
+            yield np.matmul(room, W, out=None if out is None else out[tile])
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ------------------------------------------------------------------ the model file
+
+    def save(self, path: Any) -> None:
+        """Write the fitted features to a ``.onl`` file."""
+        manners.save(self, path)
+
+    def __getstate__(self) -> Any:
+        return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        kernel, arrays = kernels.pack(self.kernel_)
+        examples, held = kernels.pack_data(self.landmarks_)
+        own = not isinstance(self.landmarks, str)
+        arrays = {f"kernel.{key}": value for key, value in arrays.items()}
+        arrays |= {f"landmarks.{key}": value for key, value in held.items()}
+        params = {"n_components": int(self.n_components), "landmarks": None if own else self.landmarks}
+        facts = {
+            "params": {**params, "random_state": self._seed if isinstance(self.random_state, int) else None},
+            "width": manners.pack_width(self),
+            "kernel": kernel,
+            "landmarks": examples,
+            "nystroem": {"seed": self._seed, "n_seen": int(self.n_seen_), "error": self.error_},
+        }
+        return facts, {**arrays, "whitening": self.whitening_}
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        def inside(prefix: str) -> dict[str, np.ndarray]:
+            return {key.removeprefix(prefix): a for key, a in arrays.items() if key.startswith(prefix)}
+
+        manners.unpack_width(self, facts["width"])
+        mine = facts["nystroem"]
+        self.kernel_ = kernels.unpack(facts["kernel"], inside("kernel."))
+        self.landmarks_ = kernels.unpack_data(facts["landmarks"], inside("landmarks."))
+        self.whitening_ = arrays["whitening"]
+        if self.whitening_.ndim != 2 or len(self.whitening_) != _count(self.landmarks_):
+            raise ValueError(
+                f"the whitening has shape {self.whitening_.shape}, but there are {_count(self.landmarks_)} landmarks"
+            )
+        self._seed, self.n_seen_, self.error_ = int(mine["seed"]), int(mine["n_seen"]), float(mine["error"])
+        self.n_components_ = self.whitening_.shape[1]
+        self.kernel = self.kernel_
+        if self.landmarks is None:
+            self.landmarks = self.landmarks_
+
+
+def _whitening(kernel: Any, Q: Any) -> np.ndarray:
+    """U L^(-1/2) of the landmarks' kernel matrix, without the directions that are rounding only."""
+    K = kernel.block(Q, Q).astype(np.float64)
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    largest, noise = max(float(values[-1]), 0.0), np.finfo(Q.dtype).eps * len(Q)
+    if values[0] < -max(INDEFINITE, 4 * noise) * max(largest, -float(values[0])):
+        raise ValueError(
+            f"{kernel} is not positive semi-definite at these landmarks (eigenvalues from {values[0]:g} to "
+            f"{values[-1]:g}), so it has no features: choose other parameters, or see kernels.check_kernel"
+        )
+    kept = np.flatnonzero(values > largest * noise)[::-1]
+    if not len(kept):  # all kernel values are 0, and so is the one feature
+        return np.zeros((len(Q), 1))
+    return vectors[:, kept] / np.sqrt(values[kept])
+
+
+def _count(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _take(X: Any, rows: np.ndarray) -> Any:
+    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def _join(parts: list[Any]) -> Any:
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [example for part in parts for example in part]
+
+
+def _as(X: Any, dtype: Any) -> Any:
+    return X.astype(dtype, copy=False) if hasattr(X, "astype") and X.dtype.kind == "f" else X

@@ -1,0 +1,78 @@
+"""A table of test errors, ours beside the published ones."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class MissingDataError(FileNotFoundError):
+    """A published table needs the data that it is about."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A learner's errors, the published ones where there are any, and what we mean to reach."""
+
+    name: str
+    ours: list[float]
+    published: list[float | None]
+    goal: list[float | None]
+    seconds: float
+
+    @property
+    def reached(self) -> bool:
+        return all(goal is None or ours <= goal for ours, goal in zip(self.ours, self.goal, strict=True))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Test errors by learner and by what the columns say."""
+
+    title: str
+    columns: list[str]
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def reached(self) -> bool:
+        """Whether all goals are."""
+        return all(row.reached for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON."""
+        return {**asdict(self), "reached": self.reached}
+
+    def __str__(self) -> str:
+        lines = [("", *self.columns, "seconds")]
+        for row in self.rows:
+            lines.append((row.name, *map(_error, row.ours), f"{row.seconds:.1f}"))
+            if any(value is not None for value in row.published):
+                lines.append(("  published", *map(_error, row.published), ""))
+        widths = [max(len(line[n]) for line in lines) for n in range(len(lines[0]))]
+        body = []
+        for name, *cells in lines:
+            right = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            body.append("  ".join([name.ljust(widths[0]), *right]).rstrip())
+        return "\n".join([self.title, *body])
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}".removeprefix("0")
+
+
+def folder(given: str | os.PathLike[str] | None, name: str, files: list[str]) -> Path:
+    """Where the files of a data set are: in the folder given, or in the one of its name that ONLEARN_DATA names."""
+    base = os.environ.get("ONLEARN_DATA")
+    if given is None and base is None:
+        raise MissingDataError(
+            f"say data= where {name} is ({', '.join(files)}), or set ONLEARN_DATA to a folder with {name}/"
+        )
+    place = Path(given) if given is not None else Path(base or "") / name
+    missing = [file for file in files if not (place / file).exists()]
+    if missing:
+        raise MissingDataError(
+            f"{place} does not hold {missing[0]}: it should have the files of {name}, {', '.join(files)}"
+        )
+    return place
