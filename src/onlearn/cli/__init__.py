@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from onlearn import __version__
-from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, train, warm
+from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, reproduce, train, warm
 from onlearn.cli.terminal import as_options, complain, manners
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command()(inspect.inspect)
 app.command()(explain.explain)
 app.add_typer(data.app, name="data")
 app.command()(demo.demo)
+app.add_typer(reproduce.app, name="reproduce")
 app.command()(warm.warm)
 
 
@@ -55,6 +56,7 @@ def _start(
       onlearn evaluate m.onl test.jsonl        how good the model is
       onlearn inspect m.onl                    what it has learned
       onlearn demo                             every named learner on small data
+      onlearn reproduce ocr                    a published table, ours beside it
       onlearn demo --help                      what a command can do
     """
     if context.invoked_subcommand is None:

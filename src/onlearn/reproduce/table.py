@@ -67,12 +67,10 @@ def folder(given: str | os.PathLike[str] | None, name: str, files: list[str]) ->
     base = os.environ.get("ONLEARN_DATA")
     if given is None and base is None:
         raise MissingDataError(
-            f"say data= where {name} is ({', '.join(files)}), or set ONLEARN_DATA to a folder with {name}/"
+            f"{name} is not at hand: say data= where {', '.join(files)} are, or set ONLEARN_DATA to a folder with {name}/"
         )
     place = Path(given) if given is not None else Path(base or "") / name
     missing = [file for file in files if not (place / file).exists()]
     if missing:
-        raise MissingDataError(
-            f"{place} does not hold {missing[0]}: it should have the files of {name}, {', '.join(files)}"
-        )
+        raise MissingDataError(f"{place} does not hold {missing[0]}, one of the files of {name}: {', '.join(files)}")
     return place

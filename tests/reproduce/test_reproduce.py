@@ -1,0 +1,88 @@
+"""The published tables, made again: on small stand-ins of the data, and on the real ones where they are at hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from onlearn import reproduce
+from onlearn.cli import run
+from onlearn.reproduce.table import MissingDataError
+
+
+def write_idx(path: Path, array: np.ndarray) -> None:
+    head = struct.pack(f">i{array.ndim}i", 0x0800 + array.ndim, *array.shape)
+    path.write_bytes(gzip.compress(head + array.astype(np.uint8).tobytes()))
+
+
+@pytest.fixture
+def mnist(tmp_path: Path) -> Path:
+    """Small digits in the format of the large ones."""
+    images, labels = load_digits(return_X_y=True)
+    images = (images.reshape(-1, 8, 8) * 15).astype(np.uint8)
+    for part, rows in (("train", slice(0, 1200)), ("t10k", slice(1200, None))):
+        write_idx(tmp_path / f"{part}-images-idx3-ubyte.gz", images[rows])
+        write_idx(tmp_path / f"{part}-labels-idx1-ubyte.gz", labels[rows])
+    return tmp_path
+
+
+def test_ocr_prints_ours_beside_the_published(mnist: Path) -> None:
+    done: list[str] = []
+    table = reproduce.ocr(mnist, report=done.append)
+    assert done == [row.name for row in table.rows]
+    assert table.columns == ["0.1", "1", "2", "3", "4", "10"]
+    by_name = {row.name: row for row in table.rows}
+    assert by_name["degree 4"].published[-1] == 0.006 and by_name["degree 4"].goal[-1] == pytest.approx(0.007)
+    for row in table.rows:
+        assert len(row.ours) == 6 and min(row.ours) >= 0 and row.ours[-1] < 0.12
+    assert by_name["degree 2"].ours[-1] < by_name["linear"].ours[-1]
+    assert "published" in str(table) and ".0060" in str(table)
+    json.dumps(table.to_dict())
+
+
+def test_ocr_is_the_same_each_time_and_for_each_seed_another(mnist: Path) -> None:
+    first = reproduce.ocr(mnist, ["degree 2"], rows=600).rows[0].ours
+    assert first == reproduce.ocr(mnist, ["degree 2"], rows=600).rows[0].ours
+    assert first != reproduce.ocr(mnist, ["degree 2"], rows=600, seed=5).rows[0].ours
+
+
+def test_commands_and_their_errors(
+    mnist: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["reproduce", "ocr", "--data", str(mnist), "--line", "linear", "--rows", "300", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["name"] == "linear"
+    assert run(["reproduce", "ocr", "--data", str(mnist), "--line", "degree 3"]) == 2
+    assert "there is no line 'degree 3'" in capsys.readouterr().err
+    assert run(["reproduce", "ocr", "--data", str(mnist / "nowhere")]) == 2
+    assert "does not hold train-images-idx3-ubyte.gz" in capsys.readouterr().err
+    monkeypatch.delenv("ONLEARN_DATA", raising=False)
+    assert run(["reproduce", "spam"]) == 2
+    assert "say --data where spambase.data, traintest.txt are" in capsys.readouterr().err
+    (mnist / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\1\0short"))
+    assert run(["reproduce", "ocr", "--data", str(mnist)]) == 2
+    assert "is not a file of images or labels" in capsys.readouterr().err
+
+
+def test_spam_reaches_the_published_errors(data) -> None:  # type: ignore[no-untyped-def]
+    table = reproduce.spam(data("spambase"))
+    assert table.reached, str(table)
+
+
+def test_spam_checks_the_split(tmp_path: Path) -> None:
+    (tmp_path / "spambase.data").write_text("1,2,0\n3,4,1\n")
+    (tmp_path / "traintest.txt").write_text("0\n")
+    with pytest.raises(MissingDataError, match="has 1 lines, but there are 2 e-mails"):
+        reproduce.spam(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["linear", "degree 2", "degree 4", "gaussian", "ten classes, degree 4"])
+def test_ocr_reaches_the_published_errors(line: str, data) -> None:  # type: ignore[no-untyped-def]
+    table = reproduce.ocr(data("mnist"), [line])
+    assert table.reached, str(table)
