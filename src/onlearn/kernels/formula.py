@@ -19,7 +19,7 @@ def get(kernel: Any) -> Kernel:
     """A kernel from its formula, its class, or itself.
 
     >>> get("0.5*gaussian(2) + poly(3)")
-    0.5*gaussian(sigma=2.0) + polynomial(degree=3)
+    0.5*gaussian(sigma=2.0) + polynomial(3)
     """
     if isinstance(kernel, str):
         return read(kernel)

@@ -76,9 +76,8 @@ def judge(k: Kernel, P: Points, tol: float | None = None) -> Verdict:
         sentence = f"{k} is a kernel: it always is, and its smallest eigenvalue {where} is {smallest:.3g}"
     else:
         sentence = (
-            f"{k} looks like a kernel {where} (smallest eigenvalue {smallest:.3g}), but it is not one on all data"
-            if "sigmoid" in str(k)
-            else f"{k} looks like a kernel {where} (smallest eigenvalue {smallest:.3g}); nobody knows about others"
+            f"{k} looks like a kernel {where} (smallest eigenvalue {smallest:.3g}), "
+            "but it is not always one: other data may show a negative eigenvalue"
         )
     return Verdict(str(k), len(P), symmetric, smallest, largest, psd, sentence)
 
