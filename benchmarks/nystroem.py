@@ -5,7 +5,7 @@ that of both. Falkon's way (Rudi, Carratino and Rosasco 2017) is written out bel
 kind of landmarks and ten one-hot targets, by 20 steps of conjugate gradient with the Nystrom preconditioner, products
 with the 60,000 x 1,000 kernel matrix block by block. "Blocks": each is computed anew at every step, as where it would
 not fit into memory; "kept": the matrix is computed once, which takes 240 MB here. The kernel's blocks are onlearn's
-for all. Width, rates and passes were chosen on 10,000 rows of the training part. Needs ONLEARN_DATA/mnist.
+for all. Rates and passes are the best of a few on 10,000 held-out training rows. Needs ONLEARN_DATA/mnist.
 """
 
 from __future__ import annotations
