@@ -67,7 +67,7 @@ def folder(given: str | os.PathLike[str] | None, name: str, files: list[str]) ->
     base = os.environ.get("ONLEARN_DATA")
     if given is None and base is None:
         raise MissingDataError(
-            f"{name} is not at hand: say data= where {', '.join(files)} are, or set ONLEARN_DATA to a folder with {name}/"
+            f"no {name} at hand: say data= where {', '.join(files)} are, or set ONLEARN_DATA to a folder with {name}"
         )
     place = Path(given) if given is not None else Path(base or "") / name
     missing = [file for file in files if not (place / file).exists()]
