@@ -167,3 +167,21 @@ def test_all_weights_zero(here):
     (here / "z.csv").write_text("x,w,label\n" + "1,0,yes\n2,0,no\n" * 20)
     with pytest.raises(DataError, match="weight 0"):
         Run(Plan(["z.csv"], reading={"weight": "w"})).go()
+
+
+def test_parsed_rows_are_kept_where_asked_for(here, capsys):
+    (here / "kept").mkdir()
+    for wrong, says in (
+        (["a.csv", "--cache", "nowhere"], "there is no directory nowhere"),
+        (["a.csv", "--cache", "kept", "--no-cache"], "contradict"),
+        (["-", "--cache", "kept"], "standard input"),
+    ):
+        assert train(*wrong) == 2
+        assert says in capsys.readouterr().err
+    assert report(capsys, "a.csv", "--no-cache")["cache"] is None
+    plain = (here / "m.onl").read_bytes()
+    assert report(capsys, "a.csv", "--cache", "kept")["cache"]["written"]
+    assert (here / "m.onl").read_bytes() == plain
+    assert train("a.csv", "--cache", "kept") == 0
+    assert "reused kept" in capsys.readouterr().out
+    assert (here / "m.onl").read_bytes() == plain

@@ -105,7 +105,7 @@ def test_how_the_file_is_packed_makes_no_difference(tmp_path):
 
 def test_small_memory_keeps_rows_in_a_file(tmp_path):
     source = numbers(tmp_path / "a.svm", rows=2000)
-    model = Run(Plan([source], passes=3, memory=1000)).go()
+    model = Run(Plan([source], passes=3, memory=1000, cache=False)).go()
     X, y = data.load(source)
     assert np.mean(model.predict(X) == y) > 0.95
     assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
@@ -130,7 +130,7 @@ def test_rows_sorted_by_label(tmp_path):
     numbers(tmp_path / "a.svm", classes=3)
     lines = sorted((tmp_path / "a.svm").read_text().splitlines(True))
     (tmp_path / "sorted.svm").write_text("".join(lines))
-    model = Run(Plan([str(tmp_path / "sorted.svm")], passes=3, memory=1000)).go()
+    model = Run(Plan([str(tmp_path / "sorted.svm")], passes=3, memory=1000, cache=False)).go()
     assert any("come in an order" in note for note in model.trained["notes"])
     assert model.labels == ["0", "1", "2"]
     X, y = data.load(str(tmp_path / "a.svm"))

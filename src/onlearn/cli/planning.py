@@ -59,7 +59,22 @@ def plan_of(asked: dict[str, Any]) -> Plan:
         per_class=asked["per_class"],
         prune_weights=asked["prune_weights"],
         holdout=0.0 if asked["holdout"] is None else part(asked["holdout"], "--holdout"),
+        cache=cache_of(asked),
     )
+
+
+def cache_of(asked: dict[str, Any]) -> bool | str:
+    """Where parsed rows are kept: True is beside the files."""
+    folder = asked["cache"]
+    if folder is None:
+        return not asked["no_cache"]
+    if asked["no_cache"]:
+        raise typer.BadParameter("--cache and --no-cache contradict each other")
+    if "-" in asked["sources"]:
+        raise typer.BadParameter("--cache has no use with standard input: only rows of files are kept")
+    if not Path(folder).is_dir():
+        raise typer.BadParameter(f"there is no directory {folder}", param_hint="--cache")
+    return str(folder)
 
 
 def learner_of(asked: dict[str, Any]) -> Any:

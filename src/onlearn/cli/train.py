@@ -75,6 +75,10 @@ def train(
     bad_rows: Annotated[str | None, typer.Option(help="A file for the rows that cannot be read.")] = None,
     max_bad: Annotated[str, typer.Option(help="How many rows may be bad before training stops.")] = "1%",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")] = False,
+    cache: Annotated[
+        str | None, typer.Option(help="A folder to keep parsed rows in; by default beside large files.")
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep and use no parsed rows.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Report as one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
@@ -105,6 +109,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn import data
     from onlearn.cli import planning
     from onlearn.pipeline import Model
+    from onlearn.pipeline.keeping import told
     from onlearn.pipeline.learning import Run
     from onlearn.pipeline.resuming import unfinished
     from onlearn.store import load
@@ -162,6 +167,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "progressive": _progressive(run),
         "notes": run.model.trained["notes"],
         "stopped": stopped,
+        "cache": told(run.reader),
     }
     if bad.count and not asked["quiet"]:
         complain(bad.summary())
@@ -260,6 +266,8 @@ def _show(report: dict[str, Any]) -> None:
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):
         if name in report:
             table.add_row(title, _figures(report[name]))
+    if report["cache"] is not None:
+        table.add_row("parsed rows", escape(report["cache"]["said"]))
     table.add_row("model", escape(report["model"]))
     console.print(table)
 

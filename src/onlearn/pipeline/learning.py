@@ -22,6 +22,7 @@ from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model, narrow
 from onlearn.pipeline.order import held_out, looks_sorted
@@ -135,8 +136,9 @@ class Run:
         """The data as they are read, as numbered features and targets."""
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
-        with data.read(plan.sources, bad=self.bad, **options) as reader:
+        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **options) as reader:
             self.reader = reader
+            keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
                 rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
                 if self.rows == 0 and self.anew:
@@ -179,7 +181,7 @@ class Run:
             model.features = clone(model.features)
         self.passes = plan.passes or default_passes(plan.learner)
         size = self.reader.bytes_total if self.reader is not None else None
-        if self.passes > 1 and size is not None and size < plan.memory // 8:
+        if self.passes > 1 and size is not None and size < plan.small:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
             names = in_order(distinct(batch.label_names or []))

@@ -22,7 +22,8 @@ class Plan:
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
     guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
-    None for what suits the data. ``passes`` None is what suits the learner.
+    None for what suits the data. ``passes`` None is what suits the learner. ``cache`` True keeps the parsed rows of
+    large files beside them if there are several passes, a folder keeps those of any file there, False keeps none.
     """
 
     sources: list[str]
@@ -44,6 +45,12 @@ class Plan:
     prune_weights: float = 0.0
     holdout: float = 0.0
     memory: int = 512 << 20
+    cache: bool | str = True
+
+    @property
+    def small(self) -> int:
+        """Files of fewer bytes are read anew each time: their rows fit into memory, and are parsed in no time."""
+        return self.memory // 8
 
     def features(self, rows: Any) -> tuple[Features, list[str]]:
         """Features for rows such as these, and what was decided about their columns."""
