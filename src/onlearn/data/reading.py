@@ -81,8 +81,9 @@ class Reader:
         for form in self._formats.values():
             layout, roles = getattr(form, "layout", None), getattr(form, "roles", None)
             told: dict[str, Any] = {}
-            if roles is not None and roles.target is not None:
-                told["target"] = roles.target
+            for role in ("target", "weight", "id"):
+                if (column := getattr(roles, role, None)) is not None:
+                    told[role] = column
             if layout is not None and roles is not None:
                 told["header"] = layout.header
                 told["types"] = {
@@ -223,6 +224,7 @@ def read(
     task: str = "classify",
     weight: str | int | None = None,
     id: str | int | None = None,
+    id_required: bool = True,
     labels: str = "required",
     batch_rows: int | None = None,
     missing: str = "absent",
@@ -241,6 +243,7 @@ def read(
     :param format: what the files are, where the extension does not say: see ``onlearn.data.format_names()``
     :param target, weight, id: columns of a table, by name or position, that are not features
     :param task: ``"classify"``, ``"regress"`` (labels are float64) or ``"tag"``
+    :param id_required: False: a table may lack the column that ``id`` names; then its rows have no ids
     :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
     :param batch_rows: at most so many rows a batch; as they come by default, some megabytes of file each
     :param missing: ``"error"`` makes a row with a missing value a bad one; all else is for the features to heed
@@ -270,5 +273,7 @@ def read(
         bad = BadRows(strict=strict)
     elif strict:
         bad.strict = True
-    options = Options(target, task, weight, id, labels, missing, delimiter, header, types or {}, block_size)
+    options = Options(
+        target, task, weight, id, id_required or id is None, labels, missing, delimiter, header, types or {}, block_size
+    )
     return Reader(source, format, options, batch_rows, bad, workers, cache)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -52,11 +54,29 @@ class Roles:
         if self.target is None and options.labelled:
             raise DataError(f"{where}: which column is the target cannot be told; say target=, one of {shown(names)}")
         self.weight = None if options.weight is None else find_column(names, options.weight, "weight", where)
-        self.id = None if options.id is None else find_column(names, options.id, "id", where)
+        lacks_id = options.id is None or (not options.id_required and options.id not in names)
+        self.id = None if lacks_id or options.id is None else find_column(names, options.id, "id", where)
 
     @property
     def columns(self) -> set[str]:
         return {name for name in (self.target, self.weight, self.id) if name is not None}
+
+    @property
+    def dispensable(self) -> set[str | None]:
+        """What a file may lack though one before it has it: labels and ids, when predicting."""
+        return ({self.target} if not self.options.labelled else set()) | (
+            {self.id} if not self.options.id_required else set()
+        )
+
+    def within(self, names: Collection[str]) -> Roles:
+        """The roles in a file that has these columns."""
+        absent = {name for name in self.dispensable if name not in names}
+        if not absent - {None}:
+            return self
+        roles = copy.copy(self)
+        roles.target = None if self.target in absent else self.target
+        roles.id = None if self.id in absent else self.id
+        return roles
 
 
 def as_strings(column: Any) -> Any:

@@ -136,7 +136,8 @@ class Run:
         """The data as they are read, as numbered features and targets."""
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
-        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **options) as reader:
+        asked_id = self.fresh or "id" in plan.reading
+        with data.read(plan.sources, bad=self.bad, cache=plan.cache, id_required=asked_id, **options) as reader:
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
@@ -170,10 +171,11 @@ class Run:
         """Decide about features, labels and learner by the first rows."""
         plan, model = self.plan, self.model
         found = self.reader.found() if self.reader is not None else {}
-        model.task, model.reading = (
-            plan.task,
-            {key: value for key, value in {**found, **options}.items() if key != "task"},
-        )
+        named: dict[str, Any] = {
+            role: found[role] for role in ("target", "weight", "id") if role in found
+        }  # not by position
+        model.task, model.reading = plan.task, {**found, **options, **named}
+        del model.reading["task"]
         if self.fresh:
             model.features, decided = plan.features(rows)
             self.notes += decided
