@@ -166,11 +166,14 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "seconds": round(learned, 3),
         "progressive": _progressive(run),
         "notes": run.model.trained["notes"],
+        "warnings": run.warnings,
         "stopped": stopped,
         "cache": told(run.reader),
     }
     if bad.count and not asked["quiet"]:
         complain(bad.summary())
+    for warning in run.warnings if not asked["quiet"] else ():
+        complain(f"warning: {warning}")
     if stopped:
         complain(f"stopped by Ctrl-C after {run.learned:,} examples; the model so far is in {output}")
         return report

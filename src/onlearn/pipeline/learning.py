@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,29 +25,14 @@ from onlearn.pipeline.defaults import default_learner, default_passes
 from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import Plan, PlanError
+from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
 KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
-
-
-class Now(NamedTuple):
-    """How far a run is: what its watcher is told."""
-
-    examples: int  # learned from, over all passes
-    turn: int  # the present pass, from 1
-    passes: int
-    part: float | None  # of the whole run, if that is known
-    seen: int  # examples of this run, each scored before it was learned from
-    classifies: bool
-    mistakes: int  # among them
-    loss: float  # their mean
-    seconds: float
-
-
-Watch = Callable[[Now], None]
 
 
 class Run:
@@ -58,6 +43,8 @@ class Run:
         self.model = Model() if model is None else model
         self.bad = data.BadRows() if bad is None else bad
         self.notes: list[str] = []
+        self.warnings: list[str] = []
+        self.namespaces = Namespaces()
         self.began = perf_counter()
         self.rows = 0  # of this run's data
         self.learned = 0  # examples in this run
@@ -150,6 +137,7 @@ class Run:
                     taught = np.flatnonzero(~held)
                     batch, rows = batch.take(taught), rows_at(rows, taught)
                 if len(batch):
+                    self.namespaces.meet(rows)
                     y = self._targets(batch)
                     yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
         if not hasattr(model.features, "kind_"):
@@ -370,6 +358,7 @@ class Run:
                 raise PlanError(f"no feature weighs more than {size:g}: choose a smaller --prune-weights")
             model.learner.keep_features(kept)
             self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
+        self.warnings += self.namespaces.lacking(model.features) if self.anew else []
         self._tell(None)
 
     def _refuse_hashed(self, option: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
+from onlearn.pipeline.nearby import did_you_mean
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 
@@ -65,7 +66,7 @@ class Plan:
             return Features(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
-            raise PlanError(f"there is no column {missing[0]!r}; there are {', '.join(rows.column_names)}")
+            raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
         guessed = guess_roles(rows.select([name for name in rows.column_names if name not in self.roles]))
         notes = [f"{name} is {role.role}: {role.reason}" for name, role in guessed.items()]
         roles = {name: self.roles.get(name) or guessed[name].role for name in rows.column_names}
@@ -76,6 +77,10 @@ class Plan:
         extractors = extractors_for(roles, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
             raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
+        used = [name for name, role in roles.items() if role != "ignore"]
+        for name in (name for one in self.interactions for name in one.columns if name not in used):
+            why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
+            raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
         return Features([*extractors, *self.interactions], **made), notes
 
     def _refuse_columns(self, why: str) -> None:
