@@ -226,3 +226,20 @@ def test_columns_far_out_are_hashed(tmp_path):
     assert folded.shape == (1, WIDEST)
     assert folded[0, 3] == 1.0
     assert folded.nnz == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_checkpoint_costs_no_look_at_all_labels(tmp_path, monkeypatch, weighted):
+    path = tmp_path / "a.vw"
+    path.write_text("".join(f"{n % 2 * 2 - 1} {1 + weighted * (n % 3)} |a w{n % 5} x:{n}\n" for n in range(400)))
+    whole = Run(Plan([str(path)], passes=3)).go()
+    sizes, again = [], onlearn.OnlineClassifier._again
+
+    def watched(self, y, weight):
+        sizes.append((len(y), len(weight)))
+        return again(self, y, weight)
+
+    monkeypatch.setattr(onlearn.OnlineClassifier, "_again", watched)
+    cut_up = Run(Plan([str(path)], passes=3)).go(checkpoint=lambda: None, every=7)
+    assert max(sizes) == (7, 7) and sum(size for size, _ in sizes) == 1200
+    same(whole, cut_up)
