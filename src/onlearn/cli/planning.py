@@ -125,7 +125,7 @@ def check_resumed(asked: dict[str, Any]) -> None:
 
 def check_output(path: str) -> None:
     """Refuse to write where a model cannot go, or would overwrite something that is none."""
-    from onlearn.store import ModelFileError, read_file
+    from onlearn.store import ModelFileError, read_header
 
     target = Path(path)
     if target.is_dir():
@@ -134,7 +134,7 @@ def check_output(path: str) -> None:
         raise typer.BadParameter(f"there is no directory {target.parent}", param_hint="--output")
     if target.exists():
         try:
-            read_file(target)
+            read_header(target)
         except ModelFileError:
             raise typer.BadParameter(
                 f"{target} exists and is not a model: it is left alone", param_hint="--output"
