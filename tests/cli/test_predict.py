@@ -304,3 +304,34 @@ def test_columns_given_by_position_are_known_by_name_afterwards(run, tmp_path):
     assert made == ["prediction", "yes", "no"]
     (tmp_path / "c.csv").write_text("answer,x,size\nyes,1,3\nno,0,4\n")
     assert json.loads(run("evaluate", tmp_path / "m.onl", tmp_path / "c.csv", "--json"))["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_whoever_reads_may_stop_reading(unbuffered, form, kit, tmp_path):
+    many = tmp_path / "many.svm"
+    many.write_text(Path(kit.sparse_svm).read_text() * 100)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "onlearn.cli", "predict", kit.sparse_onl, str(many), "--format-out", form],
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": unbuffered}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout.readline()
+    child.stdout.close()
+    heard = child.stderr.read()
+    child.stderr.close()
+    # Not 0, which would say that all was written; without a buffer, Python takes a part for the whole.
+    assert (child.wait(60), heard) == (1, b"")
+
+
+def test_standard_output_that_takes_a_part_at_a_time():
+    from onlearn.cli.output import Whole
+
+    taken = []
+
+    class Slow:
+        def write(self, view):
+            taken.append(bytes(view[:3]))
+            return len(taken[-1])
+
+    assert Whole(Slow()).write(b"0123456789") == 10
+    assert b"".join(taken) == b"0123456789"

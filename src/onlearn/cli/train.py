@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from onlearn.cli.output import keep_apart
-from onlearn.cli.terminal import as_options, complain
+from onlearn.cli.terminal import Stopped, as_options, complain
 
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
@@ -102,7 +102,7 @@ def train(
     elif not quiet:
         _show(report)
     if report["stopped"]:
-        raise typer.Exit(130)
+        raise Stopped(f"stopped by Ctrl-C after {report['examples']:,} examples; the model so far is in {output}")
 
 
 def _train(asked: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +175,6 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     for warning in run.warnings if not asked["quiet"] else ():
         complain(f"warning: {warning}")
     if stopped:
-        complain(f"stopped by Ctrl-C after {run.learned:,} examples; the model so far is in {output}")
         return report
     if not plan.holdout and not asked["test"]:
         return report

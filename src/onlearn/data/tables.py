@@ -10,6 +10,7 @@ import numpy as np
 
 from onlearn.data.badrows import Bad, DataError
 from onlearn.data.lines import keep_rows
+from onlearn.data.nearby import did_you_mean
 from onlearn.data.registry import Options, Parsed
 
 TARGETS = ("label", "target", "class", "y")
@@ -23,7 +24,7 @@ def find_column(names: list[str], wanted: str | int, what: str, where: str) -> s
             raise DataError(f"{where} has {len(names)} columns: there is no column {position} to be the {what}")
         return names[position]
     if wanted not in names:
-        raise DataError(f"{where} has no column {wanted!r} to be the {what}; its columns are {shown(names)}")
+        raise DataError(f"{where} has no column {wanted!r} to be the {what}{did_you_mean(wanted, names)}")
     return wanted
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.data.nearby import did_you_mean
 from onlearn.features import Features, Interaction
 from onlearn.named import NamedRows
-from onlearn.pipeline.nearby import did_you_mean
 
 
 class Namespaces:

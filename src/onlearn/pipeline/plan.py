@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from onlearn.data.nearby import did_you_mean
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
-from onlearn.pipeline.nearby import did_you_mean
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 
