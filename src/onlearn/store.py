@@ -124,6 +124,8 @@ def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], d
         raise IsADirectoryError(f"{target} is a directory, not a model file")
     if not target.exists():
         raise FileNotFoundError(f"there is no model file {target}")
+    if not os.access(target, os.R_OK):
+        raise PermissionError(f"{target} cannot be read: permission denied")
     try:
         with safe_open(target, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["onlearn"])

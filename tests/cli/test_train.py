@@ -171,8 +171,9 @@ def test_ctrl_c_saves_what_was_learned(tmp_path):
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(out)
     child.send_signal(signal.SIGINT)
-    _, heard = child.communicate(timeout=120)
+    shown, heard = child.communicate(timeout=120)
     assert child.returncode == 130
+    assert " of 100000, " in shown  # passes
     assert heard.count("stopped") == 1 and "stopped by Ctrl-C after" in heard
     assert f"the model so far is in {out}" in heard
     assert onlearn.load(out).trained["unfinished"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -215,3 +216,18 @@ def test_interactions_of_namespaces_that_never_occur(here, capsys):
     with open("a.vw", "a") as file:  # late, but it occurs
         file.write("1 |sizes x\n")
     assert report(capsys, "a.vw", "--interact", "words,sizes")["warnings"] == []
+
+
+def test_a_model_that_may_not_be_read(here, capsys, monkeypatch):
+    assert train("a.csv", "-q") == 0
+    before, access = (here / "m.onl").read_bytes(), os.access
+
+    def denied(path, mode):  # rights would not stop root
+        return not (str(path) == "m.onl" and mode == os.R_OK) and access(path, mode)
+
+    monkeypatch.setattr(os, "access", denied)
+    for arguments in (["inspect", "m.onl"], ["predict", "m.onl", "a.csv"], ["train", "a.csv", "-o", "m.onl"]):
+        assert run(arguments) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", "onlearn: m.onl cannot be read: permission denied\n")
+    assert (here / "m.onl").read_bytes() == before

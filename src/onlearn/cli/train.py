@@ -161,6 +161,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "rows": run.rows,
         "examples": run.learned,
         "passes": run.passes,
+        "passes_ended": max(run.ended, run.ended_before),
         "features": int(run.model.features.n_features_out_),
         "bad_rows": bad.count,
         "seconds": round(learned, 3),
@@ -264,7 +265,8 @@ def _show(report: dict[str, Any]) -> None:
         table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     table.add_row("features", f"{report['features']:,}")
-    table.add_row("passes", f"{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
+    of_all = f"{report['passes_ended']} of " if report["stopped"] else ""
+    table.add_row("passes", f"{of_all}{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):
         if name in report:
             table.add_row(title, _figures(report[name]))
