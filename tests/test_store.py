@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import onlearn
-from onlearn.store import ModelFileError, read_file
+from onlearn.store import ModelFileError, read_file, read_header
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(80, 4))
@@ -187,3 +187,32 @@ def test_a_class_of_the_users_own_is_not_saved(tmp_path):
 
     with pytest.raises(ModelFileError, match="not one of onlearn's learners"):
         Mine().fit(X, BINARY).save(tmp_path / "m.onl")
+
+
+def test_the_header_is_read_without_the_arrays(tmp_path, monkeypatch):
+    import safetensors
+
+    path = tmp_path / "m.onl"
+    onlearn.Perceptron(random_state=0).fit([[0.0], [1.0]], [0, 1]).save(path)
+    whole, _ = read_file(path)
+    opened = safetensors.safe_open
+
+    class HeaderOnly:
+        def __init__(self, *arguments, **options):
+            self.file = opened(*arguments, **options)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def metadata(self):
+            return self.file.metadata()
+
+    monkeypatch.setattr(safetensors, "safe_open", HeaderOnly)
+    assert read_header(path) == whole
+    monkeypatch.undo()
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ModelFileError, match="not a whole model file"):
+        read_header(path)

@@ -214,9 +214,10 @@ class LinearModel(BaseEstimator):
         What ``partial_fit`` does is done but for growing and checking: X and y must be sound. ``first`` says that these
         rows are met for the first time, so that their scores tell something about calibration.
         """
-        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        y, weight = self._again(y, weight)
-        self._training.learn(X, y, weight, order, audit=first)
+        # Of these rows only, for there may be many more in X, which come in other calls.
+        weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[order]
+        y, weight = self._again(np.asarray(y)[order], weight)
+        self._training.learn(X, y, weight, order, audit=first, gathered=True)
 
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Targets and weights as learning takes them."""

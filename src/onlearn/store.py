@@ -104,6 +104,19 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a model file, checked as far as can be without knowing the learner."""
+    header, arrays = _read(path, arrays=True)
+    for key, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(f"{path} is damaged: {key} holds values that are not finite numbers")
+    return header, arrays
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The header alone, which tells that a file is a model; the arrays, however large, are not looked at."""
+    return _read(path, arrays=False)[0]
+
+
+def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     from safetensors import SafetensorError, safe_open
 
     target = Path(path)
@@ -111,10 +124,12 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, n
         raise IsADirectoryError(f"{target} is a directory, not a model file")
     if not target.exists():
         raise FileNotFoundError(f"there is no model file {target}")
+    if not os.access(target, os.R_OK):
+        raise PermissionError(f"{target} cannot be read: permission denied")
     try:
         with safe_open(target, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["onlearn"])
-            arrays = {key: np.array(file.get_tensor(key)) for key in file.keys()}  # noqa: SIM118
+            found = {key: np.array(file.get_tensor(key)) for key in file.keys()} if arrays else {}  # noqa: SIM118
     except KeyError:
         raise ModelFileError(f"{target} is a safetensors file, but not one that onlearn wrote") from None
     except (SafetensorError, ValueError, OSError) as error:
@@ -125,10 +140,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, n
         raise ModelFileError(
             f"{target} has format {header['format']}, but this version of onlearn reads up to {FORMAT}: upgrade onlearn"
         )
-    for key, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"{target} is damaged: {key} holds values that are not finite numbers")
-    return header, arrays
+    return header, found
 
 
 def _public(name: str) -> Any:

@@ -91,11 +91,12 @@ class Training:
         return self.geometry.theta(self.g) if hasattr(self.geometry, "theta") else 0.0
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, *, audit: bool = True,
-              progress: Callable[[int], None] | None = None) -> None:  # fmt: skip
+              progress: Callable[[int], None] | None = None, gathered: bool = False) -> None:  # fmt: skip
         """Learn from the rows of X in the given order.
 
-        y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X. Should a user's rule fail,
-        the state is that of the examples before; estimators put back what they had.
+        y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X, or if they are
+        ``gathered`` with those of the order. Should a user's rule fail, the state is that of the examples before;
+        estimators put back what they had.
         """
         self._handed = self.calibrated = None
         self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
@@ -103,16 +104,21 @@ class Training:
         if not audit:
             self.audit.due[0] = 0
         try:
-            self._visit(X, y, weight, order, progress)
+            self._visit(X, y, weight, order, progress, gathered)
         finally:
             if not audit:
                 self.audit.due[0] = due
 
-    def _visit(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any) -> None:
+    def _visit(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
+    ) -> None:
         """Run the compiled loop over segments of the order."""
+        done = 0
         longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
         for rows, sub, at in row_batches(X, order, self.bias, longest):
-            failed = self._segment(rows, sub, y[at], weight[at])
+            mine = slice(done, done + len(sub)) if gathered else at
+            done += len(sub)
+            failed = self._segment(rows, sub, y[mine], weight[mine])
             if failed is not None:
                 raise ValueError(
                     f"the rule {self.rule.name!r} returned NaN for the example in row {at[failed]}; nothing was learned"

@@ -265,3 +265,73 @@ def test_as_a_process_through_pipes(kit):
     done = process("predict", kit.text_onl, "-", input=text)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 41
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.jsonl", "new.parquet"])
+def test_the_id_column_of_training_need_not_be_there(name, kit, run, refused, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [{"size": 0.1, "place": "high"}, {"size": 1.2, "place": "low"}]
+
+    def write(path, rows):
+        if path.suffix == ".csv":
+            lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+            path.write_text("\n".join(lines) + "\n")
+        elif path.suffix == ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            parquet.write_table(pa.Table.from_pylist(rows), path)
+        return path
+
+    without = write(tmp_path / name, rows)
+    with_ids = write(tmp_path / f"with-{name}", [{**row, "key": f"k{n}"} for n, row in enumerate(rows)])
+    first, second = (run("predict", kit.table_onl, path).splitlines() for path in (without, with_ids))
+    assert [line.split(",")[1:] for line in first] == [line.split(",")[1:] for line in second]
+    assert [line.split(",")[0].strip('"') for line in second] == ["id", "k0", "k1"]
+    assert first[1].split(",")[0] in ("1", "2")  # the number of its line
+    both = run("predict", kit.table_onl, with_ids, without).splitlines()
+    assert len(both) == 5
+    assert "no column 'key'" in refused("predict", kit.table_onl, without, "--id", "key")  # but if asked for
+
+
+def test_columns_given_by_position_are_known_by_name_afterwards(run, tmp_path):
+    lines = [f"k{n},{n % 7},{'yes' if n % 2 else 'no'},{n % 2}" for n in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["name,size,answer,x", *lines]) + "\n")
+    run("train", tmp_path / "a.csv", "-o", tmp_path / "m.onl", "--id", "0", "--target", "2", err=None)
+    (tmp_path / "b.csv").write_text("x,size\n1,3\n0,4\n")
+    made = [line.split(",")[1] for line in run("predict", tmp_path / "m.onl", tmp_path / "b.csv").splitlines()]
+    assert made == ["prediction", "yes", "no"]
+    (tmp_path / "c.csv").write_text("answer,x,size\nyes,1,3\nno,0,4\n")
+    assert json.loads(run("evaluate", tmp_path / "m.onl", tmp_path / "c.csv", "--json"))["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_whoever_reads_may_stop_reading(unbuffered, form, kit, tmp_path):
+    many = tmp_path / "many.svm"
+    many.write_text(Path(kit.sparse_svm).read_text() * 100)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "onlearn.cli", "predict", kit.sparse_onl, str(many), "--format-out", form],
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": unbuffered}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout.readline()
+    child.stdout.close()
+    heard = child.stderr.read()
+    child.stderr.close()
+    # Not 0, which would say that all was written; without a buffer, Python takes a part for the whole.
+    assert (child.wait(60), heard) == (1, b"")
+
+
+def test_standard_output_that_takes_a_part_at_a_time():
+    from onlearn.cli.output import Whole
+
+    taken = []
+
+    class Slow:
+        def write(self, view):
+            taken.append(bytes(view[:3]))
+            return len(taken[-1])
+
+    assert Whole(Slow()).write(b"0123456789") == 10
+    assert b"".join(taken) == b"0123456789"

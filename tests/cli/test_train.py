@@ -171,9 +171,10 @@ def test_ctrl_c_saves_what_was_learned(tmp_path):
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(out)
     child.send_signal(signal.SIGINT)
-    _, heard = child.communicate(timeout=120)
+    shown, heard = child.communicate(timeout=120)
     assert child.returncode == 130
-    assert "stopped by Ctrl-C after" in heard
+    assert " of 100000, " in shown  # passes
+    assert heard.count("stopped") == 1 and "stopped by Ctrl-C after" in heard
     assert f"the model so far is in {out}" in heard
     assert onlearn.load(out).trained["unfinished"] > 0
 
@@ -198,3 +199,20 @@ def wait_for(path, seconds=120):
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.01)
     assert path.exists()
+
+
+def test_ctrl_c_before_anything_has_begun(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")  # as if it came while typer is imported
+    done = subprocess.run(
+        [sys.executable, "-m", "onlearn.cli", "train", "a.svm", "-o", "m.onl"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "onlearn: stopped\n")
+
+
+def test_a_mistyped_target(tmp_path):
+    (tmp_path / "a.csv").write_text("x,answer\n1,yes\n2,no\n")
+    done = command("train", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.onl"), "--target", "anwser")
+    assert done.returncode == 2
+    assert done.stderr.endswith("has no column 'anwser' to be the target; did you mean 'answer'?\n")

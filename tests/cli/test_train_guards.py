@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -167,3 +168,66 @@ def test_all_weights_zero(here):
     (here / "z.csv").write_text("x,w,label\n" + "1,0,yes\n2,0,no\n" * 20)
     with pytest.raises(DataError, match="weight 0"):
         Run(Plan(["z.csv"], reading={"weight": "w"})).go()
+
+
+def test_parsed_rows_are_kept_where_asked_for(here, capsys):
+    (here / "kept").mkdir()
+    for wrong, says in (
+        (["a.csv", "--cache", "nowhere"], "there is no directory nowhere"),
+        (["a.csv", "--cache", "kept", "--no-cache"], "contradict"),
+        (["-", "--cache", "kept"], "standard input"),
+    ):
+        assert train(*wrong) == 2
+        assert says in capsys.readouterr().err
+    assert report(capsys, "a.csv", "--no-cache")["cache"] is None
+    plain = (here / "m.onl").read_bytes()
+    assert report(capsys, "a.csv", "--cache", "kept")["cache"]["written"]
+    assert (here / "m.onl").read_bytes() == plain
+    assert train("a.csv", "--cache", "kept") == 0
+    assert "reused kept" in capsys.readouterr().out
+    assert (here / "m.onl").read_bytes() == plain
+
+
+def test_interactions_of_columns_that_are_not_there(here, capsys):
+    for arguments, says in (
+        (["a.csv", "--interact", "x,ww"], "the column 'ww' of --interact does not exist; did you mean 'w'?"),
+        (["a.csv", "--interact", "x,nowhere"], "the column 'nowhere' of --interact does not exist; there are x, w"),
+        (["a.csv", "--interact", "x,w", "--ignore", "w"], "the column 'w' of --interact is not a feature; there are x"),
+        (["a.csv", "--numeric", "W"], "there is no column 'W'; did you mean 'w'?"),
+    ):
+        assert train(*arguments) == 2
+        found = capsys.readouterr().err
+        assert says in found and found.count("\n") == 1
+    assert not (here / "m.onl").exists()
+
+
+def test_interactions_of_namespaces_that_never_occur(here, capsys):
+    lines = [f"{n % 2 * 2 - 1} |words w{n % 5} |size x:{n}\n" for n in range(50)]
+    (here / "a.vw").write_text("".join(lines))
+    assert train("a.vw", "--interact", "words,sizes", "--interact", "words,size") == 0
+    says = "onlearn: warning: the namespace 'sizes' of --interact words,sizes never occurred; did you mean 'size'?\n"
+    assert capsys.readouterr().err == says
+    assert train("a.vw", "--interact", "words,sizes", "--json") == 0
+    captured = capsys.readouterr()
+    assert captured.err == says and "never occurred" in json.loads(captured.out)["warnings"][0]
+    assert train("a.vw", "--interact", "words,sizes", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+    assert report(capsys, "a.vw", "--interact", "words,size")["warnings"] == []
+    with open("a.vw", "a") as file:  # late, but it occurs
+        file.write("1 |sizes x\n")
+    assert report(capsys, "a.vw", "--interact", "words,sizes")["warnings"] == []
+
+
+def test_a_model_that_may_not_be_read(here, capsys, monkeypatch):
+    assert train("a.csv", "-q") == 0
+    before, access = (here / "m.onl").read_bytes(), os.access
+
+    def denied(path, mode):  # rights would not stop root
+        return not (str(path) == "m.onl" and mode == os.R_OK) and access(path, mode)
+
+    monkeypatch.setattr(os, "access", denied)
+    for arguments in (["inspect", "m.onl"], ["predict", "m.onl", "a.csv"], ["train", "a.csv", "-o", "m.onl"]):
+        assert run(arguments) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", "onlearn: m.onl cannot be read: permission denied\n")
+    assert (here / "m.onl").read_bytes() == before

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from onlearn.data import Cache, DataError
-
-
-@pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "a.svm"
-    path.write_text("1 1:1\n")
-    return path
 
 
 def batches(count=5, seed=0):
@@ -30,7 +21,7 @@ def batches(count=5, seed=0):
 def fill(cache, made):
     for rows in made:
         cache.append(*rows)
-    cache.finish({"labels": ["a", "b"]})
+    cache.finish()
 
 
 def same(cache, made):
@@ -42,77 +33,37 @@ def same(cache, made):
             assert (weight is None) == (weights is None) and (weight is None or np.array_equal(weight, weights))
 
 
-def test_in_memory(source):
-    with Cache(source) as cache:
+def test_in_memory():
+    with Cache() as cache:
         fill(cache, batches())
         same(cache, batches())
-    assert os.listdir(source.parent) == ["a.svm"]
+        assert cache.path is None
 
 
 @pytest.mark.parametrize("memory", [0, 5000])
-def test_in_a_file_found_again(source, memory):
-    with Cache(source, key={"bits": 18}, memory=memory) as cache:
-        assert not cache.ready
+def test_in_a_temporary_file(memory):
+    with Cache(memory) as cache:
         fill(cache, batches())
         same(cache, batches())
-    assert sorted(os.listdir(source.parent)) == [".a.svm.onlearn-cache", "a.svm"]
-    with Cache(source, key={"bits": 18}) as cache:
-        assert cache.ready and cache.meta == {"labels": ["a", "b"]}
-        same(cache, batches())
-        for X, codes, _ in cache:  # as good as arrays of one's own, and the file stays as it is
-            X.data *= 2
-            codes += 1
-    with Cache(source, key={"bits": 18}) as cache:
-        same(cache, batches())
+        folder = cache.path.parent
+        assert folder.exists()
+    assert not folder.exists()
 
 
-def test_not_used_for_another_key_or_a_changed_source(source):
-    with Cache(source, key=1, memory=0) as cache:
-        fill(cache, batches())
-    assert not Cache(source, key=2).ready
-    os.utime(source, ns=(1, 1))
-    assert not Cache(source, key=1).ready
-
-
-def test_damaged_files_are_not_used(source):
-    with Cache(source, memory=0) as cache:
-        fill(cache, batches())
-        path = cache.path
-    whole = path.read_bytes()
-    for raw in (b"", whole[:-1], whole[: len(whole) // 2], whole[100:], b"x" * 500):
-        path.write_bytes(raw)
-        assert not Cache(source).ready
-    with Cache(source, memory=0) as cache:
-        fill(cache, batches(3))
-        same(cache, batches(3))
-
-
-def test_unfinished_leaves_nothing(source):
-    cache = Cache(source, memory=0)
+def test_complete_or_not():
+    cache = Cache(memory=0)
     for rows in batches():
         cache.append(*rows)
     with pytest.raises(ValueError, match="not complete"):
         list(cache)
+    cache.finish()
+    with pytest.raises(ValueError, match="is complete"):
+        cache.append(*batches(1)[0])
     cache.close()
-    assert os.listdir(source.parent) == ["a.svm"]
 
 
-def test_without_a_place_beside_the_source(source):
-    with Cache(memory=0) as cache:
-        fill(cache, batches())
-        same(cache, batches())
-        folder = cache.path.parent
-    assert not folder.exists()
-    # The folder's rights would not stop root, so let the file's name be too long.
-    long = source.with_name("x" * 250)
-    long.write_text("")
-    with Cache(long, memory=0) as cache:
-        fill(cache, batches())
-        same(cache, batches())
-
-
-def test_disk_full(source):
-    cache = Cache(source, memory=0)
+def test_disk_full():
+    cache = Cache(memory=0)
     X, codes, weight = batches(1)[0]
 
     class Full:
@@ -126,16 +77,17 @@ def test_disk_full(source):
             pass
 
     cache.append(X, codes, weight)
+    folder = cache.path.parent
     cache._file.close()
     cache._file = Full()
     with pytest.raises(DataError, match=r"cannot write the cache .*: No space left on device"):
         cache.append(X, codes, weight)
-    assert os.listdir(source.parent) == ["a.svm"]
+    assert not folder.exists()
 
 
-def test_of_no_rows(source):
+def test_of_no_rows():
     for memory in (0, 100):
-        with Cache(source, memory, memory) as cache:
+        with Cache(memory) as cache:
             cache.append(sp.csr_matrix((0, 3)), np.empty(0, dtype=np.int64))
             cache.finish()
             ((X, codes, _),) = list(cache)

@@ -128,7 +128,7 @@ def test_target_that_is_not_there(tmp_path):
     path = written(tmp_path / "a.csv", "a,b\n1,u\n2,v\n")
     with pytest.raises(DataError, match="which column is the target cannot be told; say target=, one of a, b"):
         columns(path)
-    with pytest.raises(DataError, match="no column 'z' to be the target; its columns are a, b"):
+    with pytest.raises(DataError, match="no column 'z' to be the target; there are a, b"):
         columns(path, target="z")
     assert columns(path, labels="optional")[0] == {"a": [1, 2], "b": ["u", "v"]}
 

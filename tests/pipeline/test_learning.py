@@ -105,7 +105,7 @@ def test_how_the_file_is_packed_makes_no_difference(tmp_path):
 
 def test_small_memory_keeps_rows_in_a_file(tmp_path):
     source = numbers(tmp_path / "a.svm", rows=2000)
-    model = Run(Plan([source], passes=3, memory=1000)).go()
+    model = Run(Plan([source], passes=3, memory=1000, cache=False)).go()
     X, y = data.load(source)
     assert np.mean(model.predict(X) == y) > 0.95
     assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
@@ -130,7 +130,7 @@ def test_rows_sorted_by_label(tmp_path):
     numbers(tmp_path / "a.svm", classes=3)
     lines = sorted((tmp_path / "a.svm").read_text().splitlines(True))
     (tmp_path / "sorted.svm").write_text("".join(lines))
-    model = Run(Plan([str(tmp_path / "sorted.svm")], passes=3, memory=1000)).go()
+    model = Run(Plan([str(tmp_path / "sorted.svm")], passes=3, memory=1000, cache=False)).go()
     assert any("come in an order" in note for note in model.trained["notes"])
     assert model.labels == ["0", "1", "2"]
     X, y = data.load(str(tmp_path / "a.svm"))
@@ -226,3 +226,20 @@ def test_columns_far_out_are_hashed(tmp_path):
     assert folded.shape == (1, WIDEST)
     assert folded[0, 3] == 1.0
     assert folded.nnz == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_checkpoint_costs_no_look_at_all_labels(tmp_path, monkeypatch, weighted):
+    path = tmp_path / "a.vw"
+    path.write_text("".join(f"{n % 2 * 2 - 1} {1 + weighted * (n % 3)} |a w{n % 5} x:{n}\n" for n in range(400)))
+    whole = Run(Plan([str(path)], passes=3)).go()
+    sizes, again = [], onlearn.OnlineClassifier._again
+
+    def watched(self, y, weight):
+        sizes.append((len(y), len(weight)))
+        return again(self, y, weight)
+
+    monkeypatch.setattr(onlearn.OnlineClassifier, "_again", watched)
+    cut_up = Run(Plan([str(path)], passes=3)).go(checkpoint=lambda: None, every=7)
+    assert max(sizes) == (7, 7) and sum(size for size, _ in sizes) == 1200
+    same(whole, cut_up)

@@ -10,11 +10,15 @@ import os
 import sys
 from typing import Annotated
 
-import typer
+try:
+    import typer
 
-from onlearn import __version__
-from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, reproduce, train, warm
-from onlearn.cli.terminal import as_options, complain, manners
+    from onlearn import __version__
+    from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, reproduce, train, warm
+    from onlearn.cli.terminal import Stopped, as_options, complain, manners
+except KeyboardInterrupt:  # so soon that nothing has begun
+    print("onlearn: stopped", file=sys.stderr)
+    sys.exit(130)
 
 app = typer.Typer(
     name="onlearn",
@@ -78,6 +82,9 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         code = 130
+    except Stopped as stopped:
+        complain(str(stopped))
+        return 130
     except BrokenPipeError:  # whoever reads our output has seen enough
         _mute()
         return 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import typer
 
@@ -18,6 +19,20 @@ def keep_apart(path: str, *inputs: str, option: str) -> None:
         raise typer.BadParameter(f"{path} is read from, so it cannot be written to", param_hint=option)
 
 
+class Whole:
+    """Standard output without a buffer (PYTHONUNBUFFERED), which may take a part of what it is given and say so."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self.raw = raw
+
+    def write(self, content: bytes | memoryview) -> int:
+        view = memoryview(content).cast("B")
+        done = 0
+        while done < len(view):
+            done += self.raw.write(view[done:]) or 0
+        return done
+
+
 @contextmanager
 def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator[IO[bytes]]:
     """A file to write to, beside its place and renamed in the end; standard output for None and ``-``.
@@ -26,8 +41,9 @@ def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator
     """
     if path is None or path == "-":
         sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        out = sys.stdout.buffer
+        yield cast(IO[bytes], Whole(out)) if isinstance(out, io.RawIOBase) else out
+        out.flush()
         return
     target = Path(path)
     if target.is_dir():

@@ -59,7 +59,22 @@ def plan_of(asked: dict[str, Any]) -> Plan:
         per_class=asked["per_class"],
         prune_weights=asked["prune_weights"],
         holdout=0.0 if asked["holdout"] is None else part(asked["holdout"], "--holdout"),
+        cache=cache_of(asked),
     )
+
+
+def cache_of(asked: dict[str, Any]) -> bool | str:
+    """Where parsed rows are kept: True is beside the files."""
+    folder = asked["cache"]
+    if folder is None:
+        return not asked["no_cache"]
+    if asked["no_cache"]:
+        raise typer.BadParameter("--cache and --no-cache contradict each other")
+    if "-" in asked["sources"]:
+        raise typer.BadParameter("--cache has no use with standard input: only rows of files are kept")
+    if not Path(folder).is_dir():
+        raise typer.BadParameter(f"there is no directory {folder}", param_hint="--cache")
+    return str(folder)
 
 
 def learner_of(asked: dict[str, Any]) -> Any:
@@ -110,7 +125,7 @@ def check_resumed(asked: dict[str, Any]) -> None:
 
 def check_output(path: str) -> None:
     """Refuse to write where a model cannot go, or would overwrite something that is none."""
-    from onlearn.store import ModelFileError, read_file
+    from onlearn.store import ModelFileError, read_header
 
     target = Path(path)
     if target.is_dir():
@@ -119,7 +134,7 @@ def check_output(path: str) -> None:
         raise typer.BadParameter(f"there is no directory {target.parent}", param_hint="--output")
     if target.exists():
         try:
-            read_file(target)
+            read_header(target)
         except ModelFileError:
             raise typer.BadParameter(
                 f"{target} exists and is not a model: it is left alone", param_hint="--output"

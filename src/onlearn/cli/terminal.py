@@ -12,6 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 
+class Stopped(Exception):  # noqa: N818 (it is no error)
+    """Ctrl-C ended a command that has something to say about it."""
+
+
 def complain(text: str) -> None:
     """One line on stderr."""
     print(f"onlearn: {text}", file=sys.stderr, flush=True)

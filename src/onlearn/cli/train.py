@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from onlearn.cli.output import keep_apart
-from onlearn.cli.terminal import as_options, complain
+from onlearn.cli.terminal import Stopped, as_options, complain
 
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
@@ -75,6 +75,10 @@ def train(
     bad_rows: Annotated[str | None, typer.Option(help="A file for the rows that cannot be read.")] = None,
     max_bad: Annotated[str, typer.Option(help="How many rows may be bad before training stops.")] = "1%",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad row.")] = False,
+    cache: Annotated[
+        str | None, typer.Option(help="A folder to keep parsed rows in; by default beside large files.")
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep and use no parsed rows.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Report as one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
@@ -98,13 +102,14 @@ def train(
     elif not quiet:
         _show(report)
     if report["stopped"]:
-        raise typer.Exit(130)
+        raise Stopped(f"stopped by Ctrl-C after {report['examples']:,} examples; the model so far is in {output}")
 
 
 def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn import data
     from onlearn.cli import planning
     from onlearn.pipeline import Model
+    from onlearn.pipeline.keeping import told
     from onlearn.pipeline.learning import Run
     from onlearn.pipeline.resuming import unfinished
     from onlearn.store import load
@@ -156,17 +161,21 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "rows": run.rows,
         "examples": run.learned,
         "passes": run.passes,
+        "passes_ended": max(run.ended, run.ended_before),
         "features": int(run.model.features.n_features_out_),
         "bad_rows": bad.count,
         "seconds": round(learned, 3),
         "progressive": _progressive(run),
         "notes": run.model.trained["notes"],
+        "warnings": run.warnings,
         "stopped": stopped,
+        "cache": told(run.reader),
     }
     if bad.count and not asked["quiet"]:
         complain(bad.summary())
+    for warning in run.warnings if not asked["quiet"] else ():
+        complain(f"warning: {warning}")
     if stopped:
-        complain(f"stopped by Ctrl-C after {run.learned:,} examples; the model so far is in {output}")
         return report
     if not plan.holdout and not asked["test"]:
         return report
@@ -256,10 +265,13 @@ def _show(report: dict[str, Any]) -> None:
         table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     table.add_row("features", f"{report['features']:,}")
-    table.add_row("passes", f"{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
+    of_all = f"{report['passes_ended']} of " if report["stopped"] else ""
+    table.add_row("passes", f"{of_all}{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):
         if name in report:
             table.add_row(title, _figures(report[name]))
+    if report["cache"] is not None:
+        table.add_row("parsed rows", escape(report["cache"]["said"]))
     table.add_row("model", escape(report["model"]))
     console.print(table)
 

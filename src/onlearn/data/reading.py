@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import dataclasses
+import os
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from onlearn.data.ahead import ahead
 from onlearn.data.badrows import BadRows, DataError
 from onlearn.data.batch import Batch, rows_in
 from onlearn.data.blocks import SIZE
+from onlearn.data.kept import DamagedError, Kept
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
 from onlearn.data.sniffing import sniff
 from onlearn.data.sources import Source, Stream, sources
@@ -27,6 +31,7 @@ class Reader:
 
     ``notes`` says what was decided along the way (format, header, target), ``bad`` holds the rows that could not be
     read, ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` tell how far it is (None: unknown).
+    ``kept`` is the cache, if one was asked for.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Reader:
         batch_rows: int | None,
         bad: BadRows,
         workers: int,
+        cache: bool | str | os.PathLike[str],
     ) -> None:
         self.notes: list[str] = []
         self.bad = bad
@@ -50,6 +56,10 @@ class Reader:
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
         self._workers = workers
+        self.kept: Kept | None = None
+        if cache is not False:
+            key = [format, dataclasses.asdict(options)]
+            self.kept = Kept(self.sources, key, None if cache is True else cache)
         self._batches = self._split(batch_rows) if batch_rows else self._read()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -66,11 +76,14 @@ class Reader:
 
     def found(self) -> dict[str, Any]:
         """What was found out about tables, as options that read others like these."""
+        if self.kept is not None and self.kept.used:
+            return dict(self.kept.found)
         for form in self._formats.values():
             layout, roles = getattr(form, "layout", None), getattr(form, "roles", None)
             told: dict[str, Any] = {}
-            if roles is not None and roles.target is not None:
-                told["target"] = roles.target
+            for role in ("target", "weight", "id"):
+                if (column := getattr(roles, role, None)) is not None:
+                    told[role] = column
             if layout is not None and roles is not None:
                 told["header"] = layout.header
                 told["types"] = {
@@ -93,24 +106,53 @@ class Reader:
         lines: dict[str, int] = {}
         done = 0
         try:
-            for source, form, parsed, position in ahead(self._pieces(), self._parse, self._workers):
-                self.bytes_read = max(self.bytes_read, position)
-                parsed = form.settle(parsed)
-                before = lines.get(source.name, 0)
-                lines[source.name] = before + parsed.line_count
-                for bad in parsed.bad:
-                    self.bad.add(source.name, bad._replace(line=bad.line + before + 1))
-                count = rows_in(parsed.rows)
-                self.bad.seen(count)
-                done += count
-                if count:
-                    yield self._batch(source, parsed, before)
+            with contextlib.closing(self._settled()) as pieces:
+                for number, parsed, position in pieces:
+                    source = self.sources[number]
+                    self.bytes_read = max(self.bytes_read, position)
+                    before = lines.get(source.name, 0)
+                    lines[source.name] = before + parsed.line_count
+                    for bad in parsed.bad:
+                        self.bad.add(source.name, bad._replace(line=bad.line + before + 1))
+                    count = rows_in(parsed.rows)
+                    self.bad.seen(count)
+                    done += count
+                    if count:
+                        yield self._batch(source, parsed, before)
             self.bad.check()
             if not done and not self.bad.count:
                 names = ", ".join(source.name for source in self.sources[:3])
                 raise DataError(f"{names}: there are no rows")
         finally:
             self.bad.close()
+
+    def _settled(self) -> Generator[tuple[int, Parsed, int], None, None]:
+        """What formats make of the pieces; from the cache as long as that is sound."""
+        kept, done = self.kept, 0
+        if kept is not None and kept.ready:
+            self.notes += kept.notes
+            try:
+                for piece in kept.pieces(self._workers):
+                    yield piece
+                    done += 1
+                return
+            except DamagedError:
+                kept.forget()
+                self.notes.clear()
+        try:
+            for source, form, parsed, position in ahead(self._pieces(), self._parse, self._workers):
+                parsed, number = form.settle(parsed), self.sources.index(source)
+                if kept is not None:
+                    kept.append(number, parsed, position)
+                if done:  # it came from the cache, before that turned out to be damaged
+                    done -= 1
+                else:
+                    yield number, parsed, position
+            if kept is not None:
+                kept.finish(self.notes, self.found())
+        finally:
+            if kept is not None:
+                kept.close()
 
     def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
         before = 0
@@ -182,6 +224,7 @@ def read(
     task: str = "classify",
     weight: str | int | None = None,
     id: str | int | None = None,
+    id_required: bool = True,
     labels: str = "required",
     batch_rows: int | None = None,
     missing: str = "absent",
@@ -192,6 +235,7 @@ def read(
     header: bool | str = "auto",
     types: dict[str, str] | None = None,
     block_size: int = SIZE,
+    cache: bool | str | os.PathLike[str] = False,
 ) -> Reader:
     """The rows of one or more files, in batches, in constant memory.
 
@@ -199,6 +243,7 @@ def read(
     :param format: what the files are, where the extension does not say: see ``onlearn.data.format_names()``
     :param target, weight, id: columns of a table, by name or position, that are not features
     :param task: ``"classify"``, ``"regress"`` (labels are float64) or ``"tag"``
+    :param id_required: False: a table may lack the column that ``id`` names; then its rows have no ids
     :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
     :param batch_rows: at most so many rows a batch; as they come by default, some megabytes of file each
     :param missing: ``"error"`` makes a row with a missing value a bad one; all else is for the features to heed
@@ -208,6 +253,8 @@ def read(
     :param delimiter, header: of CSV; found out by default
     :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
     :param block_size: bytes of text parsed at a time
+    :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
+        in a folder. What is kept is used as long as it is of these very files and options
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:
@@ -226,5 +273,7 @@ def read(
         bad = BadRows(strict=strict)
     elif strict:
         bad.strict = True
-    options = Options(target, task, weight, id, labels, missing, delimiter, header, types or {}, block_size)
-    return Reader(source, format, options, batch_rows, bad, workers)
+    options = Options(
+        target, task, weight, id, id_required or id is None, labels, missing, delimiter, header, types or {}, block_size
+    )
+    return Reader(source, format, options, batch_rows, bad, workers, cache)

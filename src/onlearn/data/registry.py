@@ -24,6 +24,7 @@ class Options:
     task: str = "classify"
     weight: str | int | None = None
     id: str | int | None = None
+    id_required: bool = True
     labels: str = "required"
     missing: str = "absent"
     delimiter: str | None = None

@@ -76,6 +76,15 @@ def _file(path: Path) -> Source:
     return Source(str(path), path, COMPRESSIONS.get(path.suffix.lower()))
 
 
+def state_of(path: Path) -> list[Any]:
+    """What tells whether a file has changed."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    return [path.name, found.st_size, found.st_mtime_ns]
+
+
 class Stream:
     """The bytes of a source, decompressed. ``head`` looks ahead without taking."""
 

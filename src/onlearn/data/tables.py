@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from onlearn.data.badrows import Bad, DataError
 from onlearn.data.lines import keep_rows
+from onlearn.data.nearby import did_you_mean
 from onlearn.data.registry import Options, Parsed
 
 TARGETS = ("label", "target", "class", "y")
@@ -21,7 +24,7 @@ def find_column(names: list[str], wanted: str | int, what: str, where: str) -> s
             raise DataError(f"{where} has {len(names)} columns: there is no column {position} to be the {what}")
         return names[position]
     if wanted not in names:
-        raise DataError(f"{where} has no column {wanted!r} to be the {what}; its columns are {shown(names)}")
+        raise DataError(f"{where} has no column {wanted!r} to be the {what}{did_you_mean(wanted, names)}")
     return wanted
 
 
@@ -52,11 +55,29 @@ class Roles:
         if self.target is None and options.labelled:
             raise DataError(f"{where}: which column is the target cannot be told; say target=, one of {shown(names)}")
         self.weight = None if options.weight is None else find_column(names, options.weight, "weight", where)
-        self.id = None if options.id is None else find_column(names, options.id, "id", where)
+        lacks_id = options.id is None or (not options.id_required and options.id not in names)
+        self.id = None if lacks_id or options.id is None else find_column(names, options.id, "id", where)
 
     @property
     def columns(self) -> set[str]:
         return {name for name in (self.target, self.weight, self.id) if name is not None}
+
+    @property
+    def dispensable(self) -> set[str | None]:
+        """What a file may lack though one before it has it: labels and ids, when predicting."""
+        return ({self.target} if not self.options.labelled else set()) | (
+            {self.id} if not self.options.id_required else set()
+        )
+
+    def within(self, names: Collection[str]) -> Roles:
+        """The roles in a file that has these columns."""
+        absent = {name for name in self.dispensable if name not in names}
+        if not absent - {None}:
+            return self
+        roles = copy.copy(self)
+        roles.target = None if self.target in absent else self.target
+        roles.id = None if self.id in absent else self.id
+        return roles
 
 
 def as_strings(column: Any) -> Any:

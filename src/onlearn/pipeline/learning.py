@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,31 +22,17 @@ from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import Plan, PlanError
+from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
 KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
-
-
-class Now(NamedTuple):
-    """How far a run is: what its watcher is told."""
-
-    examples: int  # learned from, over all passes
-    turn: int  # the present pass, from 1
-    passes: int
-    part: float | None  # of the whole run, if that is known
-    seen: int  # examples of this run, each scored before it was learned from
-    classifies: bool
-    mistakes: int  # among them
-    loss: float  # their mean
-    seconds: float
-
-
-Watch = Callable[[Now], None]
 
 
 class Run:
@@ -57,6 +43,8 @@ class Run:
         self.model = Model() if model is None else model
         self.bad = data.BadRows() if bad is None else bad
         self.notes: list[str] = []
+        self.warnings: list[str] = []
+        self.namespaces = Namespaces()
         self.began = perf_counter()
         self.rows = 0  # of this run's data
         self.learned = 0  # examples in this run
@@ -135,8 +123,10 @@ class Run:
         """The data as they are read, as numbered features and targets."""
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
-        with data.read(plan.sources, bad=self.bad, **options) as reader:
+        asked_id = self.fresh or "id" in plan.reading
+        with data.read(plan.sources, bad=self.bad, cache=plan.cache, id_required=asked_id, **options) as reader:
             self.reader = reader
+            keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
                 rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
                 if self.rows == 0 and self.anew:
@@ -147,6 +137,7 @@ class Run:
                     taught = np.flatnonzero(~held)
                     batch, rows = batch.take(taught), rows_at(rows, taught)
                 if len(batch):
+                    self.namespaces.meet(rows)
                     y = self._targets(batch)
                     yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
         if not hasattr(model.features, "kind_"):
@@ -168,10 +159,11 @@ class Run:
         """Decide about features, labels and learner by the first rows."""
         plan, model = self.plan, self.model
         found = self.reader.found() if self.reader is not None else {}
-        model.task, model.reading = (
-            plan.task,
-            {key: value for key, value in {**found, **options}.items() if key != "task"},
-        )
+        named: dict[str, Any] = {
+            role: found[role] for role in ("target", "weight", "id") if role in found
+        }  # not by position
+        model.task, model.reading = plan.task, {**found, **options, **named}
+        del model.reading["task"]
         if self.fresh:
             model.features, decided = plan.features(rows)
             self.notes += decided
@@ -179,7 +171,7 @@ class Run:
             model.features = clone(model.features)
         self.passes = plan.passes or default_passes(plan.learner)
         size = self.reader.bytes_total if self.reader is not None else None
-        if self.passes > 1 and size is not None and size < plan.memory // 8:
+        if self.passes > 1 and size is not None and size < plan.small:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
             names = in_order(distinct(batch.label_names or []))
@@ -366,6 +358,7 @@ class Run:
                 raise PlanError(f"no feature weighs more than {size:g}: choose a smaller --prune-weights")
             model.learner.keep_features(kept)
             self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
+        self.warnings += self.namespaces.lacking(model.features) if self.anew else []
         self._tell(None)
 
     def _refuse_hashed(self, option: str) -> None:

@@ -68,8 +68,9 @@ class Model:
         return np.full(len(batch), -1) if batch.codes is None else table[batch.codes]
 
     def read(self, source: Any, **options: Any) -> data.Reader:
-        """Read files as those it was trained on were read; labels need not be there."""
-        return data.read(source, **{**self.reading, "labels": "optional", "task": self.task, **options})
+        """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
+        usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
+        return data.read(source, **{**self.reading, **usual, **options})
 
     # ------------------------------------------------------------------ explaining
 

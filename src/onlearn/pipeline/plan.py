@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from onlearn.data.nearby import did_you_mean
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
@@ -22,7 +23,8 @@ class Plan:
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
     guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
-    None for what suits the data. ``passes`` None is what suits the learner.
+    None for what suits the data. ``passes`` None is what suits the learner. ``cache`` True keeps the parsed rows of
+    large files beside them if there are several passes, a folder keeps those of any file there, False keeps none.
     """
 
     sources: list[str]
@@ -44,6 +46,12 @@ class Plan:
     prune_weights: float = 0.0
     holdout: float = 0.0
     memory: int = 512 << 20
+    cache: bool | str = True
+
+    @property
+    def small(self) -> int:
+        """Files of fewer bytes are read anew each time: their rows fit into memory, and are parsed in no time."""
+        return self.memory // 8
 
     def features(self, rows: Any) -> tuple[Features, list[str]]:
         """Features for rows such as these, and what was decided about their columns."""
@@ -58,7 +66,7 @@ class Plan:
             return Features(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
-            raise PlanError(f"there is no column {missing[0]!r}; there are {', '.join(rows.column_names)}")
+            raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
         guessed = guess_roles(rows.select([name for name in rows.column_names if name not in self.roles]))
         notes = [f"{name} is {role.role}: {role.reason}" for name, role in guessed.items()]
         roles = {name: self.roles.get(name) or guessed[name].role for name in rows.column_names}
@@ -69,6 +77,10 @@ class Plan:
         extractors = extractors_for(roles, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
             raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
+        used = [name for name, role in roles.items() if role != "ignore"]
+        for name in (name for one in self.interactions for name in one.columns if name not in used):
+            why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
+            raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
         return Features([*extractors, *self.interactions], **made), notes
 
     def _refuse_columns(self, why: str) -> None:

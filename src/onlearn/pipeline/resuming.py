@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlearn.data.cache import state_of
 from onlearn.data.sources import sources as named_sources
+from onlearn.data.sources import state_of
 from onlearn.pipeline.model import Model
 
 

@@ -52,10 +52,11 @@ class Columnar:
                 table = table.set_column(n, field.name, table.column(n).cast(field.type.value_type))
         assert self.roles is not None
         lines = np.arange(table.num_rows)
-        if lacking := [name for name in self.roles.columns if name not in table.column_names]:
+        roles = self.roles.within(table.column_names)
+        if lacking := [name for name in roles.columns if name not in table.column_names]:
             raise DataError(f"{piece.where} lacks the column {lacking[0]!r} that the file before it has")
         return take_roles(
-            Parsed(table, lines, len(lines)), self.roles, lambda row: repr(table.slice(row, 1).to_pylist()[0]).encode()
+            Parsed(table, lines, len(lines)), roles, lambda row: repr(table.slice(row, 1).to_pylist()[0]).encode()
         )
 
     def settle(self, parsed: Parsed) -> Parsed:

@@ -97,7 +97,7 @@ class Csv:
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
             possible = bool(rows[0, 0] == good[0, 0])
             header = possible and (
-                table[0] == list(self.layout.names)
+                not self._lacking(table[0])
                 if self.layout is not None and self.layout.header
                 else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)])
             )
@@ -121,11 +121,14 @@ class Csv:
             rows = rows[rows[:, 0] != good[0, 0]]
         return names, rows
 
-    def _check_columns(self, names: list[str], where: str) -> None:
+    def _lacking(self, names: list[str]) -> list[str]:
+        """Columns of the file before that one with these lacks."""
         assert self.layout is not None
         assert self.roles is not None
-        wanted = set(self.layout.names) - (set() if self.options.labelled else {self.roles.target})
-        if lacking := sorted(wanted - set(names), key=str):
+        return sorted(set(self.layout.names) - self.roles.dispensable - set(names))
+
+    def _check_columns(self, names: list[str], where: str) -> None:
+        if lacking := self._lacking(names):
             raise DataError(f"{where} lacks the column {lacking[0]!r} that the file before it has")
 
     def parse(self, piece: Piece) -> Parsed:
@@ -158,8 +161,7 @@ class Csv:
             rows, table = rows[kept], table.filter(pa.array(kept))
         bad.sort(key=lambda one: one.line)
         parsed = Parsed(table, rows[:, 2], piece.lines, bad=bad)
-        here = roles if roles.target in order or roles.target is None else without_target(roles)
-        return take_roles(parsed, here, lambda row: block.text[rows[row, 0] : rows[row, 1]].tobytes())
+        return take_roles(parsed, roles.within(order), lambda row: block.text[rows[row, 0] : rows[row, 1]].tobytes())
 
     def settle(self, parsed: Parsed) -> Parsed:
         return parsed
@@ -182,15 +184,6 @@ class Csv:
 @reader("tsv", extensions=[".tsv", ".tab"])
 class Tsv(Csv):
     delimiter = "\t"
-
-
-def without_target(roles: Roles) -> Roles:
-    """For a file that lacks the target, which is allowed when labels are optional."""
-    import copy
-
-    roles = copy.copy(roles)
-    roles.target = None
-    return roles
 
 
 def cells(

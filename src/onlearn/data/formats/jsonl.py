@@ -93,17 +93,7 @@ class JsonLines:
             return parsed
         if self.roles is None:
             self.roles = Roles(self.options, list(columns), piece.where, self.notes, None)
-        return take_roles(parsed, with_columns(self.roles, columns), raw)
-
-
-def with_columns(roles: Roles, columns: Any) -> Roles:
-    """The roles of those columns that are there: the first block may have had others."""
-    import copy
-
-    roles = copy.copy(roles)
-    if roles.target not in columns and not roles.options.labelled:
-        roles.target = None
-    return roles
+        return take_roles(parsed, self.roles.within(columns), raw)
 
 
 def lines_with_text(block: Block, starts: np.ndarray) -> np.ndarray:

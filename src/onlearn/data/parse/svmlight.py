@@ -16,7 +16,6 @@ from onlearn.data.parse.numbers import (
     DIGITS,
     EXACT,
     GOOD,
-    INFINITE,
     MALFORMED,
     MISSING,
     NINE,
@@ -31,6 +30,7 @@ from onlearn.data.parse.numbers import (
     number,
     whole_number,
 )
+from onlearn.data.parse.rows import note_bad, why_not
 from onlearn.data.parse.table import code_of, hash_span
 from onlearn.data.parse.words import eight
 from onlearn.hashing import START
@@ -212,12 +212,7 @@ def parse(
                 elif outcome == MISSING and drop:
                     continue
                 else:
-                    p = start
-                    reason = VALUE_TEXT
-                    if outcome == MISSING:
-                        reason = VALUE_MISSING
-                    elif outcome == INFINITE:
-                        reason = VALUE_INFINITE
+                    p, reason = start, why_not(outcome, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING)
                     break
             if k >= most:
                 return counts(row, k, line, bad, unsure, duplicates, with_qid, messy, FULL)
@@ -230,9 +225,7 @@ def parse(
             values[k] = value
             k += ONE
         if reason:
-            out.bad_lines[bad], out.bad_starts[bad] = line, begin
-            out.bad_places[bad], out.bad_reasons[bad] = p, reason
-            bad += 1
+            bad = note_bad(out, bad, line, begin, p, reason)
             k, unsure = first, pending
         else:
             if not ordered:

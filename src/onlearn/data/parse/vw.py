@@ -15,7 +15,6 @@ from onlearn.data.parse.numbers import (
     DIGITS,
     EXACT,
     GOOD,
-    INFINITE,
     MALFORMED,
     MISSING,
     ONE,
@@ -27,6 +26,7 @@ from onlearn.data.parse.numbers import (
     decimal,
     number,
 )
+from onlearn.data.parse.rows import note_bad, why_not
 from onlearn.data.parse.table import code_of, hash_span
 from onlearn.data.parse.words import BITS, eight
 from onlearn.hashing import START, finish, mix
@@ -289,11 +289,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                     elif outcome == MISSING and drop:
                         continue
                     else:
-                        p, reason = at, VALUE_TEXT
-                        if outcome == MISSING:
-                            reason = VALUE_MISSING
-                        elif outcome == INFINITE:
-                            reason = VALUE_INFINITE
+                        p, reason = at, why_not(outcome, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING)
                         break
             if k >= most:
                 return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
@@ -314,9 +310,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
             out.groups[k] = group
             k += ONE
         if reason:
-            row_out.bad_lines[bad], row_out.bad_starts[bad] = line, begin
-            row_out.bad_places[bad], row_out.bad_reasons[bad] = p, reason
-            bad += 1
+            bad = note_bad(row_out, bad, line, begin, p, reason)
             k, unsure = first, pending
         else:
             row_out.codes[row], row_out.numbers[row], row_out.weights[row] = code, label, weight

@@ -1,0 +1,38 @@
+"""Which namespaces occurred, so that an interaction with one that never did is told of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.nearby import did_you_mean
+from onlearn.features import Features, Interaction
+from onlearn.named import NamedRows
+
+
+class Namespaces:
+    """Those of the rows that were learned from."""
+
+    def __init__(self) -> None:
+        self.met: set[str] = set()
+
+    def meet(self, rows: Any) -> None:
+        """Some rows; those without namespaces are passed over."""
+        if isinstance(rows, NamedRows):
+            used = np.bincount(rows.groups, minlength=len(rows.prefixes))
+            self.met.update(prefix.removesuffix("^") for prefix, count in zip(rows.prefixes, used) if count)
+
+    def lacking(self, features: Features) -> list[str]:
+        """A sentence for each interaction that had nothing to multiply."""
+        given = features.extractors
+        if not self.met or isinstance(given, str):
+            return []
+        return [
+            f"the namespace {name!r} of --interact {','.join(one.columns)} never occurred"
+            f"{did_you_mean(name, sorted(self.met - {''}))}"
+            for one in given
+            if isinstance(one, Interaction)
+            for name in dict.fromkeys(one.columns)
+            if name not in self.met
+        ]
