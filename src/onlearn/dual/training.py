@@ -59,16 +59,22 @@ class DualTraining(Training):
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
         return Standing(data, self.supports, weights, cache_bytes)
 
-    def _visit(self, X: Standing, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any) -> None:
-        order = order[weight[order] != 0.0]
+    def _visit(
+        self, X: Standing, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
+    ) -> None:
+        if not gathered:
+            y, weight = y[order], weight[order]
+        there = weight != 0.0
+        order, y, weight = order[there], y[there], weight[there]
         X.begin_pass()
         done = 0
         while done < len(order):
             self.stopped = self._why_stop()
             if self.stopped:
                 break
-            rows = order[done : done + self._block_size(X)]
-            self._block(X, rows, y[rows], weight[rows])
+            some = slice(done, done + self._block_size(X))
+            rows = order[some]
+            self._block(X, rows, y[some], weight[some])
             done += len(rows)
             if progress is not None:
                 progress(len(rows))
