@@ -16,7 +16,7 @@ import numpy as np
 from onlearn.dual.cache import Cache, add_by_group, add_products
 from onlearn.dual.supports import Supports
 
-MANY = 256  # support examples that changed in a pass
+MANY = 100  # support examples that changed in a pass
 
 
 class Examples:
