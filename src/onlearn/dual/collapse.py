@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import copy
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from onlearn.dual.mapping import map_state
 from onlearn.dual.representation import Choice, seconds
@@ -24,6 +27,58 @@ class Reduction(NamedTuple):
     lost: float  # |w - w'| / |w| in feature space
     accuracy_before: float | None
     accuracy_after: float | None
+
+
+class SmallerForms:
+    """The part of a kernel classifier that makes smaller ones of it."""
+
+    _training: Any
+    representation_: str
+    _dual: Any
+    score: Any
+
+    def to_primal(self, force: bool = False) -> Any:
+        """The same classifier as weights of the kernel's features, if that is smaller or faster.
+
+        ``representation_reason_`` of what is returned says which; if it is neither, that is an error, unless ``force``.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "primal":
+            return self
+        training = self._dual("to_primal")
+        verdict = worth_collapsing(training, self.n_features_in_ if hasattr(self, "n_features_in_") else 1)
+        if verdict.name == "dual" and not force:
+            raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses all the same")
+        made = self._alike(collapsed(training))
+        made.representation_, made.representation_reason_ = "primal", verdict.reason
+        return made
+
+    def reduce(self, n: int, X: Any = None, y: Any = None) -> Any:
+        """A classifier with n support examples whose hypothesis is as near as it gets, by projection.
+
+        ``reduction_`` of what is returned says how near; with X and y also what accuracy was lost on them.
+        """
+        check_is_fitted(self)
+        training = self._dual("reduce")
+        if not (isinstance(n, Integral) and n >= 1):
+            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        smaller, lost = reduced(training, int(n))
+        made = self._alike(smaller)
+        tried = X is not None and y is not None
+        made.reduction_ = Reduction(
+            len(training.supports),
+            len(smaller.supports),
+            lost,
+            float(self.score(X, y)) if tried else None,
+            float(made.score(X, y)) if tried else None,
+        )
+        return made
+
+    def _alike(self, training: Any) -> Any:
+        """A classifier that differs from this one in its training only."""
+        made = copy.copy(self)
+        made._training = training
+        return made
 
 
 def worth_collapsing(training: DualTraining, width: int) -> Choice:
