@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn.dual.mapping import map_state
 from onlearn.dual.representation import Choice, seconds
+from onlearn.dual.scoring import staged_scores
 from onlearn.dual.supports import Supports, pick
 from onlearn.dual.training import DualTraining
 from onlearn.training import Training
 
 TRIED = 256  # examples that prediction is timed on
+NEAR = 1e-10  # squared distance from the span, relative to the length, below which an example adds nothing
 RIDGE = 1e-10  # relative to the diagonal: what keeps nearly equal examples from having huge weights
 
 
@@ -122,27 +124,35 @@ def collapsed(training: DualTraining) -> Training:
 def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     """The nearest hypothesis with so many support examples, and how far it is: |w - w'| / |w|.
 
-    Examples are chosen one by one: each is the one whose part of the hypothesis, weight times distance from the span
-    of those chosen before, is the largest. Their weights are those of the projection onto their span.
+    Examples are chosen one by one (orthogonal matching pursuit): each is the one that brings the span of those chosen
+    nearest to the hypothesis. Their weights are those of the projection onto their span.
     """
     supports = training.supports
     count = len(supports)
-    if not size >= 1:
+    if size < 1:
         raise ValueError(f"a hypothesis needs at least one support example, not {size}")
     size = min(size, count)
     every = supports.every()
-    weight = np.abs(training.weights()[1:]).max(axis=1)
-    rest = supports.kernel.diagonal(every).astype(np.float64)
+    length = supports.kernel.diagonal(every).astype(np.float64)
+    rest = length.copy()  # the squared distance of each from the span
     factor = np.zeros((count, size))  # of a pivoted Cholesky decomposition
+    # the products of each with what is left of the hypothesis
+    weights = np.vstack([np.zeros((1, training.outputs)), training.weights()[1:]])
+    left = staged_scores(training, every, [weights])[0] + training.theta
+    whole = rest_of_it = float(np.sum(weights[1:] * left))  # |w|^2
     chosen: list[int] = []
     for n in range(size):
-        merit = weight * np.sqrt(np.maximum(rest, 0.0))
-        merit[chosen] = -1.0
-        pivot = int(np.argmax(merit))
-        if merit[pivot] <= 0.0:
+        far = rest > NEAR * length
+        gain = np.where(far, np.sum(left**2, axis=1) / np.where(far, rest, 1.0), -1.0)
+        gain[chosen] = -1.0
+        pivot = int(np.argmax(gain))
+        if gain[pivot] <= 0.0:
             break
         column = supports.products(every.take(np.array([pivot])))[0].astype(np.float64)
         factor[:, n] = (column - factor[:, :n] @ factor[pivot, :n]) / np.sqrt(rest[pivot])
+        along = left[pivot] / np.sqrt(rest[pivot])
+        left -= np.outer(factor[:, n], along)
+        rest_of_it -= float(along @ along)
         rest = rest - factor[:, n] ** 2
         chosen.append(pivot)
     keep = np.array(chosen or [0])
@@ -158,14 +168,4 @@ def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     fewer.add(pick(supports.examples(), keep), every.take(keep))
     into.attach(fewer)
     map_state(training, matrix, into)
-    return into, _distance(training, into, keep)
-
-
-def _distance(before: DualTraining, after: DualTraining, keep: np.ndarray) -> float:
-    """|w - w'| / |w| over all outputs, without their intercepts."""
-    kernel = before.supports.products(before.supports.every()).astype(np.float64)
-    weights = before.weights()[1:]
-    difference = weights.copy()
-    difference[keep] -= after.weights()[1:]
-    whole = float(np.sum(weights * (kernel @ weights)))
-    return float(np.sqrt(max(0.0, np.sum(difference * (kernel @ difference))) / whole)) if whole > 0 else 0.0
+    return into, float(np.sqrt(max(0.0, rest_of_it) / whole)) if whole > 0 else 0.0
