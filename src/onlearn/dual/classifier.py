@@ -12,9 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
+from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.interrupt import interruptible
+from onlearn.dual.policies import POLICIES
 from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores
+from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports
 from onlearn.dual.training import DualTraining
@@ -142,6 +145,7 @@ class KernelClassifier(OnlineClassifier):
             raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
         if self.budget is not None and not (isinstance(self.budget, Integral) and self.budget >= 1):
             raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
+        POLICIES.get(self.budget_policy)
         if self.intercept_scaling == "radius":
             raise ValueError("intercept_scaling must be a number: the radius of the data depends on the kernel")
         geometry = self._choices()["geometry"]
@@ -201,6 +205,9 @@ class KernelClassifier(OnlineClassifier):
         self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
+        if self.budget is not None:
+            limited = BudgetTraining(*parts, output, 0, outputs, bias).attach(Slots(self._kernel, int(self.budget)))
+            return limited.limit(int(self.budget), POLICIES.get(self.budget_policy), self._seed)
         return DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
 
     # ------------------------------------------------------------------ learning
