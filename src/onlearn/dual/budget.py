@@ -103,6 +103,10 @@ class BudgetTraining(DualTraining):
         find_lacking(block, wanted, lacking)
         return wanted[lacking]
 
+    def _survey(self, block: BudgetRows, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        # Nothing a policy does matters to it: one compiled loop serves all of them.
+        return super()._survey(BudgetRows(*block), start, y, weight)
+
     # ------------------------------------------------------------------ saving
 
     def pack_more(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

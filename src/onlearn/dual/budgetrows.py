@@ -90,9 +90,8 @@ def give_way(rows, g, st, outputs):
 def slot_of(rows: Any, i: int) -> int:
     """The slot that example i is in, or -1."""
     k = rows.place[rows.row[i]]
-    if k >= 0:
-        if rows.owner[k] != rows.row[i]:  # another has taken its place
-            k = np.int64(-1)
+    if k >= 0 and rows.owner[k] != rows.row[i]:  # another has taken its place
+        k = np.int64(-1)
     return k
 
 
@@ -240,6 +239,9 @@ def budget_rows(kind: Any) -> Any:
     step_some.on(kind, object, object, object)(_step_some)
     step_all.on(kind, object, object, object)(_step_all)
     return kind
+
+
+budget_rows(BudgetRows)  # as they are, for a look at them
 
 
 @Loop

@@ -206,8 +206,9 @@ class KernelClassifier(OnlineClassifier):
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
         if self.budget is not None:
-            limited = BudgetTraining(*parts, output, 0, outputs, bias).attach(Slots(self._kernel, int(self.budget)))
-            return limited.limit(int(self.budget), POLICIES.get(self.budget_policy), self._seed)
+            limited = BudgetTraining(*parts, output, 0, outputs, bias)
+            limited.limit(int(self.budget), POLICIES.get(self.budget_policy), self._seed)
+            return limited.attach(Slots(self._kernel, int(self.budget)))
         return DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
 
     # ------------------------------------------------------------------ learning

@@ -31,7 +31,7 @@ from onlearn.weave import helper
 POLICIES = Family("budget policy")
 LEFT, RIGHT, WAY = np.uint64(13), np.uint64(7), np.uint64(17)
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
-ROUGH, FINE = 10, 40  # turns of the golden section: to compare pairs, to place the point
+ROUGH, FINE = 8, 40  # turns of the golden section: to compare pairs, to place the point
 FAR = 1e-12  # kernel value of two points that have nothing in common
 NOTHING = 1e-300
 EXACT = 1024.0  # units of rounding within which an example is a sum of others
@@ -101,8 +101,9 @@ def _(rows, g, st, outputs):
     for k in range(rows.used[0]):
         if rows.ages[k] < rows.ages[oldest]:
             oldest = k
-    # Of its weights s and its scores f, k(x,x) with the constant feature: what removing it costs once all is shrunk by phi is at most
-    # phi^2 (|s|^2 k(x,x) - 2 s.f) + 2 phi |s| sqrt(k(x,x)) u, where u is the usual length of a step.
+    # Of its weights s and its scores f: what removing it costs, once all is shrunk by phi, is at most
+    # phi^2 (|s|^2 k(x,x) - 2 s.f) + 2 phi |s| sqrt(k(x,x)) u, where u is the usual length of a step and
+    # k(x,x) counts the constant feature.
     square, product = 0.0, 0.0
     for c in range(outputs):
         f = rows.bias * g.w[c]
@@ -292,9 +293,9 @@ def gain(square_p: float, cross: float, square_q: float, log_k: float, h: float)
 
 @helper
 def best_share(square_p: float, cross: float, square_q: float, log_k: float, turns: int) -> float:
-    """The h in [0, 1] with the largest gain: by golden section, or an end."""
-    low, high = 0.0, 1.0
-    left, right = 1.0 - GOLDEN, GOLDEN
+    """The h with the largest gain, by golden section: nearer to q, which has the larger weight; 0 is q itself."""
+    low, high = 0.0, 0.5
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = gain(square_p, cross, square_q, log_k, left), gain(square_p, cross, square_q, log_k, right)
     for _n in range(turns):
         if at_left > at_right:
@@ -305,12 +306,9 @@ def best_share(square_p: float, cross: float, square_q: float, log_k: float, tur
             low, left, at_left = left, right, at_right
             right = low + GOLDEN * (high - low)
             at_right = gain(square_p, cross, square_q, log_k, right)
-    h, best = (left, at_left) if at_left > at_right else (right, at_right)
-    if gain(square_p, cross, square_q, log_k, 1.0) >= best:
-        h, best = 1.0, gain(square_p, cross, square_q, log_k, 1.0)
-    if gain(square_p, cross, square_q, log_k, 0.0) >= best:
-        h = 0.0
-    return h
+    h = left if at_left > at_right else right
+    end = gain(square_p, cross, square_q, log_k, 0.0)
+    return 0.0 if end >= max(at_left, at_right) else h
 
 
 @helper
@@ -347,11 +345,11 @@ def _(rows, g, st, outputs):
     k = rows.among[p * n + q]
     log_k = np.log(max(k, FAR))
     h = best_share(square_p, cross, square_q, log_k, FINE)
-    gone = q
-    if k <= FAR or h == 0.0 or h == 1.0:  # as good as apart: one of them stays as it is
-        gone = p if h == 0.0 or (h != 1.0 and square_p <= square_q) else q
-        add_line(rows, gone, p + q - gone, k, 1.0, outputs)
+    gone = p
+    if k <= FAR or h == 0.0:  # q stays as it is
+        add_line(rows, p, q, k, 1.0, outputs)
     else:
+        gone = q
         add_line(rows, q, p, np.exp(h * h * log_k), np.exp((1.0 - h) * (1.0 - h) * log_k), outputs)
         for r in range(rows.used[2], len(rows.slot)):
             rows.data[r * n + p] = between(np.float64(rows.data[r * n + p]), np.float64(rows.data[r * n + q]), h, log_k)
