@@ -114,7 +114,7 @@ class Plain:
     def merge(self) -> None:
         K = self.kernel(np.array(self.X))
         alpha = self.v[1:]
-        p = int(np.argmin((alpha**2).sum(axis=1) * np.diag(K)))
+        p = int(np.argmin((alpha**2).sum(axis=1) * self.kernel.diag(np.array(self.X))))
         shares = np.linspace(0, 0.5, 2001) if isinstance(self.kernel, kernels.Gaussian) else np.array([0.0, 1.0])
         best: tuple[float, int, np.ndarray, float, float] | None = None
         for q in range(len(self.X)):
