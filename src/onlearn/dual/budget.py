@@ -43,8 +43,9 @@ class BudgetTraining(DualTraining):
 
     def _block_size(self, standing: Any) -> int:
         most = max(1, VALUES // (self.budget + 1))
-        needs_no_columns = self.policy.name == "project" and len(self.supports) == self.budget
-        return min(most, LARGE // 4) if needs_no_columns else min(most, self._size_by_steps())
+        if len(self.supports) == self.budget and not getattr(self.policy, "adds_when_spent", True):
+            return min(most, LARGE // 4)  # no columns of kernel values will be needed
+        return min(most, self._size_by_steps())
 
     def _block(self, standing: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from a block of rows."""
@@ -147,7 +148,7 @@ class BudgetTraining(DualTraining):
             square = np.zeros((budget + 1, budget + 1))
             square[np.tril_indices(count)] = triangle
             mirrored = np.tril(square, -1).T
-            self.among = (square if self.policy.name == "project" else square + mirrored).reshape(-1)
+            self.among = (square + mirrored if getattr(self.policy, "symmetric", True) else square).reshape(-1)
         return self
 
 

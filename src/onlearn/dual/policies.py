@@ -1,7 +1,9 @@
 """What gives way when the budget of support examples is spent. To add a policy: a choice and its rows, here.
 
 A policy is a choice with ``rows(kernel, raw)``, the kind of rows that does its work, and ``numbers()``, what these
-start with in ``rows.numbers``. See ``budgetrows`` for the verbs it may replace.
+start with in ``rows.numbers``. It says ``adds_when_spent = False`` if examples never come in once the budget is spent,
+and ``symmetric = False`` if what it keeps in ``rows.among`` is a lower triangle. See ``budgetrows`` for the verbs that
+its rows may replace.
 """
 
 from __future__ import annotations
@@ -150,6 +152,9 @@ class Project:
 
     eta: float = param(0.01, "distance from the support examples, as part of the length, that is no distance",
                        at_least=0, below=1)  # fmt: skip
+
+    adds_when_spent = False
+    symmetric = False
 
     def rows(self, kernel: Any, raw: Any) -> type[BudgetRows]:
         return ProjectRows
