@@ -231,7 +231,13 @@ def _step_all(rows, i, g, st, out):
 
 def budget_rows(kind: Any) -> Any:
     """Make the rows of a policy known to the loops; what it does otherwise it registers afterwards."""
-    plain: dict[Verb, Any] = {span: _span, column: _column, look_ahead: _look_ahead, ask_ahead: _ask_ahead, lacks: _lacks}
+    plain: dict[Verb, Any] = {
+        span: _span,
+        column: _column,
+        look_ahead: _look_ahead,
+        ask_ahead: _ask_ahead,
+        lacks: _lacks,
+    }
     for verb, body in plain.items():
         verb.on(kind)(body)
     sqnorm.on(object, kind)(_sqnorm)
