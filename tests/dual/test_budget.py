@@ -318,6 +318,15 @@ def test_a_state_that_contradicts_itself_is_refused() -> None:
             model._training.unpack_more(facts, {**arrays, name: wrong})
     with pytest.raises(ValueError, match="more support examples than the budget allows"):
         model._training.unpack_more({**facts, "budget": 5}, arrays)
+    with pytest.raises(ValueError, match="12 support examples, more than the budget of 5 allows"):
+        Slots(kernels.get("gaussian"), 5, X[:12])
+
+
+@pytest.mark.parametrize("policy", ALL)
+def test_a_budget_takes_memory_only_as_it_is_spent(policy: str) -> None:
+    X, y = examples(9, 100)
+    model = KernelClassifier("gaussian", budget=10**6, budget_policy=policy, random_state=3).fit(X, y)
+    assert model._training.among.size <= 300**2 and len(model._training.supports.kept.rows) <= 1000
 
 
 @pytest.mark.parametrize("policy", ALL)

@@ -31,6 +31,7 @@ class BudgetTraining(DualTraining):
                 "use the stabilizer 'averaged', 'survivor' or 'last'"
             )
         self.budget, self.policy = budget, policy
+        self.width = 0  # slots that there is room for
         self.among = np.zeros(0)
         self.ages = np.zeros(budget + 2, dtype=np.int64)
         self.random = np.array([scrambled(seed)], dtype=np.uint64)
@@ -42,22 +43,24 @@ class BudgetTraining(DualTraining):
         return BudgetStanding(data, self.supports)
 
     def _block_size(self, standing: Any) -> int:
-        most = max(1, VALUES // (self.budget + 1))
+        most = max(1, VALUES // (len(self.supports) + 1))
         if len(self.supports) == self.budget and not getattr(self.policy, "adds_when_spent", True):
             return min(most, LARGE // 4)  # no columns of kernel values will be needed
         return min(most, self._size_by_steps())
 
     def _block(self, standing: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from a block of rows."""
-        data, count, size, width = standing.data, len(self.supports), len(rows), self.budget + 1
+        data, count, size = standing.data, len(self.supports), len(rows)
         points = data.points.take(rows)
-        self._make_room(points.dtype)
+        self._make_room(size, points.dtype)
+        width = self.width
         values = standing.room(size * width).reshape(size, width)
         if count:
             self.supports.products(points, out=values[:, :count])
         block = self.policy.rows(self.supports.kernel, data.raw)(
             data=values.reshape(-1),
             width=width,
+            limit=self.budget + 1,
             own=standing.lengths[rows],
             length=standing.lengths[rows] + self.bias**2,
             columns=np.empty(0, dtype=points.dtype),
@@ -89,15 +92,25 @@ class BudgetTraining(DualTraining):
         self.features = len(self.supports)
         self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
 
-    def _make_room(self, dtype: np.dtype) -> None:
-        """The arrays of their full size, once and for all."""
-        count, width = len(self.supports), self.budget + 1
-        self.grow(width, self.outputs)
+    def _make_room(self, more: int, dtype: np.dtype) -> None:
+        """Room for more support examples, as far as the budget goes."""
+        count, limit = len(self.supports), self.budget + 1
+        if self.width < min(limit, count + more):
+            width = min(limit, max(count + more, 3 * self.width // 2))
+            if self.compares:
+                square = np.zeros((width, width))
+                square[:count, :count] = self.among.reshape(self.width, self.width)[:count, :count]
+                self.among = square.reshape(-1)
+            self.width = width
+        self.grow(self.width, self.outputs)
         self.features = count
-        if not len(self.among):
-            self.among = np.zeros(width * width)
         if not len(self.numbers):
             self.numbers = self.policy.numbers(dtype)
+
+    @property
+    def compares(self) -> bool:
+        """Whether the policy keeps something for every pair of support examples."""
+        return bool(getattr(self.policy, "compares", True))
 
     def _lacking(self, block: BudgetRows, wanted: np.ndarray) -> np.ndarray:
         lacking = np.zeros(len(wanted), dtype=np.bool_)
@@ -112,8 +125,8 @@ class BudgetTraining(DualTraining):
 
     def pack_more(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What ``pack`` and the support examples leave out, as plain facts and arrays."""
-        count, width = len(self.supports), self.budget + 1
-        square = self.among.reshape(width, width)[:count, :count] if len(self.among) else np.zeros((0, 0))
+        count = len(self.supports) if self.compares else 0
+        square = self.among.reshape(self.width, self.width)[:count, :count] if count else np.zeros((0, 0))
         facts = {"budget": self.budget, "policy": repr(self.policy), "step_rate": self.step_rate}
         arrays = {
             "budget.among": square[np.tril_indices(len(square))],
@@ -135,7 +148,7 @@ class BudgetTraining(DualTraining):
         if not len(numbers) and not count:  # nothing was learned yet
             fresh = 0
         if (
-            triangle.shape != (count * (count + 1) // 2,)
+            triangle.shape != (count * (count + 1) // 2 if self.compares else 0,)
             or numbers.shape != (fresh,)
             or arrays["budget.ages"].shape != self.ages.shape
             or arrays["budget.random"].shape != (1,)
@@ -144,8 +157,9 @@ class BudgetTraining(DualTraining):
             raise ValueError("the state of the budget does not have the shape that this learner has")
         self.ages, self.numbers = arrays["budget.ages"].astype(np.int64), numbers.astype(np.float64)
         self.random = arrays["budget.random"].astype(np.uint64)
-        if fresh:
-            square = np.zeros((budget + 1, budget + 1))
+        self.width = count
+        if self.compares:
+            square = np.zeros((count, count))
             square[np.tril_indices(count)] = triangle
             mirrored = np.tril(square, -1).T
             self.among = (square + mirrored if getattr(self.policy, "symmetric", True) else square).reshape(-1)

@@ -27,7 +27,8 @@ class BudgetRows(NamedTuple):
     """A block of examples in the order in which they are learned from; row i is the block's i-th."""
 
     data: np.ndarray  # kernel values of the block's examples with the slots, ``width`` to an example
-    width: int  # slots: one more than the budget
+    width: int  # slots that there is room for
+    limit: int  # one more than the budget
     own: np.ndarray  # k(x, x)
     length: np.ndarray  # the same and the square of the constant feature
     columns: np.ndarray  # kernel values of all the block's examples with one of them, column after column
@@ -35,7 +36,7 @@ class BudgetRows(NamedTuple):
     row: np.ndarray  # of each example the row of the data set
     place: np.ndarray  # of each row of the data set the slot it was last in, or -1
     owner: np.ndarray  # of each slot the row of the data set that is in it, or -1
-    among: np.ndarray  # width x width: kernel values of the slots with each other, or what a policy makes of them
+    among: np.ndarray  # width x width: kernel values of the slots, or what a policy makes of them; or nothing
     ages: np.ndarray  # of each slot when its example came; at the end how many came
     random: np.ndarray  # state of the generator of random numbers
     numbers: np.ndarray  # a few of the policy's own
@@ -110,8 +111,8 @@ def admit(rows: Any, i: int) -> int:
                 rows.data[r * rows.width + k] = rows.columns[start + r]
             rows.owner[k] = rows.row[i]
             rows.place[rows.row[i]] = k
-            rows.ages[k] = rows.ages[rows.width]
-            rows.ages[rows.width] += 1
+            rows.ages[k] = rows.ages[rows.limit]
+            rows.ages[rows.limit] += 1
             rows.used[0] = k + 1
             write_down(rows, ADD, i, k, 0.0)
     return k
@@ -144,7 +145,7 @@ def press(rows: Any, k: int, g: Any, st: Any, outputs: int, c: int, t: float, q:
 @helper
 def fit_in(rows: Any, g: Any, st: Any, outputs: int) -> None:
     """Back to the budget, after a step."""
-    if rows.used[0] == rows.width:
+    if rows.used[0] == rows.limit:
         give_way(rows, g, st, outputs)
 
 
@@ -155,10 +156,11 @@ def let_go(rows: Any, k: int, outputs: int) -> None:
     if k != last:
         for r in range(rows.used[2], len(rows.slot)):
             rows.data[r * n + k] = rows.data[r * n + last]
-        for m in range(last):
-            rows.among[k * n + m] = rows.among[last * n + m]
-            rows.among[m * n + k] = rows.among[m * n + last]
-        rows.among[k * n + k] = rows.among[last * n + last]
+        if len(rows.among) > 0:
+            for m in range(last):
+                rows.among[k * n + m] = rows.among[last * n + m]
+                rows.among[m * n + k] = rows.among[m * n + last]
+            rows.among[k * n + k] = rows.among[last * n + last]
         rows.ages[k] = rows.ages[last]
         rows.owner[k] = rows.owner[last]
         if rows.owner[k] >= 0:

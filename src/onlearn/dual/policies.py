@@ -2,8 +2,8 @@
 
 A policy is a choice with ``rows(kernel, raw)``, the kind of rows that does its work, and ``numbers()``, what these
 start with in ``rows.numbers``. It says ``adds_when_spent = False`` if examples never come in once the budget is spent,
-and ``symmetric = False`` if what it keeps in ``rows.among`` is a lower triangle. See ``budgetrows`` for the verbs that
-its rows may replace.
+``symmetric = False`` if what it keeps in ``rows.among`` is a lower triangle, ``compares = False`` if it keeps nothing
+there. See ``budgetrows`` for the verbs that its rows may replace.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Remove:
 
     which: str = param("random", "which one is removed", words=("random", "oldest"))
 
+    @property
+    def compares(self) -> bool:
+        return self.which == "oldest"
+
     def rows(self, kernel: Any, raw: Any) -> type[BudgetRows]:
         return RandomRows if self.which == "random" else OldestRows
 
@@ -69,6 +73,11 @@ class OldestRows(BudgetRows):
     """Its numbers: what removing has cost so far, the sum of all squared steps, how many there were."""
 
     __slots__ = ()
+
+
+@enrol.on(RandomRows)
+def _(rows, i, k):
+    pass
 
 
 @helper
@@ -176,7 +185,7 @@ class ProjectRows(BudgetRows):
 @lacks.on(ProjectRows)
 def _(rows, i):
     k = slot_of(rows, i)
-    return k < 0 and rows.slot[i] < 0 and rows.used[0] < rows.width - 1
+    return k < 0 and rows.slot[i] < 0 and rows.used[0] < rows.limit - 1
 
 
 @represented.on(ProjectRows)
@@ -190,7 +199,7 @@ def _(rows, i):
         s /= rows.among[row + m]
         rows.among[line + m] = s
         rest -= s * s
-    by_others = count == width - 1 or rest <= rows.numbers[0] * rows.own[i]
+    by_others = count == rows.limit - 1 or rest <= rows.numbers[0] * rows.own[i]
     if by_others:
         for m in range(count):
             rows.mix[m] = rows.among[line + m]

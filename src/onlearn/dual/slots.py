@@ -22,6 +22,8 @@ class Slots(Supports):
     def add(self, raw: Any, points: Any) -> None:
         """Take in the first examples."""
         count = len(points)
+        if count > self.budget:
+            raise ValueError(f"there are {count} support examples, more than the budget of {self.budget} allows")
         log = np.array([[ADD, i, i] for i in range(count)])
         self.replay(raw, points, np.arange(count), log, np.zeros(count), count)
 
@@ -84,10 +86,14 @@ class Dense:
     """Rows of numbers, in one array."""
 
     def __init__(self, raw: Any, size: int) -> None:
-        self.rows = np.zeros((size, raw.shape[1]), dtype=raw.dtype)
+        self.size = size
+        self.rows = np.zeros((min(size, PIECE), raw.shape[1]), dtype=raw.dtype)
 
     def put(self, slot: int, raw: Any, row: int) -> None:
         line = raw[row]
+        if slot >= len(self.rows):
+            more = np.zeros_like(self.rows, shape=(min(self.size, 2 * slot) - len(self.rows), self.rows.shape[1]))
+            self.rows = np.concatenate([self.rows, more])
         if line.dtype != self.rows.dtype:
             self.rows = self.rows.astype(np.result_type(line.dtype, self.rows.dtype), copy=False)
         self.rows[slot] = line.toarray().ravel() if sp.issparse(line) else line
