@@ -93,7 +93,7 @@ def test_collapsing_that_does_not_pay_is_refused() -> None:
 
 
 def test_representation_auto_says_why() -> None:
-    X, y = moons(30000)
+    X, y = moons(12000)
     model = KernelClassifier("polynomial(2)", representation="auto", random_state=0).fit(X, y)
     assert model.representation_ == "primal" and "6 features" in model.representation_reason_
     same = KernelClassifier("polynomial(2)", random_state=0).fit(X, y)

@@ -39,9 +39,17 @@ def serial(kernel: kernels.Kernel, X: np.ndarray, y: np.ndarray, order: list[np.
     return alpha, total / seen, mistakes
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("stabilizer", ["last", "averaged", "voted", "survivor"])
-@pytest.mark.parametrize("classes", [2, 3])
+LEARNERS = [
+    pytest.param(classes, rule, stabilizer, marks=[pytest.mark.slow] if seldom else [])
+    for classes in (2, 3)
+    for rule in RULES
+    for stabilizer in ("last", "averaged", "voted", "survivor")
+    # for several classes these differ from the others in their loops, which take long to compile
+    for seldom in [classes == 3 and (stabilizer in ("voted", "survivor") or rule in ("lms", "logistic"))]
+]
+
+
+@pytest.mark.parametrize(("classes", "rule", "stabilizer"), LEARNERS)
 def test_linear_kernel_learns_what_the_linear_learner_learns(rule: str, stabilizer: str, classes: int) -> None:
     X, y = examples(0, 60, classes)
     common = dict(rule=rule, geometry=GENTLE, stabilizer=stabilizer, epochs=3, random_state=1)
@@ -53,7 +61,7 @@ def test_linear_kernel_learns_what_the_linear_learner_learns(rule: str, stabiliz
 
 
 @pytest.mark.parametrize("stabilizer", ["last", "averaged", "voted", "survivor"])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_probabilities_of_one_pass_are_those_of_the_linear_learner(stabilizer: str, classes: int) -> None:
     X, y = examples(0, 300, classes)
     common = dict(stabilizer=stabilizer, epochs=1, random_state=1)
@@ -80,7 +88,8 @@ def test_kinds_of_multiclass(multiclass: str) -> None:
         "additive(2.0, l2=5.0)",
     ],
 )
-@pytest.mark.parametrize("stabilizer", ["last", "averaged", "survivor"])
+@pytest.mark.parametrize("stabilizer", ["averaged", pytest.param("last", marks=pytest.mark.slow),
+                                        pytest.param("survivor", marks=pytest.mark.slow)])  # fmt: skip
 def test_rates_and_shrinking(geometry: str, stabilizer: str) -> None:
     X, y = examples(2, 150, 2)
     common = dict(rule="hinge", geometry=geometry, stabilizer=stabilizer, epochs=3, random_state=0)
