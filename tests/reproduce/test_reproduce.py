@@ -82,7 +82,9 @@ def test_spam_checks_the_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["linear", "degree 2", "degree 4", "gaussian", "ten classes, degree 4"])
+@pytest.mark.parametrize(
+    "line", ["linear", "degree 2", "degree 4", "gaussian, images blurred", "ten classes, degree 4"]
+)
 def test_ocr_reaches_the_published_errors(line: str, data) -> None:  # type: ignore[no-untyped-def]
     table = reproduce.ocr(data("mnist"), [line])
     assert table.reached, str(table)

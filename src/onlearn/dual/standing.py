@@ -16,7 +16,7 @@ import numpy as np
 from onlearn.dual.cache import Cache, add_by_group, add_products
 from onlearn.dual.supports import Supports
 
-MANY = 256  # support examples that changed in a pass
+MANY = 100  # support examples that changed in a pass
 
 
 class Examples:
@@ -65,10 +65,11 @@ class Standing:
         """
         places, group = np.unique(self.at[rows], return_inverse=True)
         support, change = self.log.since(places, len(self.supports), self.outputs)
-        columns = np.union1d(support, self.cache.coming)
+        coming = np.array([*self.cache.coming], dtype=np.int64)
+        columns = np.union1d(support, coming)
         values = self._values(rows, points, columns)
-        if len(self.cache.coming):
-            self.cache.put(rows, values[:, np.searchsorted(columns, self.cache.coming)])
+        if len(coming):
+            self.cache.put(rows, values.T[np.searchsorted(columns, coming)])
         if len(columns) > len(support):
             values = values[:, np.searchsorted(columns, support)]
         if len(places) == 1:

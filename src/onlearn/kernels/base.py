@@ -21,7 +21,7 @@ from onlearn.predicting import cores
 
 ROWS, COLUMNS = 512, 1024  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache
 LEAST = 64  # rows of a tile, so that there is one for every thread
-MUCH = 1 << 26  # multiplications that are worth a second thread
+MUCH = 1 << 23  # multiplications that are worth a second thread
 
 Path = tuple[Hashable, ...]  # which inner points (see ``compose``) a product belongs to; () are the points themselves
 

@@ -2,6 +2,8 @@
 perceptron algorithm", the averaged perceptron's lines of their tables for 9 against the rest.
 
 Pixels are divided by 255; the order is shuffled anew each pass. The fraction of a pass is that much of the first one.
+Ten classes are learned as ten problems of one class against the rest, as there. The Gaussian kernel, which is not
+among the published, sees the images blurred by a pixel: it takes a shift of the pen for more than it is.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ class Line(NamedTuple):
     kernel: str
     published: list[float | None]
     goal: list[float | None]
+    blur: float = 0.0  # of the images, in pixels
 
 
 def _line(kernel: str, *published: float) -> Line:
@@ -40,7 +43,7 @@ LINES = {
     "linear": _line("linear", 0.045, 0.039, 0.038, 0.038, 0.038, 0.037),
     "degree 2": _line("polynomial(2)", 0.024, 0.012, 0.010, 0.010, 0.009, 0.009),
     "degree 4": _line("polynomial(4)", 0.020, 0.009, 0.008, 0.007, 0.007, 0.006),
-    "gaussian": Line("gaussian(4.5)", [None] * 6, [None] * 5 + [0.006]),
+    "gaussian, images blurred": Line("gaussian(3.5)", [None] * 6, [None] * 5 + [0.006], blur=1.0),
     "ten classes, degree 4": Line("polynomial(4)", [None] * 6, [None] * 5 + [0.016]),
 }
 
@@ -70,7 +73,8 @@ def ocr(
         several = name.startswith("ten")
         start = perf_counter()
         gold, target = (y, u) if several else (y == 9, u == 9)
-        errors = [float(np.mean(found != target)) for found in _predictions(line.kernel, X, gold, T, seed)]
+        images, tests = (X, T) if not line.blur else (_blurred(X, line.blur), _blurred(T, line.blur))
+        errors = [float(np.mean(found != target)) for found in _predictions(line.kernel, images, gold, tests, seed)]
         table.rows.append(Row(name, errors, line.published, line.goal, perf_counter() - start))
         report(name)
     return table
@@ -86,7 +90,7 @@ def _predictions(kernel: str, X: np.ndarray, y: np.ndarray, T: np.ndarray, seed:
         model = OnlineClassifier(epochs=1, warm_start=True, random_state=seed)
         found = [model.fit(X, y).predict(T) for _ in range(max(wanted))]
         return [first.predict(T), *(found[passes - 1] for passes in wanted)]
-    settings: dict[str, Any] = dict(kernel=kernel, fit_intercept=False, random_state=seed)
+    settings: dict[str, Any] = dict(kernel=kernel, multiclass="one-vs-all", random_state=seed)
     early = KernelClassifier(**settings).partial_fit(X[begin], y[begin], classes=classes)
     dual = KernelClassifier(**settings, epochs=max(wanted), keep_stages=True).fit(X, y)
     stages = list(dual.staged_decision_function(T))
@@ -101,6 +105,13 @@ def digits(place: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     """Images (as fractions of full black) and labels, to learn from and to test on."""
     images, labels, more_images, more_labels = (_idx(place / file) for file in FILES)
     return _scaled(images), labels.astype(int), _scaled(more_images), more_labels.astype(int)
+
+
+def _blurred(images: np.ndarray, pixels: float) -> np.ndarray:
+    from scipy.ndimage import gaussian_filter
+
+    side = round(images.shape[1] ** 0.5)
+    return gaussian_filter(images.reshape(-1, side, side), (0, pixels, pixels)).reshape(images.shape)
 
 
 def _scaled(images: np.ndarray) -> np.ndarray:
