@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.dual.certificate import dual_certificate
 from onlearn.dual.collapse import Reduction, collapsed, reduced, worth_collapsing
+from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
 from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores, staged_scores
@@ -30,7 +31,7 @@ REPRESENTATIONS = ("dual", "primal", "auto")
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 
 
-class KernelClassifier(OnlineClassifier):
+class KernelClassifier(InPasses, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -168,7 +169,7 @@ class KernelClassifier(OnlineClassifier):
         """The rows, checked, as the representation at hand learns from them."""
         if reset:
             self._kernel = kernels.get(self.kernel)
-        if self._kernel.data in ("vectors", "matrix"):
+        if self._kernel.data in ON_NUMBERS:
             raw = super()._check_rows(X, reset, True)
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
                 raw = raw.astype(self._dtype, copy=False)
@@ -384,5 +385,5 @@ class KernelClassifier(OnlineClassifier):
             prefix = "support."
             kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
-        if self._kernel.data not in ("vectors", "matrix"):
+        if self._kernel.data not in ON_NUMBERS:
             del self.n_features_in_
