@@ -42,7 +42,7 @@ class InPasses:
         """
         points = self._kernel.points(X)
         self._check_kernel(points)  # type: ignore[attr-defined]
-        self._dtype = np.dtype(points.dtype)  # one precision for all
+        self.__dict__["_dtype"] = np.dtype(points.dtype)  # one precision for all
         self._training.in_pieces = True
         room = 0 if self.epochs == 1 else int(self.cache_mb * 2**20)
         return self._training.stand(Examples(X, points, X.shape[1] if hasattr(X, "shape") else 1), room)
