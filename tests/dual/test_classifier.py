@@ -208,6 +208,14 @@ def test_float32_is_kept() -> None:
     assert model.score(X.astype(np.float32), y) > 0.9
 
 
+def test_time_and_memory_are_told_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = moons()
+    told = KernelClassifier("gaussian", epochs=3).estimate(X)
+    assert told.rows == 200 and told.supports == 20 and told.seconds > 0 and told.megabytes > 0
+    KernelClassifier("gaussian", verbose=1, random_state=0).fit(X, y)
+    assert "beside the data for 200 examples, if 20 become support examples" in capsys.readouterr().err
+
+
 def test_a_time_limit_keeps_what_was_learned() -> None:
     X, y = moons(3000)
     with pytest.warns(ConvergenceWarning, match="time limit was reached; what was learned is kept"):

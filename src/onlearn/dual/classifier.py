@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -10,12 +10,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.certificate import dual_certificate
-from onlearn.dual.collapse import Reduction, collapsed, reduced, worth_collapsing
+from onlearn.dual.collapse import SmallerForms
+from onlearn.dual.estimate import Estimate, estimate
 from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
 from onlearn.dual.representation import Choice, choose
@@ -31,7 +33,7 @@ REPRESENTATIONS = ("dual", "primal", "auto")
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 
 
-class KernelClassifier(InPasses, OnlineClassifier):
+class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -73,6 +75,7 @@ class KernelClassifier(InPasses, OnlineClassifier):
 
     grow = False
     _training: Any  # a DualTraining, or in the primal a Training
+    representation_: str
 
     def __init__(
         self,
@@ -228,10 +231,23 @@ class KernelClassifier(InPasses, OnlineClassifier):
             return super()._pass_over(X, y, weight)
         training = self._training
         later = (self.epochs or self.max_epochs) > 1
+        if self.verbose:
+            print(f"{type(self).__name__}: {self._estimate(X)}", file=sys.stderr)
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
         training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         with interruptible(training):
             return super()._pass_over(standing, y, weight)
+
+    def estimate(self, X: Any) -> Estimate:
+        """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
+        model = clone(self).set_params(representation="dual", budget=None)
+        model._check_settings()
+        return model._estimate(model._check_rows(X, reset=True))
+
+    def _estimate(self, X: Examples) -> Estimate:
+        outputs = self._training.outputs if hasattr(self, "_training") else 1
+        passes, room = self.epochs or min(10, self.max_epochs), int(self.cache_mb * 2**20)
+        return estimate(self._kernel, X.points, passes, room, outputs)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.representation_ == "dual":
@@ -296,51 +312,6 @@ class KernelClassifier(InPasses, OnlineClassifier):
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
         for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):
             yield self._shape(scores)
-
-    # ------------------------------------------------------------------ smaller forms
-
-    def to_primal(self, force: bool = False) -> KernelClassifier:
-        """The same classifier as weights of the kernel's features, if that is smaller or faster.
-
-        ``representation_reason_`` of what is returned says which; if it is neither, that is an error, unless ``force``.
-        """
-        check_is_fitted(self)
-        if self.representation_ == "primal":
-            return self
-        training = self._dual("to_primal")
-        verdict = worth_collapsing(training, self.n_features_in_ if hasattr(self, "n_features_in_") else 1)
-        if verdict.name == "dual" and not force:
-            raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses all the same")
-        made = self._alike(collapsed(training))
-        made.representation_, made.representation_reason_ = "primal", verdict.reason
-        return made
-
-    def reduce(self, n: int, X: Any = None, y: Any = None) -> KernelClassifier:
-        """A classifier with n support examples whose hypothesis is as near as it gets, by projection.
-
-        ``reduction_`` of what is returned says how near; with X and y also what accuracy was lost on them.
-        """
-        check_is_fitted(self)
-        training = self._dual("reduce")
-        if not (isinstance(n, Integral) and n >= 1):
-            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
-        smaller, lost = reduced(training, int(n))
-        made = self._alike(smaller)
-        tried = X is not None and y is not None
-        made.reduction_ = Reduction(
-            len(training.supports),
-            len(smaller.supports),
-            lost,
-            float(self.score(X, y)) if tried else None,
-            float(made.score(X, y)) if tried else None,
-        )
-        return made
-
-    def _alike(self, training: Any) -> KernelClassifier:
-        """A classifier that differs from this one in its training only."""
-        made = copy.copy(self)
-        made._training = training
-        return made
 
     # ------------------------------------------------------------------ what theory says, and the model file
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import copy
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from onlearn.dual.mapping import map_state
 from onlearn.dual.representation import Choice, seconds
+from onlearn.dual.scoring import staged_scores
 from onlearn.dual.supports import Supports, pick
 from onlearn.dual.training import DualTraining
 from onlearn.training import Training
 
 TRIED = 256  # examples that prediction is timed on
+NEAR = 1e-10  # squared distance from the span, relative to the length, below which an example adds nothing
 RIDGE = 1e-10  # relative to the diagonal: what keeps nearly equal examples from having huge weights
 
 
@@ -24,6 +29,58 @@ class Reduction(NamedTuple):
     lost: float  # |w - w'| / |w| in feature space
     accuracy_before: float | None
     accuracy_after: float | None
+
+
+class SmallerForms:
+    """The part of a kernel classifier that makes smaller ones of it."""
+
+    _training: Any
+    representation_: str
+    _dual: Any
+    score: Any
+
+    def to_primal(self, force: bool = False) -> Any:
+        """The same classifier as weights of the kernel's features, if that is smaller or faster.
+
+        ``representation_reason_`` of what is returned says which; if it is neither, that is an error, unless ``force``.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "primal":
+            return self
+        training = self._dual("to_primal")
+        verdict = worth_collapsing(training, self.n_features_in_ if hasattr(self, "n_features_in_") else 1)
+        if verdict.name == "dual" and not force:
+            raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses all the same")
+        made = self._alike(collapsed(training))
+        made.representation_, made.representation_reason_ = "primal", verdict.reason
+        return made
+
+    def reduce(self, n: int, X: Any = None, y: Any = None) -> Any:
+        """A classifier with n support examples whose hypothesis is as near as it gets, by projection.
+
+        ``reduction_`` of what is returned says how near; with X and y also what accuracy was lost on them.
+        """
+        check_is_fitted(self)
+        training = self._dual("reduce")
+        if not (isinstance(n, Integral) and n >= 1):
+            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        smaller, lost = reduced(training, int(n))
+        made = self._alike(smaller)
+        tried = X is not None and y is not None
+        made.reduction_ = Reduction(
+            len(training.supports),
+            len(smaller.supports),
+            lost,
+            float(self.score(X, y)) if tried else None,
+            float(made.score(X, y)) if tried else None,
+        )
+        return made
+
+    def _alike(self, training: Any) -> Any:
+        """A classifier that differs from this one in its training only."""
+        made = copy.copy(self)
+        made._training = training
+        return made
 
 
 def worth_collapsing(training: DualTraining, width: int) -> Choice:
@@ -67,27 +124,35 @@ def collapsed(training: DualTraining) -> Training:
 def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     """The nearest hypothesis with so many support examples, and how far it is: |w - w'| / |w|.
 
-    Examples are chosen one by one: each is the one whose part of the hypothesis, weight times distance from the span
-    of those chosen before, is the largest. Their weights are those of the projection onto their span.
+    Examples are chosen one by one (orthogonal matching pursuit): each is the one that brings the span of those chosen
+    nearest to the hypothesis. Their weights are those of the projection onto their span.
     """
     supports = training.supports
     count = len(supports)
-    if not size >= 1:
+    if size < 1:
         raise ValueError(f"a hypothesis needs at least one support example, not {size}")
     size = min(size, count)
     every = supports.every()
-    weight = np.abs(training.weights()[1:]).max(axis=1)
-    rest = supports.kernel.diagonal(every).astype(np.float64)
+    length = supports.kernel.diagonal(every).astype(np.float64)
+    rest = length.copy()  # the squared distance of each from the span
     factor = np.zeros((count, size))  # of a pivoted Cholesky decomposition
+    # the products of each with what is left of the hypothesis
+    weights = np.vstack([np.zeros((1, training.outputs)), training.weights()[1:]])
+    left = staged_scores(training, every, [weights])[0] + training.theta
+    whole = rest_of_it = float(np.sum(weights[1:] * left))  # |w|^2
     chosen: list[int] = []
     for n in range(size):
-        merit = weight * np.sqrt(np.maximum(rest, 0.0))
-        merit[chosen] = -1.0
-        pivot = int(np.argmax(merit))
-        if merit[pivot] <= 0.0:
+        far = rest > NEAR * length
+        gain = np.where(far, np.sum(left**2, axis=1) / np.where(far, rest, 1.0), -1.0)
+        gain[chosen] = -1.0
+        pivot = int(np.argmax(gain))
+        if gain[pivot] <= 0.0:
             break
         column = supports.products(every.take(np.array([pivot])))[0].astype(np.float64)
         factor[:, n] = (column - factor[:, :n] @ factor[pivot, :n]) / np.sqrt(rest[pivot])
+        along = left[pivot] / np.sqrt(rest[pivot])
+        left -= np.outer(factor[:, n], along)
+        rest_of_it -= float(along @ along)
         rest = rest - factor[:, n] ** 2
         chosen.append(pivot)
     keep = np.array(chosen or [0])
@@ -103,14 +168,4 @@ def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     fewer.add(pick(supports.examples(), keep), every.take(keep))
     into.attach(fewer)
     map_state(training, matrix, into)
-    return into, _distance(training, into, keep)
-
-
-def _distance(before: DualTraining, after: DualTraining, keep: np.ndarray) -> float:
-    """|w - w'| / |w| over all outputs, without their intercepts."""
-    kernel = before.supports.products(before.supports.every()).astype(np.float64)
-    weights = before.weights()[1:]
-    difference = weights.copy()
-    difference[keep] -= after.weights()[1:]
-    whole = float(np.sum(weights * (kernel @ weights)))
-    return float(np.sqrt(max(0.0, np.sum(difference * (kernel @ difference))) / whole)) if whole > 0 else 0.0
+    return into, float(np.sqrt(max(0.0, rest_of_it) / whole)) if whole > 0 else 0.0

@@ -33,7 +33,11 @@ class Standing:
     def __init__(self, data: Examples, supports: Supports, weights: np.ndarray, cache_bytes: int) -> None:
         rows, outputs = data.shape[0], weights.shape[1]
         self.data, self.supports, self.outputs = data, supports, outputs
-        self.lengths = supports.kernel.diagonal(data.points)
+        with np.errstate(over="ignore"):
+            self.lengths = supports.kernel.diagonal(data.points)
+        if not np.isfinite(self.lengths).all():
+            row = int(np.argmin(np.isfinite(self.lengths)))
+            raise OverflowError(f"{supports.kernel} of row {row} with itself is too large: scale the data or normalise")
         self.sums = np.zeros((rows, outputs))
         self.place = np.full(rows, -1, dtype=np.int64)  # of each example among the support examples
         self.log = Log(weights)

@@ -194,4 +194,5 @@ class DualTraining(Training):
             return 0.0
         some = self.supports.take(np.arange(min(SAMPLE, self.features)))
         scores = self.supports.products(some) @ self.weights()[1:]
-        return float(np.sqrt(np.mean(np.square(scores))))
+        most = float(np.abs(scores).max())  # whose square may be beyond all numbers
+        return most * float(np.sqrt(np.mean(np.square(scores / most)))) if most else 0.0

@@ -1,0 +1,35 @@
+"""What a fit in the dual will take, told before it begins."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.dual.representation import SAMPLE, SUPPORT, seconds
+
+
+class Estimate(NamedTuple):
+    """Time and memory of a fit, if as many examples become support examples as is usual (a guess)."""
+
+    rows: int
+    supports: int
+    seconds: float
+    megabytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"about {self.seconds:.2g} s and {self.megabytes:.0f} MB beside the data for {self.rows:,} examples, "
+            f"if {self.supports:,} become support examples"
+        )
+
+
+def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: int, part: float = SUPPORT) -> Estimate:
+    """By timing a block of a sample: each row meets each support example once, and a few of them again each pass."""
+    rows = len(points)
+    some = points.take(np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64))
+    each = seconds(lambda: kernel.block(some, some)) / len(some) ** 2
+    supports = max(1, round(part * rows))
+    again = min(supports / 2, cache_bytes / max(1, rows * points.dtype.itemsize)) if passes > 1 else 0.0
+    numbers = rows * (again * points.dtype.itemsize / 8 + outputs + 3) + supports * 2 * outputs
+    return Estimate(rows, supports, each * rows * supports * (1 + 0.1 * (passes - 1)), numbers * 8 / 2**20)
