@@ -174,6 +174,22 @@ def test_a_learner_of_strings_saved_from_python(tmp_path, run):
     assert run("predict", tmp_path / "m.onl", source).splitlines()[1:] == ["1,l", "2,g"]
 
 
+def test_weights_of_features_that_have_no_names(tmp_path, run, refused):
+    model = KernelClassifier("polynomial(2)", representation="primal", random_state=0)
+    model.fit(np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5), [0, 1, 1, 0] * 5).save(tmp_path / "m.onl")
+    assert "have no names" in refused("explain", tmp_path / "m.onl", "0:1 1:1")
+    assert "have no names" in json.loads(run("inspect", tmp_path / "m.onl", "--json"))["why_no_weights"]
+    source = svm(tmp_path / "a.svm", [[1.0, 1.0], [1.0, 0.0]], [0, 1])
+    assert json.loads(run("evaluate", tmp_path / "m.onl", source, "--json"))["n"] == 2
+
+
+def test_a_voted_kernel_learner_is_not_explained(folder, run, refused):
+    out = folder / "v.onl"
+    run("train", folder / "a.csv", "-o", out, "--kernel", "gaussian", "--stabilizer", "voted", "--quiet")
+    assert "many hypotheses" in refused("explain", out, '{"x": 0.1}')
+    assert json.loads(run("evaluate", out, folder / "b.csv", "--json"))["accuracy"] > 0.8
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

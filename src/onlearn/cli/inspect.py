@@ -64,7 +64,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     """Everything about a model, ready for JSON."""
     import numpy as np
 
-    from onlearn.pipeline.explaining import VOTED, top_weights, weights
+    from onlearn.pipeline.explaining import top_weights, weights
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -90,8 +90,8 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
             made["features"]["collisions"] = features.vocabulary_.collisions()
     try:
         coef, intercepts = weights(model)
-    except ValueError:
-        return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": VOTED}
+    except ValueError as error:
+        return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": str(error)}
     of = "examples" if "kernel" in made else "features"
     made["weights"] = {
         "all": int(coef.size),

@@ -15,6 +15,7 @@ from onlearn.pipeline.opening import feature_name
 from onlearn.pipeline.supporting import dual_weights, example_name, is_dual, kernel_values
 
 VOTED = "a voted learner is many hypotheses, so no single weights explain it"
+PRIMAL = "its weights are of the kernel's features, which are products of ours and have no names"
 
 
 class Part(NamedTuple):
@@ -88,6 +89,8 @@ def explain(model: Model, rows: Any) -> Explanation:
 def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (outputs x features, or x support examples) and intercepts in double precision; an error for learners
     that have none."""
+    if getattr(model.learner, "representation_", None) == "primal":
+        raise ValueError(PRIMAL)
     try:
         coef, intercepts = dual_weights(model) if is_dual(model) else model.weights()
     except AttributeError as error:

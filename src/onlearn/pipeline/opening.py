@@ -22,7 +22,7 @@ def open_model(path: str | os.PathLike[str]) -> Model:
     found = store.load(path)
     if isinstance(found, Model):
         return found
-    if not hasattr(found, "n_features_in_") and not hasattr(found, "n_support_"):
+    if not hasattr(found, "n_features_in_") and not hasattr(found, "_kernel"):
         raise store.ModelFileError(f"{path} holds a {type(found).__name__}, which does not predict")
     return around(found)
 
