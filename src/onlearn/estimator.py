@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +48,7 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 class LinearModel(BaseEstimator):
     """The part of a linear estimator that does not care what is predicted."""
 
+    families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
     epochs: int | None
     max_epochs: int
     shuffle: bool
@@ -62,28 +63,30 @@ class LinearModel(BaseEstimator):
 
     def _choices(self) -> dict[str, Any]:
         """The choices this estimator is made of, as objects."""
-        return {name: FAMILIES[name].get(getattr(self, name)) for name in FAMILIES if hasattr(self, name)}
+        return {name: self.families[name].get(getattr(self, name)) for name in self.families if hasattr(self, name)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
         params = super().get_params(deep=False)
         if deep:
-            for name in FAMILIES.keys() & params.keys():
+            for name in self.families.keys() & params.keys():
                 try:
-                    owned = FAMILIES[name].get(params[name]).get_params()
+                    owned = self.families[name].get(params[name]).get_params()
                 except (TypeError, ValueError):  # a wrong spelling is reported by fit
                     continue
                 params.update({f"{name}__{key}": value for key, value in owned.items()})
         return params
 
     def set_params(self, **params: Any) -> Any:
-        nested = {key: params.pop(key) for key in list(params) if "__" in key and key.partition("__")[0] in FAMILIES}
+        nested = {
+            key: params.pop(key) for key in list(params) if "__" in key and key.partition("__")[0] in self.families
+        }
         super().set_params(**params)
         for key, value in nested.items():
             name, _, own = key.partition("__")
             if name not in super().get_params(deep=False):
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
-            setattr(self, name, FAMILIES[name].get(getattr(self, name)).set_params(**{own: value}))
+            setattr(self, name, self.families[name].get(getattr(self, name)).set_params(**{own: value}))
         return self
 
     def _check_settings(self) -> None:

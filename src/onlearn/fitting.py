@@ -68,6 +68,8 @@ def _warn(text: str) -> None:
 def _proves_by_cycling(training: Training) -> bool:
     """Whether this learner would converge on separable data, and is a function of its weights alone."""
     geometry = training.geometry
+    if getattr(training, "forgets", False):  # the theorem says nothing of those
+        return False
     return training.rule.name == "perceptron" and geometry.name == "additive" and (
         geometry.schedule == "constant" and not geometry.drifts
     )  # fmt: skip

@@ -145,6 +145,35 @@ def test_a_saved_model_goes_on_as_if_it_had_never_been_away(kernel: str, stabili
     assert loaded.n_support_ == model.n_support_
 
 
+@pytest.mark.parametrize("policy", ["project", "merge", "remove(random)", "remove(oldest)"])
+def test_a_saved_model_with_a_budget_goes_on_too(policy: str, tmp_path: Path) -> None:
+    X, y = moons()
+    T, u = moons(seed=3)
+    model = KernelClassifier("gaussian(0.5)", budget=12, budget_policy=policy, stabilizer="last", random_state=0)
+    model.partial_fit(X, y, classes=["down", "up"]).save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl")
+    for some in (model, loaded):
+        some.partial_fit(T, u)
+        assert some.n_support_ <= 12
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
+def test_parameters_of_the_policy_are_nested() -> None:
+    assert KernelClassifier(budget=5).get_params()["budget_policy__eta"] == 0.01
+    assert KernelClassifier(budget=5).set_params(budget_policy__eta=0.1).budget_policy.eta == 0.1
+
+
+def test_strings_under_a_budget() -> None:
+    texts = ["".join(np.random.default_rng(n).choice(list("ab"), 12)) for n in range(80)]
+    y = np.array(["aa" in text for text in texts])
+    model = KernelClassifier("normalize(substrings(1, 3))", budget=20, random_state=0).fit(texts, y)
+    assert model.n_support_ <= 20 and model.score(texts, y) > 0.75
+    with pytest.raises(ValueError, match="budget already"):
+        model.reduce(3)
+    with pytest.raises(ValueError, match="precomputed"):
+        KernelClassifier("precomputed", budget=3).fit(np.eye(4), [0, 1, 0, 1])
+
+
 def test_sparse_and_collapsed_models_are_saved(tmp_path: Path) -> None:
     X, y = moons()
     model = KernelClassifier("polynomial(2)", random_state=0).fit(sp.csr_matrix(X), y)

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -15,16 +15,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
+from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.certificate import dual_certificate
 from onlearn.dual.collapse import SmallerForms
 from onlearn.dual.estimate import Estimate, estimate
 from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
+from onlearn.dual.policies import POLICIES
 from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores, staged_scores
+from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports
 from onlearn.dual.training import DualTraining
+from onlearn.estimator import FAMILIES
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
 from onlearn.training import Training
@@ -73,6 +77,7 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     array([0, 1, 1, 0])
     """
 
+    families: ClassVar = {**FAMILIES, "budget_policy": POLICIES}
     grow = False
     _training: Any  # a DualTraining, or in the primal a Training
     representation_: str
@@ -157,6 +162,7 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
         if self.budget is not None and not (isinstance(self.budget, Integral) and self.budget >= 1):
             raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
+        POLICIES.get(self.budget_policy)
         if self.intercept_scaling == "radius":
             raise ValueError("intercept_scaling must be a number: the radius of the data depends on the kernel")
         geometry = self._choices()["geometry"]
@@ -220,7 +226,14 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
-        training = DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
+        if self.budget is not None:
+            if self._kernel.data == "matrix":
+                raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
+            limited = BudgetTraining(*parts, output, 0, outputs, bias)
+            limited.limit(int(self.budget), choices["budget_policy"], self._seed)
+            training: DualTraining = limited.attach(Slots(self._kernel, int(self.budget)))
+        else:
+            training = DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
         training.stages = [] if self.keep_stages else None
         return training
 
@@ -342,10 +355,14 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         if self.representation_ == "dual":
             mine["support"], more = self._training.supports.pack()
             arrays.update({f"support.{key}": array for key, array in more.items()})
+            if isinstance(self._training, BudgetTraining):
+                mine["budget"], more = self._training.pack_more()
+                arrays.update(more)
         return {**facts, "dual": mine}, arrays
 
     def _training_class(self) -> type[Training]:
-        return DualTraining if self.representation_ == "dual" else Training
+        dual = BudgetTraining if self.budget is not None else DualTraining
+        return dual if self.representation_ == "dual" else Training
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         mine = facts["dual"]
@@ -353,8 +370,12 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         self.kernel = self._kernel = kernels.unpack(mine["kernel"], arrays)
         super()._unpack(facts, arrays)
         if self.representation_ == "dual":
-            prefix = "support."
-            kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
+            kept = {key.removeprefix("support."): a for key, a in arrays.items() if key.startswith("support.")}
+            if self.budget is None:
+                self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
+            else:
+                some = None if mine["support"]["kind"] == "none" else kernels.unpack_data(mine["support"], kept)
+                self._training.attach(Slots(self._kernel, int(self.budget), some))
+                self._training.unpack_more(mine["budget"], arrays)
         if self._kernel.data not in ON_NUMBERS:
             del self.n_features_in_

@@ -62,6 +62,8 @@ class SmallerForms:
         """
         check_is_fitted(self)
         training = self._dual("reduce")
+        if getattr(self, "budget", None) is not None:
+            raise ValueError("this classifier holds to a budget already: learn with a smaller budget instead")
         if not (isinstance(n, Integral) and n >= 1):
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
         smaller, lost = reduced(training, int(n))

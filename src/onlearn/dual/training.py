@@ -88,8 +88,7 @@ class DualTraining(Training):
         return "the time limit was reached" if late else None
 
     def _block_size(self, standing: Standing) -> int:
-        size = int(np.clip(STEPS / max(self.step_rate, 1e-9), SMALL, LARGE))
-        size = max(1, min(size, VALUES // (len(self.supports) + 1)))
+        size = max(1, min(self._size_by_steps(), VALUES // (len(self.supports) + 1)))
         if not hasattr(self.g, "m"):
             return size
         # Weights that shrink are stored in units of M; the block must end before M is so small that the units change.
@@ -100,6 +99,10 @@ class DualTraining(Training):
         t = self.g.steps[0] + 1.0 + np.arange(size)
         shrunk = self.g.m[0] / np.cumprod(1.0 + self.g.knobs[3] * self.g.knobs[0] / t ** self.g.knobs[1])
         return max(1, int(np.count_nonzero(shrunk > SMALLEST)))
+
+    def _size_by_steps(self) -> int:
+        """The size of a block in which about ``STEPS`` steps are made."""
+        return int(np.clip(STEPS / max(self.step_rate, 1e-9), SMALL, LARGE))
 
     def _block(self, standing: Standing, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from a block of rows."""
@@ -140,13 +143,12 @@ class DualTraining(Training):
         standing.leave(rows, block.standing.reshape(size, -1), fresh, changes)
         self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
 
-    def _resolve(self, standing: Standing, rows: np.ndarray, points: Any, block: KernelRows, y: np.ndarray,
-                 weight: np.ndarray) -> KernelRows:  # fmt: skip
+    def _resolve(self, standing: Any, rows: np.ndarray, points: Any, block: Any, y: np.ndarray,
+                 weight: np.ndarray) -> Any:  # fmt: skip
         """Go through the block in its order, fetching columns of kernel values as they turn out to be needed."""
         start, size = 0, len(rows)
         while start < size:
-            wanted = self._survey(block, start, y, weight)
-            lacking = wanted[block.slot[wanted] < 0]
+            lacking = self._lacking(block, self._survey(block, start, y, weight))
             if len(lacking):
                 old = block.columns.reshape(-1, size)
                 block.slot[lacking] = len(old) + np.arange(len(lacking))
@@ -156,14 +158,18 @@ class DualTraining(Training):
             if failed is None:
                 break
             start += failed
-            if block.slot[start] >= 0:  # nothing is lacking, so the rule failed
+            if not len(self._lacking(block, np.array([start]))):  # so the rule failed
                 raise ValueError(
                     f"the rule {self.rule.name!r} returned NaN for the example in row {rows[start]}; "
                     "nothing was learned"
                 )
         return block
 
-    def _survey(self, block: KernelRows, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _lacking(self, block: Any, wanted: np.ndarray) -> np.ndarray:
+        """Those of the wanted rows whose column of kernel values has not been computed but is needed for a step."""
+        return wanted[block.slot[wanted] < 0]
+
+    def _survey(self, block: Any, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The rows from ``start`` on that would be learned from as the hypothesis is now."""
         steps = np.zeros(len(y), dtype=np.bool_)
         rule, params = rules.compile_step(self.rule), rules.values(self.rule)
