@@ -249,3 +249,16 @@ def test_ctrl_c_saves_what_was_learned(folder, tmp_path):
     model = onlearn.load(out)
     assert model.trained["unfinished"] == model.learner.n_seen_ > 0
     assert list(model.predict({"x": [0.0], "y": [0.1], "colour": ["red"]})) == ["in"]
+
+
+def test_a_budget_holds(folder, tmp_path, run, refused):
+    out = tmp_path / "m.onl"
+    options = ["--kernel", "poly(2)", "--budget", "12", "--budget-policy", "remove(oldest)"]
+    report = json.loads(run("train", folder / "a.csv", "-o", out, *options, "--json"))
+    assert report["support_examples"] == 12
+    assert json.loads(run("inspect", out, "--json"))["parameters"]["budget"] == 12
+    assert json.loads(run("explain", out, '{"x": 0.1}', "--json"))["n_examples"] == 12
+    said = refused(
+        "train", folder / "a.csv", "-o", out, "--kernel", "poly(2)", "--budget", "9", "--budget-policy", "drop"
+    )
+    assert "drop" in said
