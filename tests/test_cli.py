@@ -207,6 +207,7 @@ def test_demo_as_tables(capsys):
 def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(warming, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
+    monkeypatch.setattr(warming, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
     assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")
     assert cli.run(["warm", "--jobs", "1"]) == 0
@@ -233,6 +234,17 @@ def test_named_loops_are_all_that_a_learner_needs():
     for y in ([0, 1, 1], [0, 1, 2]):
         onlearn.AveragedPerceptron().partial_fit(X, y, classes=sorted(set(y))).predict_proba(X)
     assert warming._compilations() == before
+
+
+def test_kernel_loops_are_all_that_a_kernel_classifier_needs():
+    usual = ("additive", "averaged", None, "dual", "float64")
+    (loop,) = [loop for loop in warming.kernel_loops() if loop[1:6] == usual]
+    warming.compile_loop(loop)
+    before = warming._compilations()
+    X = [[n % 7 - 3.0, n % 5 - 2.0] for n in range(200)]
+    onlearn.KernelClassifier("gaussian", epochs=3).fit(X, [a * b > 0 for a, b in X]).predict_proba(X)
+    assert warming._compilations() == before
+    assert set(warming.kernel_loops()) < set(warming.kernel_loops(everything=True))
 
 
 def test_all_loops_have_the_named_ones_among_them():

@@ -32,7 +32,7 @@ LAYERS = {
     "data": "data",
     "features": "features",
     "pipeline": "pipeline",
-    "demo": "demo warming reproduce",
+    "demo": "demo warming warming_kernels reproduce",
     "commands": "cli __main__",
 }
 

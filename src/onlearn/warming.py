@@ -7,7 +7,9 @@ disk. Here each combination is met on purpose, by training on three rows; severa
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, groupby, product
@@ -24,7 +26,7 @@ class Loop(NamedTuple):
     geometry: str
     stabilizer: str
     output: str | None  # None: two classes
-    layout: str  # "dense" or "sparse"
+    layout: str  # "dense" or "sparse"; or "dual"; or "kernels" for what these compute with
     dtype: str
     indices: str  # their type, in sparse rows
 
@@ -47,6 +49,14 @@ def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
         for choices in parts
         for output in (None, getattr(choices["rule"], "multiclass", "true"))
     )
+
+
+def kernel_loops(everything: bool = False) -> list[Loop]:
+    """What learning with kernels uses, besides."""
+    from onlearn.warming_kernels import dual_combinations
+
+    passes = [Loop("perceptron", "additive", "last", None, "kernels", dtype, "") for dtype in ("float64", "float32")]
+    return passes + [Loop(*combination) for combination in dual_combinations(everything)]
 
 
 def all_loops() -> list[Loop]:
@@ -97,10 +107,24 @@ def compile_loop(loop: Loop) -> bool:
     from onlearn.linear import OnlineClassifier
 
     before = _compilations()
+    if loop.layout in ("dual", "kernels"):
+        _compile_for_kernels(loop)
+        return _compilations() > before
     X = sample(loop)
     model = OnlineClassifier(loop.rule, loop.geometry, loop.stabilizer, loop.output or "auto", epochs=1)
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
     return _compilations() > before
+
+
+def _compile_for_kernels(loop: Loop) -> None:
+    from onlearn import warming_kernels
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that so few examples teach nothing is known
+        if loop.layout == "kernels":
+            warming_kernels.compare(loop.dtype)
+        else:
+            warming_kernels.learn_in_the_dual(*loop[:4], loop.dtype)
 
 
 def sample(loop: Loop) -> Any:
@@ -121,9 +145,11 @@ def _compilations() -> int:
     from onlearn import loops, predicting
     from onlearn.weave import Loop as WovenLoop
 
-    found = [*vars(loops).values(), *vars(predicting).values()]
-    made = [*found, *(d for f in found if isinstance(f, WovenLoop) for d in f.compiled.values())]
-    return sum(sum(f.stats.cache_misses.values()) for f in made if hasattr(f, "stats"))
+    parts = ("onlearn.dual.", "onlearn.kernels.", "onlearn.approx.")
+    of_kernels = [module for name, module in sys.modules.items() if name.startswith(parts)]
+    found = {id(value): value for module in (loops, predicting, *of_kernels) for value in vars(module).values()}
+    made = [*found.values(), *(d for f in found.values() if isinstance(f, WovenLoop) for d in f.compiled.values())]
+    return sum(sum(f.stats.cache_misses.values()) for f in made if isinstance(getattr(f, "stats", None), tuple))
 
 
 def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop, bool]]:

@@ -13,7 +13,7 @@ from onlearn.cli.options import Format, Json, ModelFile
 
 if TYPE_CHECKING:
     from onlearn.pipeline import Model
-    from onlearn.pipeline.explaining import Explanation
+    from onlearn.pipeline.explaining import Explanation, Part
 
 
 def explain(
@@ -35,7 +35,8 @@ def explain(
     """Show which features moved a prediction, the largest first.
 
     Each adds value x weight to the score. Of two classes, what is above zero speaks for the second; of several, for
-    the predicted one against the runner-up. Together with the intercept they make up the total.
+    the predicted one against the runner-up. Together with the intercept they make up the total. Of a model with a
+    kernel, the support examples are shown, each with its kernel value.
 
     \b
     Examples:
@@ -68,8 +69,9 @@ def explain(
         raise DataError(f"the row cannot be explained by this model: {error}") from error
     if json:
         report = found._asdict()
-        report["n_features"] = len(report.pop("parts"))
-        report["features"] = [part._asdict() for part in found.parts[:top]]
+        what, parts = report.pop("of"), report.pop("parts")
+        report[f"n_{what}"] = len(parts)
+        report[what] = [named(part, what) for part in parts[:top]]
         typer.echo(text_of.dumps(report, indent=2))
     else:
         _print(found, top)
@@ -161,22 +163,31 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
 # ---------------------------------------------------------------- printing
 
 
+def named(part: Part, what: str) -> dict[str, Any]:
+    """A part of an explanation for JSON: of a feature its value, of a support example its kernel value."""
+    made = part._asdict()
+    if what == "examples":
+        return {"example": made.pop("feature"), "kernel": made.pop("value"), **made}
+    return made
+
+
 def _print(found: Explanation, top: int) -> None:
     from onlearn.cli.tables import plain_table, show
 
     if found.favours is None:
-        show(f"{found.prediction:.6g}, from these features:")
+        show(f"{found.prediction:.6g}, from these {found.of}:")
     else:
         show(
             f"{found.prediction}, with probability {found.probability:.3f}. "
             f"Above zero speaks for {found.favours}, below for {found.against}:"
         )
-    table = plain_table("feature", "value", "weight", "contribution")
+    examples = found.of == "examples"
+    table = plain_table(*(("like", "kernel") if examples else ("feature", "value")), "weight", "contribution")
     for part in found.parts[:top]:
         table.add_row(part.feature, f"{part.value:.4g}", f"{part.weight:+.4g}", f"{part.contribution:+.4g}")
     rest = found.parts[top:]
     if rest:
-        table.add_row(f"{len(rest):,} more features", "", "", f"{sum(part.contribution for part in rest):+.4g}")
+        table.add_row(f"{len(rest):,} more {found.of}", "", "", f"{sum(part.contribution for part in rest):+.4g}")
     table.add_row("intercept", "", "", f"{found.intercept:+.4g}")
     table.add_row("total", "", "", f"{found.total:+.4g}", style="bold")
     show(table)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import Json, ModelFile
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     """Everything about a model, ready for JSON."""
     import numpy as np
 
-    from onlearn.pipeline.explaining import VOTED, top_weights, weights
+    from onlearn.pipeline.explaining import top_weights, weights
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -79,7 +80,8 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "examples": int(learner.n_seen_),
         "mistakes": int(learner.n_mistakes_) if model.labels is not None else None,
         "updates": int(learner.n_updates_),
-        "features": {"rows": features.kind_, "count": int(learner.n_features_in_)},
+        "features": {"rows": features.kind_, "count": getattr(learner, "n_features_in_", None)},
+        **kernel_of(learner),
     }
     if hasattr(features, "_extraction"):
         made["features"]["names"] = len(features.vocabulary_)
@@ -88,17 +90,18 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
             made["features"]["collisions"] = features.vocabulary_.collisions()
     try:
         coef, intercepts = weights(model)
-    except ValueError:
-        return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": VOTED}
+    except ValueError as error:
+        return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": str(error)}
+    of = "examples" if "kernel" in made else "features"
     made["weights"] = {
         "all": int(coef.size),
         "nonzero": int(np.count_nonzero(coef)),
-        "features_in_use": int(np.count_nonzero(coef.any(axis=0))),
+        f"{of}_in_use": int(np.count_nonzero(coef.any(axis=0))),
     }
     made["intercepts"] = intercepts.tolist()
     found = top_weights(model, top)
     made["top"] = {
-        name: [{"feature": feature, "weight": weight} for feature, weight in listed]
+        name: [{of.removesuffix("s"): one, "weight": weight} for one, weight in listed]
         for name, listed in found.items()
         if not asked or name in asked
     }
@@ -129,7 +132,12 @@ def _print(report: dict[str, Any]) -> None:
     rows["examples"] = f"{report['examples']:,}, over all passes; {report['updates']:,} changed the weights"
     if report["mistakes"] is not None:
         rows["mistakes"] = f"{report['mistakes']:,} while learning"
-    rows["features"] = f"{report['features']['count']:,}, from {report['features']['rows']}"
+    if "kernel" in report:
+        rows["kernel"] = report["kernel"]
+        rows["support examples"] = f"{report['support_examples']:,}"
+    count = report["features"]["count"]
+    made = f"{count:,}, from {report['features']['rows']}" if count is not None else "none: texts as they are"
+    rows["features"] = made
     extractors = report["features"].get("extractors", [])
     if extractors:
         more = f"\nand {len(extractors) - SHOWN} more" if len(extractors) > SHOWN else ""
@@ -147,7 +155,7 @@ def _print(report: dict[str, Any]) -> None:
         if listed:
             weights = plain_table(name if labels is not None else "feature", "weight")
             for one in listed:
-                weights.add_row(one["feature"], f"{one['weight']:.4g}")
+                weights.add_row(one["example" if "kernel" in report else "feature"], f"{one['weight']:.4g}")
             show(weights)
 
 

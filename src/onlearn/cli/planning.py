@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from onlearn.cli.kernel import OPTIONS, kernel_learner, refuse_without_kernel
 from onlearn.pipeline.plan import ROLES, Plan
 
 CHOICES = ("rule", "geometry", "stabilizer", "multiclass")
@@ -81,11 +82,14 @@ def learner_of(asked: dict[str, Any]) -> Any:
     """The estimator that was asked for; None if none was."""
     choices = {name: asked[name] for name in CHOICES if asked[name] is not None}
     if asked["task"] == "regress":
-        for name in ("multiclass", "learner", "class_weight", "classes"):
+        for name in ("multiclass", "learner", "class_weight", "classes", "kernel"):
             if asked[name] is not None:
                 raise typer.BadParameter(f"--{name.replace('_', '-')} has no use in regression")
     if asked["class_weight"] is not None:
         choices["class_weight"] = one_of(asked["class_weight"], ("balanced",), "--class-weight")
+    if asked["kernel"] is not None:
+        return kernel_learner(asked, choices)
+    refuse_without_kernel(asked)
     name = asked["learner"]
     if name is None and not choices:
         return None
@@ -114,8 +118,8 @@ def check_resumed(asked: dict[str, Any]) -> None:
     if asked["task"] != "classify" or asked["missing"] != "absent":
         option = "task" if asked["task"] != "classify" else "missing"
         raise typer.BadParameter(f"--{option} has no use with --resume: the model has decided it")
-    decided = [*CHOICES, "learner", "class_weight", "ngrams", "chars", "weighting", "norm", "scale", "interact",
-               "numeric", "categorical", "text", "ignore", "classes"]  # fmt: skip
+    decided = [*CHOICES, "kernel", *OPTIONS, "learner", "class_weight", "ngrams", "chars", "weighting", "norm",
+               "scale", "interact", "numeric", "categorical", "text", "ignore", "classes"]  # fmt: skip
     given = [name for name in decided if asked[name] not in (None, [])]
     defaults = {"min_count": 1, "prune_weights": 0.0, "max_names": 1 << 21, "bits": 22, "per_class": False, "seed": 0}
     given += [name for name, default in defaults.items() if asked[name] != default]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.output import keep_apart
 from onlearn.cli.terminal import Stopped, as_options, complain
 
@@ -40,6 +41,14 @@ def train(
     geometry: Annotated[str | None, typer.Option(help='How a step moves weights, such as "winnow(1.5)".')] = None,
     stabilizer: Annotated[str | None, typer.Option(help="last, averaged, survivor or voted.")] = None,
     multiclass: Annotated[str | None, typer.Option(help="true, one-vs-all or softmax.")] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help='Learn with a kernel, such as "polynomial(3)" or "0.5*gaussian(2) + linear".')
+    ] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="With --kernel: the most support examples.")] = None,
+    budget_policy: Annotated[
+        str | None, typer.Option(help='What gives way: project, merge, "remove(random)" or "remove(oldest)".')
+    ] = None,
+    cache_mb: Annotated[float | None, typer.Option(min=0, help="With --kernel: memory for kernel values.")] = None,
     class_weight: Annotated[str | None, typer.Option(help="balanced: rare classes weigh more.")] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, separated by commas.")] = None,
     passes: Annotated[int | None, typer.Option(min=1, help="How often to go over the data.")] = None,
@@ -94,6 +103,7 @@ def train(
       onlearn train adult.csv -o m.onl --target income --test adult.test.csv
       onlearn train day1.svm.gz -o m.onl --learner AROW --passes 1
       onlearn train day2.svm.gz -o m.onl --resume m.onl
+      onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
     """
     asked = dict(locals())
     report = _train(asked)
@@ -110,7 +120,8 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn.cli import planning
     from onlearn.pipeline import Model
     from onlearn.pipeline.keeping import told
-    from onlearn.pipeline.learning import Run
+    from onlearn.pipeline.kernelruns import run_of
+    from onlearn.pipeline.plan import PlanError
     from onlearn.pipeline.resuming import unfinished
     from onlearn.store import load
 
@@ -138,7 +149,10 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         plan.seed = int(model.trained.get("seed", plan.seed))
         if unfinished(model, plan.sources) and (asked["passes"] or asked["holdout"]):
             raise typer.BadParameter("the run is unfinished and goes on as it began: leave --passes and --holdout out")
-    run = Run(plan, model, bad)
+    try:
+        run = run_of(plan, model, bad)
+    except PlanError as error:
+        raise typer.BadParameter(str(error)) from None
     began, stopped = perf_counter(), False
     with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
         try:
@@ -162,7 +176,8 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "examples": run.learned,
         "passes": run.passes,
         "passes_ended": max(run.ended, run.ended_before),
-        "features": int(run.model.features.n_features_out_),
+        "features": (int(run.model.features.n_features_out_) if hasattr(run.model.learner, "n_features_in_") else None),
+        **kernel_of(run.model.learner),
         "bad_rows": bad.count,
         "seconds": round(learned, 3),
         "progressive": _progressive(run),
@@ -264,7 +279,10 @@ def _show(report: dict[str, Any]) -> None:
         shown = ", ".join(report["labels"][:8]) + (", ..." if len(report["labels"]) > 8 else "")
         table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
-    table.add_row("features", f"{report['features']:,}")
+    if report["features"] is not None:
+        table.add_row("features", f"{report['features']:,}")
+    if "kernel" in report:
+        table.add_row("support examples", f"{report['support_examples']:,}, kernel {escape(report['kernel'])}")
     of_all = f"{report['passes_ended']} of " if report["stopped"] else ""
     table.add_row("passes", f"{of_all}{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):

@@ -21,8 +21,9 @@ def warm(
 ) -> None:
     """Compile ahead of time, for images and CI.
 
-    The loops of the named learners: dense and sparse rows, float32 and float64, two classes and several; the readers
-    and the features. What is compiled already is left alone.
+    The loops of the named learners: dense and sparse rows, float32 and float64, two classes and several; those of
+    learning with kernels; kernels and approximations; the readers and the features. What is compiled already is left
+    alone.
 
     \b
     Examples:
@@ -36,11 +37,12 @@ def warm(
         raise typer.Exit(1)
     start = perf_counter()
     loops = warming.all_loops() if everything else warming.named_loops()
+    loops = [*loops, *warming.kernel_loops(everything)]
     compiled = 0
     with progress("compiling", len(loops)) as advance:
         for loop, fresh in warming.warm(loops, jobs):
             compiled += fresh
-            advance(f"{loop.geometry}, {loop.stabilizer}")
+            advance("kernels" if loop.layout == "kernels" else f"{loop.geometry}, {loop.stabilizer}")
     with progress("compiling", 2) as advance:
         from onlearn import data
         from onlearn.features.ahead import compile_ahead

@@ -19,6 +19,7 @@ from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.certificate import dual_certificate
 from onlearn.dual.collapse import SmallerForms
 from onlearn.dual.estimate import Estimate, estimate
+from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.representation import Choice, choose
@@ -36,7 +37,7 @@ REPRESENTATIONS = ("dual", "primal", "auto")
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 
 
-class KernelClassifier(SmallerForms, OnlineClassifier):
+class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -177,7 +178,7 @@ class KernelClassifier(SmallerForms, OnlineClassifier):
         """The rows, checked, as the representation at hand learns from them."""
         if reset:
             self._kernel = kernels.get(self.kernel)
-        if self._kernel.data in ("vectors", "matrix"):
+        if self._kernel.data in ON_NUMBERS:
             raw = super()._check_rows(X, reset, True)
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
                 raw = raw.astype(self._dtype, copy=False)
@@ -376,5 +377,5 @@ class KernelClassifier(SmallerForms, OnlineClassifier):
                 some = None if mine["support"]["kind"] == "none" else kernels.unpack_data(mine["support"], kept)
                 self._training.attach(Slots(self._kernel, int(self.budget), some))
                 self._training.unpack_more(mine["budget"], arrays)
-        if self._kernel.data not in ("vectors", "matrix"):
+        if self._kernel.data not in ON_NUMBERS:
             del self.n_features_in_

@@ -40,6 +40,7 @@ class DualTraining(Training):
         self.step_rate = 1.0  # steps an example, of late
         self.deadline: float | None = None
         self.interrupted: Callable[[], bool] = never
+        self.in_pieces = False  # a pass comes in several calls, and whoever makes them says when one begins
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if that is to be kept
 
     def attach(self, supports: Supports) -> DualTraining:
@@ -66,7 +67,8 @@ class DualTraining(Training):
             y, weight = y[order], weight[order]
         there = weight != 0.0
         order, y, weight = order[there], y[there], weight[there]
-        X.begin_pass()
+        if not self.in_pieces:
+            X.begin_pass()
         done = 0
         while done < len(order):
             self.stopped = self._why_stop()

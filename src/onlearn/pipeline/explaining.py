@@ -1,6 +1,7 @@
 """Why a model predicts what it does: the weights that matter most, and what each feature adds to one prediction.
 
-A linear score is a sum, so a prediction falls apart exactly: intercept + sum of value x weight.
+A linear score is a sum, so a prediction falls apart exactly: intercept + sum of value x weight. In the dual, with a
+kernel, a value is the row's similarity to a support example.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import numpy as np
 
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.opening import feature_name
+from onlearn.pipeline.supporting import dual_weights, example_name, is_dual, kernel_values
 
 VOTED = "a voted learner is many hypotheses, so no single weights explain it"
+PRIMAL = "its weights are of the kernel's features, which are products of ours and have no names"
 
 
 class Part(NamedTuple):
-    """What one feature adds to a score."""
+    """What one feature, or support example, adds to a score."""
 
     feature: str
     value: float
@@ -37,15 +40,22 @@ class Explanation(NamedTuple):
     intercept: float
     total: float
     parts: list[Part]  # the largest first, either way
+    of: str = "features"  # what the parts are; or support "examples"
 
 
 def explain(model: Model, rows: Any) -> Explanation:
     """What moved the prediction of one row."""
     X = model.matrix(rows)
-    if X.shape[0] != 1:
-        raise ValueError(f"one row is explained at a time, not {X.shape[0]}")
-    columns, values = X.indices[: X.nnz], X.data[: X.nnz].astype(np.float64)
+    count = X.shape[0] if hasattr(X, "shape") else len(X)
+    if count != 1:
+        raise ValueError(f"one row is explained at a time, not {count}")
     coef, intercepts = weights(model)
+    name_of = feature_name
+    if is_dual(model):
+        columns, values = np.arange(coef.shape[1]), kernel_values(model, X)[0]
+        name_of = example_name
+    else:
+        columns, values = X.indices[: X.nnz], X.data[: X.nnz].astype(np.float64)
     known = columns < coef.shape[1]
     columns, values = columns[known], values[known]
     favours = against = None
@@ -61,7 +71,7 @@ def explain(model: Model, rows: Any) -> Explanation:
         best, second = np.argsort(-scores, kind="stable")[:2]
         weight, intercept = coef[best, columns] - coef[second, columns], float(intercepts[best] - intercepts[second])
         favours, against = model.labels[best], model.labels[second]
-    amounts = values * weight
+    amounts = values * weight + 0.0  # -0 is 0
     total = float(amounts.sum()) + intercept
     prediction: Any = total
     if favours is not None:
@@ -70,15 +80,19 @@ def explain(model: Model, rows: Any) -> Explanation:
         probability = float(model.predict_proba(rows)[0, model.labels.index(prediction)])
     order = np.argsort(-np.abs(amounts), kind="stable")
     parts = [
-        Part(feature_name(model, int(columns[k])), float(values[k]), float(weight[k]), float(amounts[k])) for k in order
+        Part(name_of(model, int(columns[k])), float(values[k]), float(weight[k]), float(amounts[k])) for k in order
     ]
-    return Explanation(prediction, probability, favours, against, intercept, total, parts)
+    of = "examples" if is_dual(model) else "features"
+    return Explanation(prediction, probability, favours, against, intercept, total, parts, of)
 
 
 def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (outputs x features) and intercepts in double precision; an error for learners that have none."""
+    """Weights (outputs x features, or x support examples) and intercepts in double precision; an error for learners
+    that have none."""
+    if getattr(model.learner, "representation_", None) == "primal":
+        raise ValueError(PRIMAL)
     try:
-        coef, intercepts = model.weights()
+        coef, intercepts = dual_weights(model) if is_dual(model) else model.weights()
     except AttributeError as error:
         raise ValueError(VOTED) from error
     return coef.astype(np.float64, copy=False), intercepts.astype(np.float64, copy=False)
@@ -87,9 +101,11 @@ def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
 def top_weights(model: Model, count: int, label: str | None = None) -> dict[str, list[tuple[str, float]]]:
     """For each label the features that speak for it most; for regression the largest weights either way.
 
-    The one row of weights of two classes speaks for the second label, and turned round for the first.
+    With a kernel it is support examples that speak. The one row of weights of two classes speaks for the second label,
+    and turned round for the first.
     """
     coef, _ = weights(model)
+    name_of = example_name if is_dual(model) else feature_name
     if model.labels is None:
         places = largest(np.abs(coef[0]), count)
         return {"target": [(feature_name(model, k), float(coef[0, k])) for k in places]}
@@ -97,7 +113,7 @@ def top_weights(model: Model, count: int, label: str | None = None) -> dict[str,
     for k, name in enumerate(model.labels):
         if label is None or label == name:
             line = coef[k] if len(coef) > 1 else coef[0] * (1 if k else -1)
-            found[name] = [(feature_name(model, n), float(line[n])) for n in largest(line, count) if line[n] > 0]
+            found[name] = [(name_of(model, n), float(line[n])) for n in largest(line, count) if line[n] > 0]
     return found
 
 

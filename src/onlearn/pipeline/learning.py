@@ -69,6 +69,7 @@ class Run:
         self.order: np.ndarray | None = None  # the new numbers of labels, once all are known
         self.batches: list[Any] | None = None
         self.tally_before = None if self.fresh else self.model.learner._training.tally.copy()
+        self.lesson = EVERY  # examples learned from at a time
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
 
@@ -94,7 +95,7 @@ class Run:
         """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved."""
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
         try:
-            with Cache(memory=self.plan.memory) as cache:
+            with self._rows_kept() as cache:
                 for X, y, weight in self._first_reading():
                     if not self.waits:
                         self._learn(X, y, weight, None, 0)
@@ -118,6 +119,10 @@ class Run:
             self._tell(max(self.learned, self.skip))
             raise
         return self.model
+
+    def _rows_kept(self) -> Any:
+        """Where rows are kept for later passes."""
+        return Cache(memory=self.plan.memory)
 
     def _first_reading(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray | None]]:
         """The data as they are read, as numbered features and targets."""
@@ -165,7 +170,7 @@ class Run:
         model.task, model.reading = plan.task, {**found, **options, **named}
         del model.reading["task"]
         if self.fresh:
-            model.features, decided = plan.features(rows)
+            model.features, decided = self._features(rows)
             self.notes += decided
         else:
             model.features = clone(model.features)
@@ -188,6 +193,10 @@ class Run:
         elif self.fresh:
             model.learner = self._learner(rows)
 
+    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+        """Features for rows such as these, and what was decided about them."""
+        return self.plan.features(rows)
+
     def _learner(self, rows: Any) -> Any:
         """The learner that was asked for, or that suits the rows."""
         plan, model = self.plan, self.model
@@ -200,8 +209,11 @@ class Run:
                 "(shuffle the rows, or name all labels with --classes)"
             )
         learner = plan.learner or default_learner(plan.task, model.features)
-        learner.set_params(random_state=plan.seed, grow="features" if classes == 2 else True)
-        return learner
+        return learner.set_params(random_state=plan.seed, **self._settings(classes))
+
+    def _settings(self, classes: int) -> dict[str, Any]:
+        """What the run decides about its learner."""
+        return {"grow": "features" if classes == 2 else True}
 
     def _begin_late(self, cache: Cache) -> None:
         """All rows have been read, and none learned from."""
@@ -250,7 +262,7 @@ class Run:
         self.learned += passed
         order = order[passed:]
         while len(order):
-            size = min(EVERY, self.next - self.learned) if self.every else EVERY
+            size = min(self.lesson, self.next - self.learned) if self.every else self.lesson
             part, order = order[:size], order[size:]
             self.learning = True
             if read:
@@ -330,7 +342,7 @@ class Run:
         training = self.model.learner._training
         tally = training.tally - (self.tally_before if self.tally_before is not None else 0.0)
         part = None
-        if turn > 0:
+        if turn > 0 or self.waits:
             part = self.learned / max(1, self.passes * self.learned_a_pass)
         elif self.reader is not None and self.reader.bytes_total:
             part = self.reader.bytes_read / self.reader.bytes_total / self.passes

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from onlearn import data, store
 from onlearn.features import Features
 from onlearn.labels import positions
+from onlearn.pipeline.strings import Strings
 
 WIDEST = 1 << 24  # columns of a matrix that get a weight each; beyond it, numbers are hashed
 
@@ -27,7 +28,7 @@ class Model:
     """
 
     def __init__(self) -> None:
-        self.features: Features = Features()
+        self.features: Any = Features()  # or Strings
         self.learner: Any = None
         self.task = "classify"
         self.labels: list[str] | None = None
@@ -89,10 +90,10 @@ class Model:
         """What must be true of a model before it is written, and after it is read."""
         if self.labels is not None and len(self.labels) != len(self.learner.classes_):
             raise store.ModelFileError(f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes")
-        if not 0 < self.learner.n_features_in_ <= self.features.n_features_out_:
+        width = getattr(self.learner, "n_features_in_", 1)  # strings have no columns
+        if not 0 < width <= self.features.n_features_out_:
             raise store.ModelFileError(
-                f"a learner of {self.learner.n_features_in_} features does not go with "
-                f"{self.features.n_features_out_} names"
+                f"a learner of {width} features does not go with {self.features.n_features_out_} names"
             )
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
@@ -119,7 +120,8 @@ class Model:
 
         mine = facts["model"]
         self.learner = store.rebuild(facts["inner"], under("learner."))
-        self.features = Features._restore(facts["features"], under("features."))
+        kind = Strings if "strings" in facts["features"] else Features
+        self.features = kind._restore(facts["features"], under("features."))
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )

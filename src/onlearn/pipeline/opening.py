@@ -11,14 +11,18 @@ import scipy.sparse as sp
 from onlearn import store
 from onlearn.features import Features
 from onlearn.pipeline.model import Model
+from onlearn.pipeline.strings import Strings
 
 
 def open_model(path: str | os.PathLike[str]) -> Model:
-    """The model in a file. A bare learner takes matrices: column k is feature k of an svmlight file."""
+    """The model in a file. A bare learner takes matrices: column k is feature k of an svmlight file.
+
+    One that was taught strings takes the column ``text``.
+    """
     found = store.load(path)
     if isinstance(found, Model):
         return found
-    if not hasattr(found, "n_features_in_"):
+    if not hasattr(found, "n_features_in_") and not hasattr(found, "_kernel"):
         raise store.ModelFileError(f"{path} holds a {type(found).__name__}, which does not predict")
     return around(found)
 
@@ -27,8 +31,11 @@ def around(learner: Any) -> Model:
     """A model around a learner, with the features it was taught in Python."""
     model = Model()
     model.learner = learner
-    model.features = Features().fit(sp.csr_matrix((1, int(learner.n_features_in_)), dtype=np.float32))
-    model.features.n_seen_ = 0
+    if hasattr(learner, "n_features_in_"):
+        model.features = Features().fit(sp.csr_matrix((1, int(learner.n_features_in_)), dtype=np.float32))
+        model.features.n_seen_ = 0
+    else:  # it compares strings or trees
+        model.features = Strings("text")
     if hasattr(learner, "classes_"):
         model.labels = [as_written(label) for label in learner.classes_]
     else:

@@ -1,0 +1,135 @@
+"""Learning from files with a kernel: all rows are read before any is learned from, and stay in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn import data, kernels
+from onlearn.dual.classifier import KernelClassifier
+from onlearn.pipeline.learning import Run
+from onlearn.pipeline.matrices import joined, select, widened
+from onlearn.pipeline.model import Model
+from onlearn.pipeline.plan import Plan, PlanError
+from onlearn.pipeline.strings import strings_of
+
+EVERY = {"vectors": 1024}  # examples between two looks at the clock and the keyboard, for they take long
+FEW = 256  # and where examples are texts
+DENSE = 0.25  # the part of values that are not zero from which on rows are kept dense: half the memory, twice as fast
+TEXT_BYTES = 60  # of a string's own besides its characters
+
+
+def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
+    """The kind of run that suits the learner of a plan, or of a model to go on with."""
+    if model is not None and isinstance(model.learner, KernelClassifier):
+        raise PlanError(
+            "a kernel model cannot be gone on with: new rows may have features that its support examples lack; "
+            "train anew on all data"
+        )
+    return (KernelRun if isinstance(plan.learner, KernelClassifier) else Run)(plan, model, bad)
+
+
+class KernelRun(Run):
+    """A run of a learner in the dual, over rows of features or over texts."""
+
+    def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
+        super().__init__(plan, model, bad)
+        self.kernel = kernels.get(plan.learner.kernel)
+        self.on_texts = self.kernel.data in ("strings", "trees")
+        if self.kernel.data not in ("vectors", "strings", "trees"):
+            raise PlanError(f"the kernel {self.kernel} is not of rows that files can hold: use it from Python")
+        if plan.task != "classify":
+            raise PlanError("a kernel learns to classify, not to predict numbers")
+        if plan.prune_weights > 0:
+            raise PlanError("--prune-weights has no use with a kernel, whose weights belong to examples")
+        if self.on_texts and plan.min_count > 1:
+            raise PlanError(f"--min-count has no use with the kernel {self.kernel}: there are no features")
+        self.waits = True
+        self.lesson = EVERY.get(self.kernel.data, FEW)
+
+    def interrupt(self) -> None:
+        """Ctrl-C: what is being learned is learned to its end, however often it is pressed; that takes a moment."""
+        if not self.learning:
+            raise KeyboardInterrupt
+        self.stop = True
+
+    def _rows_kept(self) -> Any:
+        return Whole(self.plan.memory)
+
+    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+        return strings_of(rows, self.plan.roles, self.kernel) if self.on_texts else super()._features(rows)
+
+    def _settings(self, classes: int) -> dict[str, Any]:
+        return {"epochs": self.passes}  # it will have passes of its own, but for those made here
+
+    def _sound(self, X: Any) -> Any:
+        return X if self.on_texts else super()._sound(X)
+
+    def _begin_late(self, cache: Any) -> None:
+        super()._begin_late(cache)
+        batches = list(cache)
+        self.y = np.concatenate([y for _, y, _ in batches])
+        if self.order is not None:
+            self.y = self.order[self.y]
+        self.weight = None if batches[0][2] is None else np.concatenate([weight for _, _, weight in batches])
+        rows = [X for X, _, _ in batches]
+        cache.let_go()
+        whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
+        self.standing = self.model.learner.stand(whole)
+
+    def _matrix(self, batches: list[Any]) -> Any:
+        """All rows as one matrix, dense if most values are there."""
+        width = self.model.features.n_features_out_
+        X = joined(batches, True)[0][0]
+        X = widened(X, width) if self.kept is None else select(X, self.kept, width)
+        if X.nnz > DENSE * X.shape[0] * X.shape[1]:
+            return X.toarray()
+        X.sort_indices()
+        return X
+
+    def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
+        self.standing.begin_pass()
+        yield self.standing, self.y, self.weight, np.random.default_rng([self.plan.seed, turn]).permutation(len(self.y))
+
+
+class Whole:
+    """Batches of rows in memory; more than fit are refused."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory, self.nbytes = memory, 0
+        self.batches: list[Any] = []
+
+    def append(self, X: Any, y: np.ndarray, weight: np.ndarray | None = None) -> None:
+        self.nbytes += size_of(X)
+        if self.nbytes > self.memory:
+            raise data.DataError(
+                f"the rows take more than {self.memory >> 20} MB, and a kernel needs all of them at once: "
+                "learn from fewer rows, or without --kernel"
+            )
+        self.batches.append((X, y, weight))
+
+    def finish(self) -> None:
+        """All rows are here."""
+
+    def let_go(self) -> None:
+        """They are in other hands now."""
+        self.batches = []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.batches)
+
+    def __enter__(self) -> Whole:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.let_go()
+
+
+def size_of(X: Any) -> int:
+    """Bytes that a matrix or a list of strings takes, about."""
+    if sp.issparse(X):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return sum(map(len, X)) + TEXT_BYTES * len(X)
