@@ -111,3 +111,8 @@ def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -
     if len(total):
         counts[0] = total[-1]
     return balanced
+
+
+def balanced(counts: np.ndarray) -> np.ndarray:
+    """A weight a class that makes all classes weigh the same."""
+    return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from onlearn import calibrate
 from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
-from onlearn.labels import encode, running_balance, unique_labels
+from onlearn.labels import balanced, encode, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
@@ -259,7 +259,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             return weight
         if self.class_weight == "balanced":
             counts = np.bincount(codes, weights=weight, minlength=len(self.classes_))
-            per_class = _balanced(counts)
+            per_class = balanced(counts)
         else:
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
         if (per_class < 0).any():
@@ -398,8 +398,3 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         )
         if not fits or self._counts.shape != (count + 1,):
             raise ValueError(f"{count} classes do not go with {outputs} outputs")
-
-
-def _balanced(counts: np.ndarray) -> np.ndarray:
-    """A weight a class that makes all classes weigh the same."""
-    return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)
