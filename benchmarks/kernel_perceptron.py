@@ -29,7 +29,7 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
     place = Path(os.environ.get("ONLEARN_DATA", "")) / "mnist"
     if not all((place / file).exists() for file in FILES):
         print(
-            "kernel_perceptron: set ONLEARN_DATA to the folder that holds mnist/train-images-idx3-ubyte.gz and others"
+            "kernel_perceptron: set ONLEARN_DATA to the folder that holds mnist/train-images-idx3-ubyte.gz"
         )
         return
     X, y, T, u = digits(place)
@@ -76,7 +76,7 @@ def _product(X: np.ndarray, rows: int) -> Callable[[], None]:
 
 def _intelex(X: np.ndarray, y: np.ndarray) -> Callable[[], Any] | None:
     try:
-        from sklearnex.svm import SVC as Faster
+        from sklearnex import svm
     except ImportError:
         return None
-    return lambda: Faster(**SVM).fit(X, y).predict
+    return lambda: svm.SVC(**SVM).fit(X, y).predict
