@@ -28,9 +28,7 @@ SVM = dict(kernel="poly", degree=4, coef0=1.0, gamma=1.0, C=1.0, cache_size=1000
 def bench(quick: bool, repeat: int) -> Iterator[Row]:
     place = Path(os.environ.get("ONLEARN_DATA", "")) / "mnist"
     if not all((place / file).exists() for file in FILES):
-        print(
-            "kernel_perceptron: set ONLEARN_DATA to the folder that holds mnist/train-images-idx3-ubyte.gz"
-        )
+        print("kernel_perceptron: set ONLEARN_DATA to the folder that holds mnist/train-images-idx3-ubyte.gz")
         return
     X, y, T, u = digits(place)
     if quick:
