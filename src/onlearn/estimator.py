@@ -19,7 +19,7 @@ from onlearn import inputs
 from onlearn.calibrate import CALIBRATIONS
 from onlearn.geometry import GEOMETRIES
 from onlearn.predicting import best_outputs, linear_scores, voted_scores
-from onlearn.rules import RULES, is_custom
+from onlearn.rules import RULES
 from onlearn.stabilizers import STABILIZERS
 from onlearn.training import Training
 
@@ -32,8 +32,8 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
-        if "_training" in before:  # only a user's rule can fail once learning has begun
-            keep = copy.deepcopy if is_custom(self._training.rule) else copy.copy
+        if "_training" in before:  # only what a user wrote can fail once learning has begun
+            keep = copy.deepcopy if self._training.may_fail else copy.copy
             before["_training"] = keep(self._training)
         try:
             return method(self, *args, **kwargs)

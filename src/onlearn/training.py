@@ -77,6 +77,11 @@ class Training:
 
     # ------------------------------------------------------------------ learning
 
+    @property
+    def may_fail(self) -> bool:
+        """Whether learning may fail halfway, at something the user wrote."""
+        return rules.is_custom(self.rule)
+
     def randomize(self, rng: np.random.Generator) -> None:
         """Start from small random weights instead of zero."""
         if not getattr(self.geometry, "signed", False):

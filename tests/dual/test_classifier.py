@@ -230,6 +230,27 @@ def test_one_sentence_for_bad_input() -> None:
         _ = KernelClassifier().fit(X, y).coef_
 
 
+def test_a_function_that_fails_halfway_changes_nothing() -> None:
+    X, y = moons(60)
+    calls = [0]
+
+    def product(x, z):  # type: ignore[no-untyped-def]
+        calls[0] += 1
+        if calls[0] == limit:
+            raise RuntimeError("no more")
+        return float(x @ z)
+
+    limit = 0
+    model = KernelClassifier(kernels.Callable(product), random_state=0).partial_fit(X, y, classes=["down", "up"])
+    before = model.decision_function(X)
+    limit = calls[0] + 60 + 60 * model.n_support_ + 90  # after the rows with themselves and with the support examples
+    with pytest.raises(RuntimeError, match="no more"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    with pytest.raises(OverflowError, match="of row 0 with itself is too large for float32"):
+        KernelClassifier("polynomial(40)").fit(10 * X.astype(np.float32) + 10, y)
+
+
 def test_float32_is_kept() -> None:
     X, y = moons()
     model = KernelClassifier("gaussian", random_state=0).fit(X.astype(np.float32), y)

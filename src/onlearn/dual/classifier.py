@@ -264,8 +264,11 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.representation_ == "dual":
-            X = self._training.stand(X, 0)
-            self._training.learn(X, y, weight, np.arange(len(y)))
+            standing = self._training.stand(X, 0)
+            with interruptible(self._training):
+                self._training.learn(standing, y, weight, np.arange(len(y)))
+            if self._training.stopped:
+                raise KeyboardInterrupt
         else:
             super()._learn_once(X, y, weight)
 

@@ -35,9 +35,13 @@ class Standing:
         self.data, self.supports, self.outputs = data, supports, outputs
         with np.errstate(over="ignore"):
             self.lengths = supports.kernel.diagonal(data.points)
-        if not np.isfinite(self.lengths).all():
-            row = int(np.argmin(np.isfinite(self.lengths)))
-            raise OverflowError(f"{supports.kernel} of row {row} with itself is too large: scale the data or normalise")
+        # no kernel value is larger than the largest of these: better now than in the middle of a pass
+        large = ~(np.abs(self.lengths) < np.finfo(data.dtype).max / 2)
+        if large.any():
+            raise OverflowError(
+                f"{supports.kernel} of row {int(np.argmax(large))} with itself is too large for {data.dtype}: "
+                "scale the data, or normalise the kernel"
+            )
         self.sums = np.zeros((rows, outputs))
         self.place = np.full(rows, -1, dtype=np.int64)  # of each example among the support examples
         self.log = Log(weights)

@@ -50,6 +50,10 @@ class DualTraining(Training):
         self.supports = supports
         return self
 
+    @property
+    def may_fail(self) -> bool:
+        return super().may_fail or not self.supports.kernel.always_psd  # the user's own function may be one of these
+
     def end_pass(self) -> dict[str, float]:
         if self.stages is not None:
             self.stages.append(self.weights().copy())

@@ -235,7 +235,9 @@ class Kernel(Parameters):
                 )
 
         much = shape[0] * shape[1] * max(getattr(view, "effort", MUCH) for view in P.views.values()) > MUCH
-        rows = min(ROWS, max(LEAST, -(-shape[0] // (2 * cores())))) if much else ROWS
+        rows = max(ROWS, ROWS * COLUMNS // max(1, shape[1]))  # few columns: longer tiles
+        if much:
+            rows = min(rows, max(LEAST, -(-shape[0] // cores())))
         tiles = [(top, left) for left in range(0, shape[1], COLUMNS) for top in range(0, shape[0], rows)]
         over_tiles(work, len(tiles), much)
         return out
