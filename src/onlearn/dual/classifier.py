@@ -248,8 +248,11 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             print(f"{type(self).__name__}: {self._estimate(X)}", file=sys.stderr)
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
         training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
-        with interruptible(training):
-            return super()._pass_over(standing, y, weight)
+        try:
+            with interruptible(training):
+                return super()._pass_over(standing, y, weight)
+        finally:
+            training.deadline = None  # it is that of this fit
 
     def estimate(self, X: Any) -> Estimate:
         """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
