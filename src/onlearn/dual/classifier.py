@@ -26,7 +26,7 @@ from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores, staged_scores
 from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
-from onlearn.dual.supports import Supports
+from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
 from onlearn.labels import encode
@@ -183,9 +183,9 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
                 raw = raw.astype(self._dtype, copy=False)
         else:
-            raw = X if isinstance(X, list) else list(X)
-            if not raw:
-                raise ValueError("X is empty: there are no examples to learn from or to predict")
+            raw = as_given(X, self._kernel)
+            if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
+                raw = raw.astype(self._dtype, copy=False)
         if reset:
             points = self._kernel.points(raw)
             self._check_kernel(points)

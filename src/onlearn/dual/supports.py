@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.kernels import pack_data, unpack_data
+from onlearn.kernels.pairwise import listed
+from onlearn.kernels.vectors import numeric
 
 PIECE = 512  # examples; adding some copies no more than that
 
@@ -88,6 +90,18 @@ class Supports:
             self.add(np.empty((len(columns), 0)), kernel.columns(columns))
             return self
         return cls(kernel, unpack_data(facts, arrays))
+
+
+def as_given(X: Any, kernel: Any) -> Any:
+    """Examples for a kernel that need not be of numbers: a matrix if they are one, else a list."""
+    if kernel.data == "any" and len(getattr(X, "shape", ())) == 2:
+        table = not sp.issparse(X) and not isinstance(X, np.ndarray)
+        raw = numeric(X, kernel) if table else X.tocsr() if sp.issparse(X) else X
+    else:
+        raw = listed(X, str(kernel), "examples" if kernel.data == "any" else kernel.data)
+    if not _count(raw):
+        raise ValueError("X is empty: there are no examples to learn from or to predict")
+    return raw
 
 
 def stack(parts: list[Any]) -> Any:
