@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -152,6 +153,12 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             self.kernel = kernels.get(self.kernel).set_params(**own)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
+            tags.input_tags.pairwise = kernels.get(self.kernel).data == "matrix"
+        return tags
+
     def _check_settings(self) -> None:
         super()._check_settings()
         if self.representation not in REPRESENTATIONS:
@@ -267,6 +274,8 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.representation_ == "dual":
+            if self._kernel.data == "matrix" and self._training.n_seen:
+                raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
             X = self._training.stand(X, 0)
             self._training.learn(X, y, weight, np.arange(len(y)))
         else:

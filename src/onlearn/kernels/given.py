@@ -106,7 +106,7 @@ class Precomputed(Kernel):
 
     def columns(self, which: np.ndarray) -> Points:
         """Training examples by their columns alone, to compare others with."""
-        return Points({"matrix": Matrix(np.empty((0, 0)), np.asarray(which))})
+        return Points({"matrix": Matrix(np.empty((0, 0), np.float32), np.asarray(which))})
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["matrix"], tile.Q["matrix"]
