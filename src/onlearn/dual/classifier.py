@@ -150,7 +150,7 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         super().set_params(**params)
         if nested:
             own = {key.removeprefix("kernel__"): value for key, value in nested.items()}
-            self.kernel = kernels.get(self.kernel).set_params(**own)
+            self.kernel = clone(kernels.get(self.kernel)).set_params(**own)  # what was learned keeps the one it has
         return self
 
     def __sklearn_tags__(self) -> Any:
