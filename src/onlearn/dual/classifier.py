@@ -64,9 +64,9 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     geometry : choice or its spelling
         Additive: rate, schedule and l2 of the steps.
     time_limit : float or None
-        Seconds after which ``fit`` stops with what it has learned. So it does on Ctrl-C.
+        Seconds after which ``fit`` stops in the dual with what it has learned. So it does on Ctrl-C.
     keep_stages : bool
-        Whether ``fit`` keeps the hypothesis after each pass, for ``staged_decision_function``.
+        Whether ``fit`` keeps the hypothesis after each pass, for ``staged_decision_function``; not with a budget.
 
     The other parameters are those of `OnlineClassifier`.
 
@@ -170,6 +170,8 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         if self.budget is not None and not (isinstance(self.budget, Integral) and self.budget >= 1):
             raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
         POLICIES.get(self.budget_policy)
+        if self.budget is not None and self.keep_stages:
+            raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
         if self.intercept_scaling == "radius":
             raise ValueError("intercept_scaling must be a number: the radius of the data depends on the kernel")
         geometry = self._choices()["geometry"]
