@@ -106,8 +106,8 @@ def as_given(X: Any, kernel: Any) -> Any:
 
 def stack(parts: list[Any]) -> Any:
     """Examples of several collections in one: dense or sparse matrices, or lists of objects."""
-    if sp.issparse(parts[0]):
-        return sp.vstack(parts, format="csr")
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return [example for part in parts for example in part]
