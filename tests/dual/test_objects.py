@@ -87,6 +87,14 @@ def test_promoters_by_common_substrings(data) -> None:  # type: ignore[no-untype
     assert right / len(y) > 0.75
 
 
+def test_trees_of_nested_lists_are_saved(tmp_path: Path) -> None:
+    trees = [["S", ["A", "x"], ["B", "y"]], ["S", ["C", "x"]], ["S", ["A", "z"], ["B", "y"]], ["S", ["C", "q"]]]
+    model = KernelClassifier("trees", random_state=0).fit(trees, [0, 1, 0, 1])
+    model.save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl")
+    np.testing.assert_array_equal(loaded.decision_function(trees), model.decision_function(trees))
+
+
 def test_neither_characters_nor_names_of_columns_are_taken_for_strings() -> None:
     texts, y = words(20, 0)
     model = KernelClassifier("substrings(1, 2)", random_state=0).fit(texts, y)
