@@ -197,6 +197,7 @@ def test_a_voted_kernel_learner_is_not_explained(folder, run, refused):
         (["--kernel", "gaussian(-1)"], "sigma must be"),
         (["--kernel", "gaussian(2"], "cannot read the kernel"),
         (["--kernel", "precomputed"], "use it from Python"),
+        (["--kernel", "exp(1000*linear)"], "Invalid value: exp(1000.0*linear) of row"),
         (["--kernel", "linear", "--learner", "AROW"], "--learner has no use with --kernel"),
         (["--kernel", "linear", "--task", "regress", "--target", "x"], "--kernel has no use in regression"),
         (["--kernel", "linear", "--prune-weights", "0.1"], "--prune-weights has no use with --kernel"),

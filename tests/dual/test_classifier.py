@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -288,3 +288,54 @@ def test_ctrl_c_keeps_what_was_learned() -> None:
         timer.cancel()
     assert time.monotonic() - start < 60
     assert model.score(X, y) > 0.9 and signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("first", "second"), [(np.asarray, sp.csr_matrix), (sp.csr_matrix, np.asarray)])
+def test_dense_rows_may_follow_sparse_ones_and_sparse_ones_dense(first, second, tmp_path: Path) -> None:
+    X, y = moons(120)
+    for budget in (None, 8):
+        model = KernelClassifier("gaussian(0.3)", budget=budget, budget_policy="merge", random_state=0)
+        model.partial_fit(first(X[:60]), y[:60], classes=["down", "up"]).partial_fit(second(X[60:]), y[60:])
+        model.save(tmp_path / "m.onl")
+        loaded = onlearn.load(tmp_path / "m.onl")
+        np.testing.assert_allclose(loaded.decision_function(X), model.decision_function(X), rtol=1e-12)
+        assert model.support_examples_.shape == (model.n_support_, 2)
+
+
+def test_new_parameters_of_the_kernel_leave_what_was_learned() -> None:
+    X, y = moons()
+    kernel = kernels.Gaussian(0.3)
+    model = KernelClassifier(kernel, random_state=0).fit(X, y)
+    before = model.decision_function(X)
+    model.set_params(kernel__sigma=5.0)
+    assert (model.kernel.sigma, kernel.sigma) == (5.0, 0.3)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_stages_are_not_kept_under_a_budget() -> None:
+    X, y = moons()
+    with pytest.raises(ValueError, match="no use with a budget"):
+        KernelClassifier("gaussian", budget=10, keep_stages=True).fit(X, y)
+
+
+def test_a_time_limit_is_that_of_its_fit() -> None:
+    X, y = moons(80)
+    model = KernelClassifier("gaussian(0.3)", epochs=1, time_limit=0.2, random_state=0).fit(X[:40], y[:40])
+    time.sleep(0.25)
+    model.partial_fit(X[40:], y[40:])
+    assert model._training.n_seen == 80
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precomputed_matrices_are_saved_and_cross_validated(dtype: type, tmp_path: Path) -> None:
+    X, y = moons(90)
+    kernel = kernels.get("gaussian(0.3)")
+    K = kernel(X).astype(dtype)
+    model = KernelClassifier("precomputed", random_state=0).fit(K, y)
+    model.save(tmp_path / "m.onl")
+    np.testing.assert_array_equal(onlearn.load(tmp_path / "m.onl").decision_function(K), model.decision_function(K))
+    by_matrix = cross_val_score(KernelClassifier("precomputed", random_state=0), K, y, cv=3)
+    by_rows = cross_val_score(KernelClassifier(kernel, random_state=0), X.astype(dtype), y, cv=3)
+    np.testing.assert_allclose(by_matrix, by_rows, atol=0.05)
+    with pytest.raises(ValueError, match="at once"):
+        model.partial_fit(K[40:50], y[40:50])

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 
 import onlearn
 from onlearn import KernelClassifier, kernels
@@ -82,3 +85,38 @@ def test_promoters_by_common_substrings(data) -> None:  # type: ignore[no-untype
         model.fit([text for text, out in zip(texts, test) if not out], y[~test])
         right += int(np.sum(model.predict([text for text, out in zip(texts, test) if out]) == y[test]))
     assert right / len(y) > 0.75
+
+
+def test_trees_of_nested_lists_are_saved(tmp_path: Path) -> None:
+    trees = [["S", ["A", "x"], ["B", "y"]], ["S", ["C", "x"]], ["S", ["A", "z"], ["B", "y"]], ["S", ["C", "q"]]]
+    model = KernelClassifier("trees", random_state=0).fit(trees, [0, 1, 0, 1])
+    model.save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl")
+    np.testing.assert_array_equal(loaded.decision_function(trees), model.decision_function(trees))
+
+
+def test_neither_characters_nor_names_of_columns_are_taken_for_strings() -> None:
+    texts, y = words(20, 0)
+    model = KernelClassifier("substrings(1, 2)", random_state=0).fit(texts, y)
+    with pytest.raises(TypeError, match="must be a list of strings"):
+        model.predict("abc")
+    with pytest.raises(TypeError, match="flat list of strings, or one column"):
+        model.predict(pd.DataFrame({"text": texts}))
+    assert model.predict(pa.array(texts)).tolist() == model.predict(texts).tolist()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame])
+def test_functions_of_a_matrix_get_a_matrix(form) -> None:
+    def squares(A):
+        return A.multiply(A).tocsr() if sp.issparse(A) else A**2
+
+    def products(A, B):
+        return squares(A) @ squares(B).T if not sp.issparse(A) else (squares(A) @ squares(B).T).toarray()
+
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = (X[:, 0] ** 2 > X[:, 1] ** 2).astype(int)
+    plain = KernelClassifier("linear", random_state=0).fit(X**2, y).decision_function(X**2)
+    for kernel in (kernels.compose("linear", squares), kernels.Callable(products, pairs=False)):
+        model = KernelClassifier(kernel, random_state=0).fit(form(X), y)
+        np.testing.assert_allclose(model.decision_function(form(X)), plain, rtol=1e-9, atol=1e-9)
+        model.partial_fit(form(X), y)

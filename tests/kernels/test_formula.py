@@ -74,6 +74,12 @@ def test_refusing(text, words):
         get(text)
 
 
+@pytest.mark.parametrize("text", ["linear**10000000000000000000000", "polynomial(2147483648)"])
+def test_powers_beyond_all_measure_are_refused(text):
+    with pytest.raises(ValueError, match="degree must be"):
+        get(text)
+
+
 def test_other_things_are_not_kernels():
     for wrong in (3, None, dict):
         with pytest.raises(TypeError, match="a kernel must be a formula"):

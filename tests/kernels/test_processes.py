@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,36 @@ def test_a_forked_process_has_helpers_of_its_own():
     if not child:
         os._exit(0 if not threads._helpers else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_blas_has_all_its_threads_back_after_use_in_several_threads(monkeypatch):
+    class Blas:  # a real one may forget what it was told when the process was forked
+        number = 4
+
+        def limit(self, limits: int):
+            self.before, self.number = self.number, limits
+            return self
+
+        def restore_original_limits(self) -> None:
+            self.number = self.before
+
+    blas, first, second = Blas(), threading.Event(), threading.Event()
+    monkeypatch.setattr(threads, "_blas", lambda: blas)
+
+    def stay() -> None:  # comes first, goes first
+        with threads._single:
+            first.set()
+            second.wait(10)
+
+    other = threading.Thread(target=stay)
+    other.start()
+    assert first.wait(10)
+    with threads._single:
+        assert blas.number == 1
+        second.set()
+        other.join()
+        assert blas.number == 1
+    assert blas.number == 4
 
 
 def test_all_rows_are_covered_once():

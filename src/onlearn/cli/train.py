@@ -159,7 +159,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
             run.go(watch, lambda: run.model.save(output), asked["checkpoint_every"] or 0)
         except data.DataError:
             raise
-        except ValueError as error:  # the plan, the learner or the features, which do not go with the data
+        except (ValueError, OverflowError) as error:  # plan, learner or features do not go with the data
             raise typer.BadParameter(str(error)) from None
         except KeyboardInterrupt:
             if not hasattr(run.model.learner, "_training"):

@@ -57,7 +57,8 @@ class BudgetTraining(DualTraining):
         values = standing.room(size * width).reshape(size, width)
         if count:
             self.supports.products(points, out=values[:, :count])
-        block = self.policy.rows(self.supports.kernel, data.raw)(
+        kept = data.raw if self.supports.kept is None else self.supports.kept.rows  # rows may come dense and sparse
+        block = self.policy.rows(self.supports.kernel, kept)(
             data=values.reshape(-1),
             width=width,
             limit=self.budget + 1,

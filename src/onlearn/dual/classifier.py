@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores, staged_scores
 from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
-from onlearn.dual.supports import Supports
+from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
 from onlearn.labels import encode
@@ -63,9 +64,9 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     geometry : choice or its spelling
         Additive: rate, schedule and l2 of the steps.
     time_limit : float or None
-        Seconds after which ``fit`` stops with what it has learned. So it does on Ctrl-C.
+        Seconds after which ``fit`` stops in the dual with what it has learned. So it does on Ctrl-C.
     keep_stages : bool
-        Whether ``fit`` keeps the hypothesis after each pass, for ``staged_decision_function``.
+        Whether ``fit`` keeps the hypothesis after each pass, for ``staged_decision_function``; not with a budget.
 
     The other parameters are those of `OnlineClassifier`.
 
@@ -149,8 +150,14 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         super().set_params(**params)
         if nested:
             own = {key.removeprefix("kernel__"): value for key, value in nested.items()}
-            self.kernel = kernels.get(self.kernel).set_params(**own)
+            self.kernel = clone(kernels.get(self.kernel)).set_params(**own)  # what was learned keeps the one it has
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
+            tags.input_tags.pairwise = kernels.get(self.kernel).data == "matrix"
+        return tags
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -163,6 +170,8 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         if self.budget is not None and not (isinstance(self.budget, Integral) and self.budget >= 1):
             raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
         POLICIES.get(self.budget_policy)
+        if self.budget is not None and self.keep_stages:
+            raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
         if self.intercept_scaling == "radius":
             raise ValueError("intercept_scaling must be a number: the radius of the data depends on the kernel")
         geometry = self._choices()["geometry"]
@@ -183,9 +192,9 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
                 raw = raw.astype(self._dtype, copy=False)
         else:
-            raw = X if isinstance(X, list) else list(X)
-            if not raw:
-                raise ValueError("X is empty: there are no examples to learn from or to predict")
+            raw = as_given(X, self._kernel)
+            if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
+                raw = raw.astype(self._dtype, copy=False)
         if reset:
             points = self._kernel.points(raw)
             self._check_kernel(points)
@@ -248,8 +257,11 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             print(f"{type(self).__name__}: {self._estimate(X)}", file=sys.stderr)
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
         training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
-        with interruptible(training):
-            return super()._pass_over(standing, y, weight)
+        try:
+            with interruptible(training):
+                return super()._pass_over(standing, y, weight)
+        finally:
+            training.deadline = None  # it is that of this fit
 
     def estimate(self, X: Any) -> Estimate:
         """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
@@ -264,6 +276,8 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.representation_ == "dual":
+            if self._kernel.data == "matrix" and self._training.n_seen:
+                raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
             standing = self._training.stand(X, 0)
             with interruptible(self._training):
                 self._training.learn(standing, y, weight, np.arange(len(y)))

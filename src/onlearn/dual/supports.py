@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.kernels import pack_data, unpack_data
+from onlearn.kernels.pairwise import listed
+from onlearn.kernels.vectors import numeric
 
 PIECE = 512  # examples; adding some copies no more than that
 
@@ -90,10 +92,22 @@ class Supports:
         return cls(kernel, unpack_data(facts, arrays))
 
 
+def as_given(X: Any, kernel: Any) -> Any:
+    """Examples for a kernel that need not be of numbers: a matrix if they are one, else a list."""
+    if kernel.data == "any" and len(getattr(X, "shape", ())) == 2:
+        table = not sp.issparse(X) and not isinstance(X, np.ndarray)
+        raw = numeric(X, kernel) if table else X.tocsr() if sp.issparse(X) else X
+    else:
+        raw = listed(X, str(kernel), "examples" if kernel.data == "any" else kernel.data)
+    if not _count(raw):
+        raise ValueError("X is empty: there are no examples to learn from or to predict")
+    return raw
+
+
 def stack(parts: list[Any]) -> Any:
     """Examples of several collections in one: dense or sparse matrices, or lists of objects."""
-    if sp.issparse(parts[0]):
-        return sp.vstack(parts, format="csr")
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return [example for part in parts for example in part]

@@ -153,7 +153,7 @@ class Power(Composite):
     """k(x, z)^degree"""
 
     k: Kernel
-    degree: int = param(2, "the power", at_least=1)
+    degree: int = param(2, "the power", at_least=1, below=2**31)
 
     level = 2
 

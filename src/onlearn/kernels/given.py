@@ -106,7 +106,7 @@ class Precomputed(Kernel):
 
     def columns(self, which: np.ndarray) -> Points:
         """Training examples by their columns alone, to compare others with."""
-        return Points({"matrix": Matrix(np.empty((0, 0)), np.asarray(which))})
+        return Points({"matrix": Matrix(np.empty((0, 0), np.float32), np.asarray(which))})
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["matrix"], tile.Q["matrix"]
@@ -128,6 +128,8 @@ class Precomputed(Kernel):
 
 class Objects:
     """Examples that nobody but the user's function looks into."""
+
+    effort = 0  # a user's function is called by one thread: it may not be made for several
 
     def __init__(self, items: Any, dtype: Any) -> None:
         self.items, self.dtype = items, np.dtype(dtype)

@@ -56,7 +56,7 @@ class Linear(OfProducts):
 class Polynomial(OfProducts):
     """k(x, z) = (gamma x.z + coef0)^degree"""
 
-    degree: int = param(2, "the degree", at_least=1)
+    degree: int = param(2, "the degree", at_least=1, below=2**31)
     coef0: float = param(1.0, "what is added to x.z; 0 leaves only the terms of the highest degree", at_least=0)
     gamma: float = param(1.0, "what x.z is multiplied by", above=0)
 

@@ -84,7 +84,9 @@ def pack_data(X: Any) -> tuple[Facts, Arrays]:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         return {"kind": "dense"}, {"data": np.ascontiguousarray(X)}
     items = X.tolist() if isinstance(X, np.ndarray) else X
-    if isinstance(items, (list, tuple)) and all(isinstance(item, (str, bytes, tuple)) for item in items):
+    if isinstance(items, (list, tuple)) and all(
+        isinstance(item, (str, bytes, tuple)) or _is_tree(item) for item in items
+    ):
         if items and isinstance(items[0], bytes):
             return _pack_texts("bytes", [_only(item, bytes) for item in items])
         return _pack_texts("strings", [_text(item).encode("utf-8", "surrogatepass") for item in items])
@@ -103,7 +105,12 @@ def _only(item: Any, kind: type) -> Any:
 
 
 def _text(item: Any) -> str:
-    return bracketed(item) if isinstance(item, tuple) else str(_only(item, str))
+    return bracketed(item) if isinstance(item, (tuple, list)) else str(_only(item, str))
+
+
+def _is_tree(item: Any) -> bool:
+    """Whether it is a tree of nested lists, and not a row of numbers."""
+    return isinstance(item, list) and bool(item) and isinstance(item[0], str)
 
 
 def bracketed(tree: Any) -> str:
@@ -112,7 +119,7 @@ def bracketed(tree: Any) -> str:
         if not tree or any(c.isspace() or c in "()" for c in tree):
             raise ValueError(f"the label {tree!r} cannot be written in brackets: it is empty or has spaces or brackets")
         return tree
-    if not isinstance(tree, tuple) or not tree or not isinstance(tree[0], str):
+    if not isinstance(tree, (tuple, list)) or not tree or not isinstance(tree[0], str):
         raise ValueError(f"a tree is a label or a tuple of a label and trees, not {tree!r}")
     return f"({' '.join(bracketed(part) for part in tree)})"
 

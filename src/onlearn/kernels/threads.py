@@ -50,7 +50,7 @@ def over_tiles(work: Callable[[int], Any], tiles: int, worthwhile: bool) -> None
         for n in range(tiles):
             work(n)
         return
-    with _blas().limit(limits=1):
+    with _single:
         take_turns(single, tiles, min(cores(), tiles) if worthwhile else 1)
 
 
@@ -78,6 +78,36 @@ def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
                 helper.result()
 
 
+class SingleBlas:
+    """The BLAS kept to one thread as long as any thread asks for it.
+
+    How many threads it has is one number for the whole process: the first who asks takes it down, the last puts it
+    back.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.limit: Any = None  # what knows the number there was before
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.limit is None:
+                self.limit = _blas().limit(limits=1)
+            self.users += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.limit.restore_original_limits()
+                self.limit = None
+
+    def forget_users(self) -> None:
+        """After a fork: threads that asked are not here, and cannot give back the lock either."""
+        self.lock, self.users = threading.Lock(), 0
+
+
 @cache
 def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
@@ -85,5 +115,8 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.clear)  # threads do not survive a fork
+_single = SingleBlas()
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_helpers.clear)
+    os.register_at_fork(after_in_child=_single.forget_users)

@@ -55,7 +55,7 @@ def perceptron_noisy(R: float, D2: float, margin: float) -> float:
     _not_negative("R", R)
     _not_negative("D2", D2)
     _positive("margin", margin)
-    return _square((R + D2) / margin)
+    return _square(float(R + D2) / float(margin))  # of Python's numbers, which overflow in silence
 
 
 class NoisyBound(NamedTuple):
