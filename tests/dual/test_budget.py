@@ -307,7 +307,7 @@ def test_more_slots_than_a_piece_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("cut", [3, 150])
 def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int) -> None:
     X, y = examples(9, 300)
-    model = KernelClassifier("gaussian", budget=12, budget_policy=policy, random_state=3)
+    model = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     model.partial_fit(X[:cut], y[:cut], classes=[0, 1])
     training = model._training
     facts, arrays = training.pack()
@@ -315,7 +315,7 @@ def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int)
     kept = {name: array.copy() for name, array in {**arrays, **others}.items()}
     slots = Slots(kernels.get("gaussian"), 12, model.support_examples_)
     again = BudgetTraining.unpack(facts, kept).attach(slots).unpack_more(more, kept)  # type: ignore[attr-defined]
-    resumed = KernelClassifier("gaussian", budget=12, budget_policy=policy, random_state=3)
+    resumed = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     resumed.__dict__.update(model.__dict__, _training=again)
     for learner in (model, resumed):
         for rows in np.array_split(np.arange(cut, 300), 3):
@@ -342,14 +342,16 @@ def test_a_state_that_contradicts_itself_is_refused() -> None:
 @pytest.mark.parametrize("policy", ALL)
 def test_a_budget_takes_memory_only_as_it_is_spent(policy: str) -> None:
     X, y = examples(9, 100)
-    model = KernelClassifier("gaussian", budget=10**6, budget_policy=policy, random_state=3).fit(X, y)
+    model = KernelClassifier("gaussian", budget=10**6, budget_policy=policy, stabilizer="last", random_state=3).fit(
+        X, y
+    )
     assert model._training.among.size <= 300**2 and len(model._training.supports.kept.rows) <= 1000
 
 
 @pytest.mark.parametrize("policy", ALL)
 def test_an_endless_stream_takes_no_more_memory(policy: str) -> None:
     rng = np.random.default_rng(0)
-    model = KernelClassifier("gaussian", budget=15, budget_policy=policy, random_state=0)
+    model = KernelClassifier("gaussian", budget=15, budget_policy=policy, stabilizer="last", random_state=0)
 
     def size() -> int:
         training = model._training
@@ -370,7 +372,7 @@ def test_random_removal_follows_the_seed() -> None:
     X, y = examples(5, 200)
 
     def kept(seed: int) -> np.ndarray:
-        model = KernelClassifier("gaussian", budget=10, budget_policy="remove", random_state=seed)
+        model = KernelClassifier("gaussian", budget=10, budget_policy="remove", stabilizer="last", random_state=seed)
         return np.asarray(model.partial_fit(X, y, classes=[0, 1]).support_examples_)
 
     np.testing.assert_array_equal(kept(1), kept(1))
