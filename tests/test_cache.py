@@ -65,6 +65,7 @@ def test_import_brings_in_neither_numba_nor_scikit_learn():
     assert heavy.isdisjoint(run(program))
 
 
+@pytest.mark.slow
 def test_a_changed_source_is_compiled_anew(copied):
     """Editing a geometry, which the loop's own file only calls, does not leave the old loop in force."""
     environment = dict(package=copied, NUMBA_CACHE_DIR=None)
@@ -101,6 +102,7 @@ def test_a_read_only_package_uses_the_users_cache(copied, tmp_path):
     assert folder.is_dir()
 
 
+@pytest.mark.slow
 def test_without_any_place_for_a_cache_learning_works(copied, tmp_path):
     """Where no folder can be written there is no cache, and that is all."""
     (copied / "__pycache__").write_text("")

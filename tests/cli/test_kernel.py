@@ -252,6 +252,7 @@ def test_ctrl_c_saves_what_was_learned(folder, tmp_path):
     assert list(model.predict({"x": [0.0], "y": [0.1], "colour": ["red"]})) == ["in"]
 
 
+@pytest.mark.slow
 def test_a_budget_holds(folder, tmp_path, run, refused):
     out = tmp_path / "m.onl"
     options = ["--kernel", "poly(2)", "--budget", "12", "--budget-policy", "remove(oldest)"]
