@@ -8,6 +8,7 @@ examples in one call or in many leave the same state, bit for bit.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,7 @@ class Training:
         self.since = [0.0] * len(self.tally)  # the tally when the present pass began
         self.classifies = True
         self.even = True  # all examples so far had the same weight
+        self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
         self._handed: np.ndarray | None = None
         self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
@@ -121,6 +123,9 @@ class Training:
         done = 0
         longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
         for rows, sub, at in row_batches(X, order, self.bias, longest):
+            self.stopped = self._why_stop()
+            if self.stopped:
+                break
             mine = slice(done, done + len(sub)) if gathered else at
             done += len(sub)
             failed = self._segment(rows, sub, y[mine], weight[mine])
@@ -130,6 +135,11 @@ class Training:
                 )
             if progress is not None:
                 progress(len(sub))
+
+    def _why_stop(self) -> str | None:
+        """Why learning should not go on, if it should not."""
+        late = self.deadline is not None and time.monotonic() > self.deadline
+        return "the time limit was reached" if late else None
 
     def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Learn from some rows; returns the place of an example the rule failed on."""

@@ -215,6 +215,7 @@ def test_one_sentence_for_bad_input() -> None:
         (dict(geometry="winnow"), "learns additively"),
         (dict(geometry="additive(l1=0.1)"), "without l1"),
         (dict(budget=0), "budget must be a whole number"),
+        (dict(budget=True), "budget must be a whole number"),
         (dict(cache_mb=-1), "cache_mb must be"),
         (dict(time_limit=0), "time_limit must be"),
         (dict(representation="both"), "representation must be"),
@@ -268,9 +269,11 @@ def test_time_and_memory_are_told_beforehand(capsys: pytest.CaptureFixture[str])
 
 def test_a_time_limit_keeps_what_was_learned() -> None:
     X, y = moons(3000)
-    with pytest.warns(ConvergenceWarning, match="time limit was reached; what was learned is kept"):
-        model = KernelClassifier("gaussian(0.3)", epochs=10**6, time_limit=0.3, random_state=0).fit(X, y)
-    assert model.score(X, y) > 0.9
+    for kernel, representation, least in (("gaussian(0.3)", "dual", 0.9), ("polynomial(3)", "primal", 0.8)):
+        settings = dict(representation=representation, time_limit=0.3, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="time limit was reached; what was learned is kept"):
+            model = KernelClassifier(kernel, epochs=10**6, **settings).fit(X, y)
+        assert model.score(X, y) > least and model.stopped_ == "the time limit was reached"
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from onlearn import reproduce
+from onlearn import KernelClassifier, reproduce
 from onlearn.cli import run
 from onlearn.reproduce.table import MissingDataError
 
@@ -67,6 +67,13 @@ def test_commands_and_their_errors(
     (mnist / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\1\0short"))
     assert run(["reproduce", "ocr", "--data", str(mnist)]) == 2
     assert "is not a file of images or labels" in capsys.readouterr().err
+
+
+def test_half_a_table_is_none(mnist: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(KernelClassifier, "stopped_", "interrupted")
+    assert run(["reproduce", "ocr", "--data", str(mnist), "--line", "degree 2", "--rows", "300"]) == 130
+    told = capsys.readouterr()
+    assert "published" not in told.out and "stopped" in told.err
 
 
 def test_spam_reaches_the_published_errors(data) -> None:  # type: ignore[no-untyped-def]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -72,6 +73,24 @@ def unpack_width(transformer: Any, facts: dict[str, Any]) -> None:
         transformer.n_features_in_ = int(facts["n_features_in"])
     if facts["feature_names_in"] is not None:
         transformer.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+
+
+class Numeric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer of rows of numbers, dense or sparse, that keeps their precision and can be saved."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def save(self, path: Any) -> None:
+        """Write what was fitted to a ``.onl`` file."""
+        save(self, path)
+
+    def __getstate__(self) -> Any:
+        # what is made again when it is needed is not pickled
+        return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
 
 
 def save(transformer: Any, path: Any) -> None:

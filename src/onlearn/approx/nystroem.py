@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -40,7 +39,7 @@ def _keeps_uniform(nystroem: Any) -> bool:
     )
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Nystroem(manners.Numeric):
     """Turns examples (rows, strings, trees) into at most ``n_components`` features that approximate a kernel.
 
     ``kernel``: an object of ``onlearn.kernels``, or its text such as "0.5*gaussian(2) + polynomial(2)".
@@ -188,20 +187,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     # ------------------------------------------------------------------ the model file
-
-    def save(self, path: Any) -> None:
-        """Write the fitted features to a ``.onl`` file."""
-        manners.save(self, path)
-
-    def __getstate__(self) -> Any:
-        return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         kernel, arrays = kernels.pack(self.kernel_)

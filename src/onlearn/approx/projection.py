@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.random_projection import (
     GaussianRandomProjection,
     SparseRandomProjection,
@@ -28,7 +27,7 @@ PRODUCTS = 20  # multiplications of the BLAS in the time of one of a sparse prod
 ROOM = 1 << 27  # bytes that a sparse matrix may take when written out
 
 
-class RandomProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomProjection(manners.Numeric):
     """Projects rows to ``n_components`` random directions.
 
     ``n_components="auto"``: as many as keep the distances of all pairs of fitted rows within a factor 1 +- ``eps``.
@@ -132,20 +131,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     # ------------------------------------------------------------------ the model file
-
-    def save(self, path: Any) -> None:
-        """Write the fitted projection to a ``.onl`` file."""
-        manners.save(self, path)
-
-    def __getstate__(self) -> Any:
-        return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         R = self.components_

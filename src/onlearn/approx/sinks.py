@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
@@ -23,7 +22,7 @@ from onlearn.approx import frequencies, manners, tensorsketch
 from onlearn.approx.waves import to_waves
 
 
-class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomKitchenSinks(manners.Numeric):
     """Turns rows into ``n_components`` random features whose inner products approximate a kernel.
 
     ``kernel``: a Gaussian, Laplacian or polynomial kernel, as an object of ``onlearn.kernels`` or as text, such as
@@ -133,20 +132,7 @@ class RandomKitchenSinks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def _n_features_out(self) -> int:
         return int(self.n_components)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     # ------------------------------------------------------------------ the model file
-
-    def save(self, path: Any) -> None:
-        """Write the fitted features to a ``.onl`` file."""
-        manners.save(self, path)
-
-    def __getstate__(self) -> Any:
-        return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {name: getattr(self, name) for name in ARRAYS if hasattr(self, name)}

@@ -19,7 +19,7 @@ from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.certificate import dual_certificate
 from onlearn.dual.collapse import SmallerForms
-from onlearn.dual.estimate import Estimate, estimate
+from onlearn.dual.estimate import Estimated
 from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
 from onlearn.dual.policies import POLICIES
@@ -38,7 +38,7 @@ REPRESENTATIONS = ("dual", "primal", "auto")
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 
 
-class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -64,7 +64,7 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     geometry : choice or its spelling
         Additive: rate, schedule and l2 of the steps.
     time_limit : float or None
-        Seconds after which ``fit`` stops in the dual with what it has learned. So it does on Ctrl-C.
+        Seconds after which ``fit`` stops with what it has learned. In the dual it does so on Ctrl-C, too.
     keep_stages : bool
         Whether ``fit`` keeps the hypothesis after each pass, for ``staged_decision_function``; not with a budget.
 
@@ -167,7 +167,8 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             raise ValueError(f"cache_mb must be a number of at least 0, not {self.cache_mb!r}")
         if self.time_limit is not None and not (isinstance(self.time_limit, Real) and self.time_limit > 0):
             raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
-        if self.budget is not None and not (isinstance(self.budget, Integral) and self.budget >= 1):
+        counted = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
+        if self.budget is not None and not (counted and self.budget >= 1):
             raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
         POLICIES.get(self.budget_policy)
         if self.budget is not None and self.keep_stages:
@@ -249,30 +250,23 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
     # ------------------------------------------------------------------ learning
 
     def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
-        if self.representation_ == "primal":
-            return super()._pass_over(X, y, weight)
+        training = self._training
+        training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        try:
+            if self.representation_ == "primal":
+                return super()._pass_over(X, y, weight)
+            return self._pass_in_blocks(X, y, weight)
+        finally:
+            training.deadline = None  # it is that of this fit
+
+    def _pass_in_blocks(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         training = self._training
         later = (self.epochs or self.max_epochs) > 1
         if self.verbose:
             print(f"{type(self).__name__}: {self._estimate(X)}", file=sys.stderr)
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
-        training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
-        try:
-            with interruptible(training):
-                return super()._pass_over(standing, y, weight)
-        finally:
-            training.deadline = None  # it is that of this fit
-
-    def estimate(self, X: Any) -> Estimate:
-        """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
-        model = clone(self).set_params(representation="dual", budget=None)
-        model._check_settings()
-        return model._estimate(model._check_rows(X, reset=True))
-
-    def _estimate(self, X: Examples) -> Estimate:
-        outputs = self._training.outputs if hasattr(self, "_training") else 1
-        passes, room = self.epochs or min(10, self.max_epochs), int(self.cache_mb * 2**20)
-        return estimate(self._kernel, X.points, passes, room, outputs)
+        with interruptible(training):
+            return super()._pass_over(standing, y, weight)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.representation_ == "dual":
@@ -287,6 +281,11 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
             super()._learn_once(X, y, weight)
 
     # ------------------------------------------------------------------ what was learned
+
+    @property
+    def stopped_(self) -> str | None:
+        """Why the last ``fit`` ended early, if it did."""
+        return self._fitted_training("stopped_").stopped
 
     @property
     def support_examples_(self) -> Any:
@@ -337,7 +336,9 @@ class KernelClassifier(InPasses, SmallerForms, OnlineClassifier):
         check_is_fitted(self)
         stages = self._dual("staged_decision_function").stages
         if stages is None:
-            raise ValueError("the hypotheses after each pass were not kept: set keep_stages=True before fit")
+            raise ValueError(
+                "the hypotheses after each pass were not kept (a model file has none): set keep_stages before fit"
+            )
         if getattr(self._training.stabilizer, "every_hypothesis", False):
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
         for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):

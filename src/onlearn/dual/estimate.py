@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from onlearn.dual.representation import SAMPLE, SUPPORT, seconds
 
@@ -33,3 +34,24 @@ def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: i
     again = min(supports / 2, cache_bytes / max(1, rows * points.dtype.itemsize)) if passes > 1 else 0.0
     numbers = rows * (again * points.dtype.itemsize / 8 + outputs + 3) + supports * 2 * outputs
     return Estimate(rows, supports, each * rows * supports * (1 + 0.1 * (passes - 1)), numbers * 8 / 2**20)
+
+
+class Estimated:
+    """The part of a kernel classifier that tells beforehand what a fit will take."""
+
+    epochs: int | None
+    max_epochs: int
+    cache_mb: float
+    _kernel: Any
+    _training: Any
+
+    def estimate(self, X: Any) -> Estimate:
+        """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
+        model: Any = clone(self).set_params(representation="dual", budget=None)
+        model._check_settings()
+        return model._estimate(model._check_rows(X, reset=True))
+
+    def _estimate(self, X: Any) -> Estimate:
+        outputs = self._training.outputs if hasattr(self, "_training") else 1
+        passes, room = self.epochs or min(10, self.max_epochs), int(self.cache_mb * 2**20)
+        return estimate(self._kernel, X.points, passes, room, outputs)

@@ -7,7 +7,6 @@ if they would need them. Should another need them after all, the loop stops befo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +37,6 @@ class DualTraining(Training):
         super().__init__(*settings)
         self.supports: Supports
         self.step_rate = 1.0  # steps an example, of late
-        self.deadline: float | None = None
         self.interrupted: Callable[[], bool] = never
         self.in_pieces = False  # a pass comes in several calls, and whoever makes them says when one begins
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if that is to be kept
@@ -86,10 +84,7 @@ class DualTraining(Training):
                 progress(len(rows))
 
     def _why_stop(self) -> str | None:
-        if self.interrupted():
-            return "interrupted"
-        late = self.deadline is not None and time.monotonic() > self.deadline
-        return "the time limit was reached" if late else None
+        return "interrupted" if self.interrupted() else super()._why_stop()
 
     def _block_size(self, standing: Standing) -> int:
         size = max(1, min(self._size_by_steps(), VALUES // (len(self.supports) + 1)))

@@ -93,8 +93,10 @@ def _predictions(kernel: str, X: np.ndarray, y: np.ndarray, T: np.ndarray, seed:
     settings: dict[str, Any] = dict(kernel=kernel, multiclass="one-vs-all", random_state=seed)
     early = KernelClassifier(**settings).partial_fit(X[begin], y[begin], classes=classes)
     dual = KernelClassifier(**settings, epochs=max(wanted), keep_stages=True).fit(X, y)
+    if dual.stopped_:  # by Ctrl-C: half a table is none
+        raise KeyboardInterrupt
     stages = list(dual.staged_decision_function(T))
-    return [early.predict(T), *(_decide(stages[min(passes, len(stages)) - 1], classes) for passes in wanted)]
+    return [early.predict(T), *(_decide(stages[passes - 1], classes) for passes in wanted)]
 
 
 def _decide(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
