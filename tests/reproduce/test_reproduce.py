@@ -88,6 +88,27 @@ def test_spam_checks_the_split(tmp_path: Path) -> None:
         reproduce.spam(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("", "is empty"), ("1,nan,0\n2,3,1\n", "holds NaN"), ("1,x,0\n", "is not a file of numbers")],
+)
+def test_a_damaged_file_is_told_in_one_sentence(
+    content: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "spambase.data").write_text(content)
+    (tmp_path / "traintest.txt").write_text("0\n1\n")
+    assert run(["reproduce", "spam", "--data", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert says in told and told.count("\n") == 1
+
+
+def test_a_truncated_image_file_is_told(mnist: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = mnist / "train-images-idx3-ubyte.gz"
+    file.write_bytes(file.read_bytes()[:1000])
+    assert run(["reproduce", "ocr", "--data", str(mnist)]) == 2
+    assert "is not a whole gzip file" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["linear", "degree 2", "degree 4", "gaussian, images blurred", "ten classes, degree 4"]

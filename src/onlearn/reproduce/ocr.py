@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -122,8 +123,11 @@ def _scaled(images: np.ndarray) -> np.ndarray:
 
 def _idx(path: Path) -> np.ndarray:
     """An array in the format of the MNIST files: a magic number, the sizes, then the bytes."""
-    with gzip.open(path) as file:
-        content = file.read()
+    try:
+        with gzip.open(path) as file:
+            content = file.read()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise MissingDataError(f"{path} is not a whole gzip file: {error}") from None
     dimensions = content[3] if len(content) > 4 and content[:3] == b"\0\0\x08" else 0
     shape = np.frombuffer(content, ">i4", dimensions, 4) if dimensions else np.zeros(0, int)
     if not dimensions or len(content) != 4 + 4 * dimensions + int(np.prod(shape)):

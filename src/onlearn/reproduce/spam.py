@@ -7,7 +7,9 @@ learner and for one width of a Gaussian kernel.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -36,8 +38,7 @@ def spam(
     Without it, ``spambase`` in the folder that ONLEARN_DATA names. ``report`` is called with each line that is done.
     """
     place = folder(data, "spambase", FILES)
-    rows = np.loadtxt(place / FILES[0], delimiter=",", ndmin=2)
-    test = np.loadtxt(place / FILES[1], dtype=int, ndmin=1) == 1
+    rows, test = _numbers(place / FILES[0]), _numbers(place / FILES[1])[:, 0] == 1
     if len(test) != len(rows):
         raise MissingDataError(f"{place / FILES[1]} has {len(test)} lines, but there are {len(rows)} e-mails")
     X, y = np.log1p(SCALE * rows[:, :-1]), rows[:, -1].astype(int)
@@ -54,3 +55,18 @@ def spam(
         table.rows.append(Row(name, [error], [PUBLISHED[name]], [GOALS[name]], perf_counter() - start))
         report(name)
     return table
+
+
+def _numbers(path: Path) -> np.ndarray:
+    """The lines of a file of numbers with commas between them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty file is told below
+            rows = np.loadtxt(path, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise MissingDataError(f"{path} is not a file of numbers: {error}") from None
+    if not rows.size:
+        raise MissingDataError(f"{path} is empty")
+    if not np.isfinite(rows).all():
+        raise MissingDataError(f"{path} holds NaN or infinity, which the published data do not")
+    return rows
