@@ -9,7 +9,7 @@ pass through 1/2 at score 0 instead.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy import special  # not its names: commands import it when they need it
 
 from onlearn.spelling import Family, choice, param
 
@@ -57,7 +57,7 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
         return float(np.sum(np.logaddexp(0, z) - target * z)) + 1e-3 * a * a
 
     for _ in range(100):
-        p = expit(a * s + b)
+        p = special.expit(a * s + b)
         v = p * (1 - p)
         gradient = np.array([s @ (p - target) + 2e-3 * a, np.sum(p - target)])
         hessian = np.array([[s * s @ v + 2e-3, s @ v], [s @ v, v.sum() + 1e-9]])
@@ -77,7 +77,7 @@ def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
     s = np.asarray(scores, dtype=np.float64) / unit
 
     def cost(a: float) -> float:
-        return float(np.mean(logsumexp(a * s, axis=1) - a * s[np.arange(len(s)), gold])) + 1e-6 * a * a
+        return float(np.mean(special.logsumexp(a * s, axis=1) - a * s[np.arange(len(s)), gold])) + 1e-6 * a * a
 
     low, high = np.log(1e-4), np.log(1e4)
     for _ in range(60):  # convex in a: golden-section search on its logarithm
@@ -99,7 +99,7 @@ def sigmoid(s: np.ndarray, a: float, b: float) -> np.ndarray:
         contrary = (s > 0) if b < 0 else (s <= 0)
         bent = z + b * -np.expm1(-np.abs(z / b))
         z = np.where(contrary, bent, z + b)
-    p = expit(np.clip(z, -700, 700))
+    p = special.expit(np.clip(z, -700, 700))
     # what rounding made 1/2 keeps its side
     return np.where((s > 0) & (p <= 0.5), np.nextafter(0.5, 1), np.where((s <= 0) & (p > 0.5), 0.5, p))
 
@@ -112,7 +112,7 @@ def binary(s: np.ndarray, a: float, b: float) -> np.ndarray:
 def several(s: np.ndarray, a: float, b: float, link: str) -> np.ndarray:
     """Class probabilities whose largest is where the largest score is."""
     z = np.clip(a * s, -1e300, 1e300)
-    p = softmax(z, axis=1) if link == "softmax" else expit(np.clip(z + b, -700, 700)) + 1e-300
+    p = special.softmax(z, axis=1) if link == "softmax" else special.expit(np.clip(z + b, -700, 700)) + 1e-300
     p /= p.sum(axis=1, keepdims=True)
     best = np.argmax(s, axis=1)
     tied = np.flatnonzero(np.argmax(p, axis=1) != best)  # rounding made two classes equal

@@ -15,8 +15,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,11 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, sigutils
+from numba.core.caching import FunctionCache
+from numba.core.ccallback import CFunc
+from numba.core.runtime import rtsys
+from numba.experimental import function_type  # noqa: F401  (a compiled function as an argument: known by this import)
 from numba.extending import intrinsic
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -56,18 +58,47 @@ def cache_folder(kind: str = "loops", *sources: Path) -> str | None:
     return None
 
 
-@contextmanager
-def our_cache(*folder_of: Any) -> Iterator[bool]:
-    """Let functions decorated inside use our cache folder (of a kind and files); yields whether there is one.
+class QuickCache(FunctionCache):
+    """Numba's disk cache, without making the compiler ready for a function that is compiled already.
 
-    Numba reads the folder from a process-wide setting when a function is decorated. It is set only
-    for that moment, so that a user's own compiled functions keep their place.
+    That takes a third of a second, more than anything else between the start of a process and its first example. What
+    is not in the cache is compiled, and the compiler makes itself ready then.
     """
-    folder = None if INTERPRETED else cache_folder(*folder_of)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # compiled code allocates memory
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def jit(function: Any, folder_of: tuple[Any, ...] = (), **options: Any) -> Any:
+    """Compile a function on first use, and keep it in our cache folder (of a kind and files)."""
+    made = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if not INTERPRETED:
+        _keep(made, function, cache_folder(*folder_of))
+    return made
+
+
+def pointer(function: Any, signature: Any, keep: bool) -> Any:
+    """A function compiled for C's way of calling, so that all of one signature are of one type."""
+    made = CFunc(function, sigutils.normalize_signature(signature), {}, {"error_model": "numpy"})
+    _keep(made, function, cache_folder() if keep else None)
+    made.compile()
+    return made
+
+
+def _keep(made: Any, function: Any, folder: str | None) -> None:
+    """Have compiled code kept in a folder.
+
+    Numba reads the folder from a process-wide setting when the cache is made. It is set only for that moment, so that
+    a user's own compiled functions keep their place.
+    """
+    if folder is None:
+        return
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder or before
+    numba.config.CACHE_DIR = folder
     try:
-        yield folder is not None
+        made._cache = QuickCache(function)
     finally:
         numba.config.CACHE_DIR = before
 
@@ -78,8 +109,7 @@ def compiled(function: Any) -> Any:
     package = Path(__file__).parent
     beside = file.parent.glob("*.py") if file.parent != package else [file]
     sources = sorted({package / "compile.py", package / "hashing.py", *beside})
-    with our_cache("functions", *sources) as cached:
-        return numba.njit(cache=cached, nogil=True, error_model="numpy")(function)
+    return jit(function, ("functions", *sources))
 
 
 if INTERPRETED:

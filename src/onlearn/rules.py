@@ -22,7 +22,7 @@ import numpy as np
 from numba import float64
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from onlearn.compile import INTERPRETED, our_cache
+from onlearn.compile import INTERPRETED, pointer
 from onlearn.spelling import Family, choice, param
 
 RULES = Family("rule")
@@ -186,10 +186,7 @@ def _reads_third(function: Callable[..., float]) -> bool:
 
 @cache
 def _pointer(function: Callable[..., float], ours: bool) -> Any:
-    if INTERPRETED:
-        return function
-    with our_cache() as cached:
-        return numba.cfunc(SIGNATURE, cache=cached and ours, error_model="numpy")(function)
+    return function if INTERPRETED else pointer(function, SIGNATURE, keep=ours)
 
 
 def compile_step(rule: Any) -> Any:

@@ -28,10 +28,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 
-from onlearn.compile import INTERPRETED, REORDER, cache_folder, our_cache
+from onlearn.compile import INTERPRETED, REORDER, cache_folder, jit
 
 Kinds = tuple[type, ...]
 Function = Callable[..., Any]
@@ -104,9 +103,7 @@ class Loop:
         typed = {n: type(a) for n, a in zip(names, arguments, strict=True) if hasattr(a, "_fields")}
         name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values()), elements])
         woven = _module(name, source(self.function, typed))
-        with our_cache() as cached:
-            options = dict(nogil=True, error_model="numpy", fastmath=REORDER)
-            return numba.njit(cache=cached, **options)(getattr(woven, self.__name__))
+        return jit(getattr(woven, self.__name__), fastmath=REORDER)
 
 
 def elements_of(arguments: tuple[Any, ...]) -> str:
@@ -118,7 +115,7 @@ def elements_of(arguments: tuple[Any, ...]) -> str:
 def source(function: Function, kinds: dict[str, type]) -> str:
     """The text of a loop with all verbs and helpers pasted in, for arguments of the given types."""
     weaver = _Weaver()
-    tree = _tree(function)
+    tree = copy.copy(_tree(function))
     names: dict[str, ast.expr] = {a.arg: ast.Name(a.arg, ast.Load()) for a in tree.args.args}
     scope = _Scope(function, names, kinds)
     for name in _assigned(tree):
@@ -282,12 +279,9 @@ def _is_woven(called: Any) -> bool:
 
 
 @cache
-def _parsed(function: Function) -> ast.FunctionDef:
-    return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]  # type: ignore[return-value]
-
-
 def _tree(function: Function) -> ast.FunctionDef:
-    return copy.deepcopy(_parsed(function))
+    """The function as it is written; shared by all who paste it, so nodes are copied before they are changed."""
+    return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]  # type: ignore[return-value]
 
 
 def _statements(tree: ast.FunctionDef) -> list[ast.stmt]:

@@ -120,9 +120,9 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     from onlearn.cli import planning
     from onlearn.pipeline import Model
     from onlearn.pipeline.keeping import told
-    from onlearn.pipeline.kernelruns import run_of
     from onlearn.pipeline.plan import PlanError
     from onlearn.pipeline.resuming import unfinished
+    from onlearn.pipeline.runs import run_of
     from onlearn.store import load
 
     output = asked["output"]
@@ -234,11 +234,14 @@ def _progressive(run: Any) -> dict[str, float]:
 @contextmanager
 def _line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
     """One line of progress on a terminal; nothing elsewhere."""
+    if silent:
+        yield None
+        return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
-    if silent or not console.is_terminal:
+    if not console.is_terminal:
         yield None
         return
     last = [0.0]

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
+from numba import types
 from numba.extending import overload
 from numpy.lib.stride_tricks import as_strided
 
-from onlearn.compile import REORDER, compiled, our_cache
+from onlearn.compile import REORDER, compiled, jit
 from onlearn.kernels.threads import in_threads
 
 FUSE = {"contract"}  # a product and a sum in one step, nothing else: ``exponential`` relies on the order of its sums
@@ -24,8 +24,7 @@ FUSE = {"contract"}  # a product and a sum in one step, nothing else: ``exponent
 
 def _with(flags: set[str]) -> Callable[[Any], Any]:
     def decorate(function: Any) -> Any:
-        with our_cache("functions", *sorted(Path(__file__).parent.glob("*.py"))) as cached:
-            return numba.njit(cache=cached, nogil=True, error_model="numpy", fastmath=flags)(function)
+        return jit(function, ("functions", *sorted(Path(__file__).parent.glob("*.py"))), fastmath=flags)
 
     return decorate
 
@@ -71,7 +70,7 @@ def exponential(x):
 
 @overload(exponential, jit_options={"fastmath": FUSE}, inline="always")
 def _exponential(x):
-    return _single if x == numba.types.float32 else _double
+    return _single if x == types.float32 else _double
 
 
 def _single(x):

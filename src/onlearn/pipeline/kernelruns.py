@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn import data, kernels
-from onlearn.dual.classifier import KernelClassifier
 from onlearn.pipeline.learning import Run
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
@@ -20,16 +19,6 @@ EVERY = {"vectors": 1024}  # examples between two looks at the clock and the key
 FEW = 256  # and where examples are texts
 DENSE = 0.25  # the part of values that are not zero from which on rows are kept dense: half the memory, twice as fast
 TEXT_BYTES = 60  # of a string's own besides its characters
-
-
-def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
-    """The kind of run that suits the learner of a plan, or of a model to go on with."""
-    if model is not None and isinstance(model.learner, KernelClassifier):
-        raise PlanError(
-            "a kernel model cannot be gone on with: new rows may have features that its support examples lack; "
-            "train anew on all data"
-        )
-    return (KernelRun if isinstance(plan.learner, KernelClassifier) else Run)(plan, model, bad)
 
 
 class KernelRun(Run):
