@@ -6,6 +6,8 @@ JOBS ?= 2
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip -qq --no-input --disable-pip-version-check
 sources := $(wildcard src tests tools benchmarks examples)
+# Commands start sooner, also where PYTHONDONTWRITEBYTECODE keeps Python from doing this by itself.
+bytecode := $(bin)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -59,9 +61,11 @@ $(VENV)/.created:
 $(VENV)/.onlearn: pyproject.toml $(VENV)/.created
 	@echo "Installing onlearn (a minute or two the first time)"
 	@$(pip) install --editable .
+	@$(bytecode)
 	@touch $@
 
 $(VENV)/.onlearn-%: pyproject.toml $(VENV)/.created
 	@echo "Installing onlearn with what '$*' needs (a minute or two the first time)"
 	@$(pip) install --editable '.[$*]'
+	@$(bytecode)
 	@touch $@ $(VENV)/.onlearn
