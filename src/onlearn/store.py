@@ -2,7 +2,8 @@
 
 An estimator is stored by its public name, its parameters (choices by their spelling) and whatever its
 ``_pack`` returns: plain facts and arrays. ``_unpack`` takes them back. Files are written beside the old one and
-renamed over it, so a crash leaves the old model or the new one, whole.
+renamed over it, so a crash leaves the old model or the new one, whole. Large arrays are stored in less room where that
+loses nothing (see ``compact``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 1
+from onlearn.compact import compact, expand
+
+FORMAT = 2
 
 
 class ModelFileError(ValueError):
@@ -27,16 +30,42 @@ class ModelFileError(ValueError):
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write an estimator to a file."""
-    from safetensors.numpy import save_file
-
     header, arrays = describe(estimator)
-    plain = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
-    for key, array in plain.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"{key} holds values that are not finite numbers, so nothing was saved")
-    told = {"onlearn": json.dumps({"format": FORMAT, **header})}
+    stored, known = compact({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+    if wrong := _not_finite(stored):
+        raise ModelFileError(f"{wrong} holds values that are not finite numbers, so nothing was saved")
+    told = {"onlearn": json.dumps({"format": FORMAT, "compact": known, **header})}
     with whole_file(path) as temporary:
-        save_file(plain, temporary, metadata=told)
+        write_arrays(temporary, stored, told)
+
+
+def write_arrays(path: str, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    """Write a safetensors file. The package's own function would copy every array, and the model might not fit twice.
+
+    The file is the length of a JSON text in 8 bytes, that text, and the arrays, those of large elements first.
+    """
+    entries: dict[str, Any] = {"__metadata__": metadata}
+    start = 0
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    for key, array in ordered:
+        kind = "BOOL" if array.dtype == bool else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        entries[key] = {"dtype": kind, "shape": array.shape, "data_offsets": (start, start + array.nbytes)}
+        start += array.nbytes
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for _, array in ordered:
+            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data)
+
+
+def _not_finite(arrays: dict[str, np.ndarray]) -> str | None:
+    """The name of an array that holds NaN or infinity."""
+    for key, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            return key
+    return None
 
 
 def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -104,11 +133,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a model file, checked as far as can be without knowing the learner."""
-    header, arrays = _read(path, arrays=True)
-    for key, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"{path} is damaged: {key} holds values that are not finite numbers")
-    return header, arrays
+    header, arrays, known = _read(path, arrays=True)
+    if wrong := _not_finite(arrays):
+        raise ModelFileError(f"{path} is damaged: {wrong} holds values that are not finite numbers")
+    try:
+        return header, expand(arrays, known)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -116,7 +147,8 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _read(path, arrays=False)[0]
 
 
-def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]]:
+    """The header, the arrays as they are stored, and what must be known to expand them."""
     from safetensors import SafetensorError, safe_open
 
     target = Path(path)
@@ -140,7 +172,7 @@ def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], d
         raise ModelFileError(
             f"{target} has format {header['format']}, but this version of onlearn reads up to {FORMAT}: upgrade onlearn"
         )
-    return header, found
+    return header, found, header.pop("compact", {})
 
 
 def _public(name: str) -> Any:

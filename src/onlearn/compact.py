@@ -1,0 +1,83 @@
+"""Large arrays as they are stored: those that are mostly one value, or hold small whole numbers, take less room.
+
+Of many classes and features most weights have never moved: a file need not hold each of them. Nothing is lost:
+``expand(*compact(arrays))`` are the same arrays, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+LARGE = 1 << 16  # bytes; less is not worth it
+SAMPLE = 1001  # elements that tell which value is the most common one
+WORTH = 0.8  # store it differently if that takes so much of the room, or less
+
+Arrays = dict[str, np.ndarray]
+
+
+def compact(arrays: Arrays, large: int = LARGE) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays to store, and what must be known to expand them."""
+    stored: Arrays = {}
+    known: dict[str, Any] = {}
+    for key, array in arrays.items():
+        stored[key] = array
+        if array.nbytes < large or array.dtype.kind not in "fiu":
+            continue
+        how: dict[str, Any] = {"dtype": array.dtype.str.lstrip("<=|"), "shape": list(array.shape)}
+        flat = array.reshape(-1)
+        bits = flat.view(f"u{flat.itemsize}")  # zeros of either sign are kept apart
+        common = _common(bits)
+        differs = bits != common
+        count = int(np.count_nonzero(differs))
+        if count * flat.itemsize + flat.size / 8 <= WORTH * flat.nbytes:
+            how["common"] = int(common)
+            stored[_where(key)] = np.packbits(differs)
+            flat = flat[differs]
+        narrow = _narrow(flat)
+        if "common" in how or narrow.itemsize < flat.itemsize:
+            stored[key], known[key] = narrow, how
+    return stored, known
+
+
+def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:
+    """The arrays that were compacted; a ValueError if they cannot have been."""
+    arrays = dict(stored)
+    for key, how in known.items():
+        dtype, shape = np.dtype(how["dtype"]), tuple(how["shape"])
+        size = math.prod(shape)
+        values = arrays[key].astype(dtype, copy=False)
+        if "common" in how:
+            differs = np.unpackbits(arrays.pop(_where(key)), count=size).view(bool)
+            if np.count_nonzero(differs) != len(values):
+                raise ValueError(f"{key} contradicts itself")
+            whole = np.full(size, how["common"], f"u{dtype.itemsize}").view(dtype)
+            whole[differs] = values
+            values = whole
+        arrays[key] = values.reshape(shape)
+    return arrays
+
+
+def _where(key: str) -> str:
+    """The name of the bits that tell where an array differs from its most common value."""
+    return f"{key} differs"
+
+
+def _common(bits: np.ndarray) -> Any:
+    """The most common value, judged by some."""
+    values, counts = np.unique(bits[:: max(1, len(bits) // SAMPLE)], return_counts=True)
+    return values[counts.argmax()]
+
+
+def _narrow(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in the fewest bytes that hold them all; other numbers as they are."""
+    if values.dtype.kind == "f" or not len(values):
+        return values
+    least, most = values.min(), values.max()
+    kinds = (np.uint8, np.uint16, np.uint32) if least >= 0 else (np.int8, np.int16, np.int32)
+    for kind in kinds:
+        if np.dtype(kind).itemsize < values.itemsize and np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+            return values.astype(kind)
+    return values
