@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from onlearn.data import Cache, DataError
+from onlearn.data.cache import in_one
 
 
 def batches(count=5, seed=0):
@@ -92,3 +93,25 @@ def test_of_no_rows():
             cache.finish()
             ((X, codes, _),) = list(cache)
             assert X.shape == (0, 3) and len(codes) == 0
+
+
+def test_rows_in_memory_lie_one_behind_another():
+    batches = [sp.random(7, 30, density=0.3, format="csr", random_state=n) for n in range(4)]
+    whole = sp.vstack(batches, format="csr")
+    with Cache() as cache:
+        for X in batches:
+            cache.append(X.copy())
+        cache.finish()
+        held = [X for X, _, _ in cache]
+    for name in ("data", "indices"):
+        parts = [getattr(X, name) for X in held]
+        one = in_one(parts)
+        np.testing.assert_array_equal(one, getattr(whole, name))
+        assert all(np.shares_memory(one, part) for part in parts)
+
+
+@pytest.mark.parametrize("order", [[1, 0], [0, 2], [0, 1, 1]])
+def test_what_does_not_lie_so_is_copied(order):
+    base = np.arange(12)
+    parts = [base[4 * n : 4 * n + 4] for n in order]
+    np.testing.assert_array_equal(in_one(parts), np.concatenate(parts))

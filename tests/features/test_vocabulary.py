@@ -78,6 +78,27 @@ def test_a_table_that_outgrows_itself_many_times():
     assert len(vocabulary) == len(known)
 
 
+def test_room_made_ahead_changes_no_number():
+    rng = np.random.default_rng(0)
+    batches = [[[f"w{n}" for n in (rng.pareto(0.5, 400) * 9).astype(int)]] for _ in range(20)]
+    plain, told = Vocabulary(), Vocabulary()
+    for n, batch in enumerate(batches):
+        rows = rows_of_names(batch)
+        np.testing.assert_array_equal(plain.learn(rows), told.learn(rows))
+        told.expect((n + 1) / len(batches))
+        if n == 1:
+            assert len(told._slots) > len(plain._slots)
+    assert plain.names() == told.names()
+
+
+def test_names_that_come_no_more_get_no_room():
+    vocabulary, rows = Vocabulary(), rows_of_names([[f"w{n}" for n in range(500)]])
+    for share in (0.001, 0.002, 0.003):
+        vocabulary.learn(rows)
+        vocabulary.expect(share)
+    assert len(vocabulary._slots) == len(Vocabulary()._slots)
+
+
 def test_packed_and_unpacked_it_goes_on_as_if_nothing_had_been():
     rows = [rows_of_names([[f"w{k * k % 997}" for k in range(n, n + 300)]], "p:") for n in range(0, 3000, 300)]
     for max_names in (1 << 22, 100):

@@ -41,6 +41,7 @@ class Cache:
         self.rows = self.nbytes = 0
         self.path: Path | None = None
         self._held: list[Rows] = []
+        self._rooms: tuple[_Room, _Room] | None = None
         self._entries: list[dict[str, Any]] = []
         self._file: IO[bytes] | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -53,6 +54,7 @@ class Cache:
         self.rows += X.shape[0]
         self.nbytes += sum(array.nbytes for array in (X.data, X.indices, X.indptr, codes, weight) if array is not None)
         if self._file is None and self.nbytes <= self.memory:
+            self._hold(X)
             self._held.append((X, codes, weight))
             return
         try:
@@ -62,7 +64,7 @@ class Cache:
                 self._file = open(self.path, "wb")  # noqa: SIM115 (open until it is complete)
                 for held in self._held:
                     self._write(*held)
-                self._held.clear()
+                self._held, self._rooms = [], None
             self._write(X, codes, weight)
         except OSError as error:
             self._fail(error)
@@ -103,10 +105,17 @@ class Cache:
         if self._file is not None:
             self._file.close()
             self._file = None
-        self._held, self._map, self.ready = [], None, False
+        self._held, self._rooms, self._map, self.ready = [], None, None, False
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
+
+    def _hold(self, X: Any) -> None:
+        """Have the matrix's arrays follow those before them."""
+        if self._rooms is None:
+            each = self.memory // max(1, X.data.itemsize + X.indices.itemsize)
+            self._rooms = _Room(each, X.data.dtype), _Room(each, X.indices.dtype)
+        X.data, X.indices = (room.take(array) for room, array in zip(self._rooms, (X.data, X.indices)))
 
     def _write(self, X: Any, codes: np.ndarray | None, weight: np.ndarray | None) -> None:
         entry: dict[str, Any] = {"shape": X.shape, "canonical": X.has_canonical_format, "sorted": X.has_sorted_indices}
@@ -140,3 +149,33 @@ class Cache:
         X.data, X.indices, X.indptr = arrays["data"], arrays["indices"], arrays["indptr"]
         X.has_sorted_indices, X.has_canonical_format = entry["sorted"], entry["canonical"]
         return X, arrays["codes"], arrays["weight"]
+
+
+class _Room:
+    """Arrays copied to one place, one behind another: together they are one array, without being copied again.
+
+    Most of the room may never be used, and what is not used takes no memory.
+    """
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        self.room, self.used = np.empty(size, dtype), 0
+
+    def take(self, array: np.ndarray) -> np.ndarray:
+        """The array's copy, or itself if it does not fit in."""
+        stop = self.used + len(array)
+        if array.dtype != self.room.dtype or stop > len(self.room):
+            return array
+        place = self.room[self.used : stop]
+        place[:] = array
+        self.used = stop
+        return place
+
+
+def in_one(arrays: list[np.ndarray]) -> np.ndarray:
+    """Arrays one behind another as one; those that lie so already are not copied."""
+    base = arrays[0].base
+    if base is not None and base.ndim == 1 and all(a.base is base for a in arrays):
+        starts = [(a.ctypes.data - base.ctypes.data) // a.itemsize for a in arrays]
+        if all(a + len(one) == b for a, one, b in zip(starts, arrays, starts[1:])):
+            return base[starts[0] : starts[-1] + len(arrays[-1])]
+    return np.concatenate(arrays)

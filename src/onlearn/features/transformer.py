@@ -163,6 +163,11 @@ class Features(TransformerMixin, BaseEstimator):
         """The names of the features."""
         return self._extraction.vocabulary
 
+    def expect(self, share: float) -> None:
+        """Told what share of the data has been learned from, make room for what is still to come."""
+        if self.kind_ != MATRIX:
+            self.vocabulary_.expect(share)
+
     @property
     def n_features_out_(self) -> int:
         """The width of the matrices now."""

@@ -53,6 +53,7 @@ class Vocabulary:
         self._pool = np.zeros(16 * SMALLEST, np.uint8)
         self._prefixes: dict[str, int] = {}
         self._seen = np.zeros(0, np.uint64)
+        self._before = 0.0, 0  # the share of the data, and the names, when ``expect`` was last called
         if max_names == 0:
             self._fill_up()
 
@@ -134,6 +135,27 @@ class Vocabulary:
         if self._count >= int(FULLEST * len(self._slots) / 2):
             # fourfold while it is small: names come fast at first
             self._rebuild(len(self._slots) * (2 if len(self._slots) < QUICKLY else 1))
+
+    def expect(self, share: float) -> None:
+        """Told what share of the data has been seen, make room for the names still to come.
+
+        Growing step by step would copy everything several times. Names grow like a power of the data (Heaps' law),
+        which the growth since the last call tells.
+        """
+        share_before, count_before = self._before
+        self._before = share, self._count
+        if self.state != "grow" or not 0 < share_before < share < 1 or not 0 < count_before < self._count:
+            return
+        power = math.log(self._count / count_before) / math.log(share / share_before)
+        names = min(self.max_names, int(self._count * (1 / share) ** min(power, 1.0)))
+        if names > len(self._hashes):
+            self._hashes, self._prefix = _longer(self._hashes, names), _longer(self._prefix, names)
+            self._ends = _longer(self._ends, names + 1)
+        size = int(self._ends[self._count] / self._count * names) + LONGEST
+        if size > len(self._pool):
+            self._pool = _longer(self._pool, size)
+        if 2 * _slots_for(names) > len(self._slots):
+            self._rebuild(_slots_for(names))
 
     def _rebuild(self, size: int) -> None:
         """A table of ``size`` slots."""

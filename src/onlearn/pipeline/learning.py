@@ -145,6 +145,8 @@ class Run:
                     self.namespaces.meet(rows)
                     y = self._targets(batch)
                     yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
+                    if reader.bytes_total:
+                        model.features.expect(reader.bytes_read / reader.bytes_total)
         if not hasattr(model.features, "kind_"):
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.data.cache import in_one
+
 
 def widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
     return X if X.shape[1] == width else csr(X.data, X.indices, X.indptr, (X.shape[0], width))
@@ -27,7 +29,7 @@ def joined(batches: list[Any], small: bool) -> list[Any]:
     weights = [weight for _, _, weight in batches]
     starts = np.cumsum([0, *(X.nnz for X, _, _ in batches)])
     indptr = np.concatenate([[0], *(X.indptr[1:] + start for (X, _, _), start in zip(batches, starts))])
-    data_, indices = (np.concatenate([getattr(X, name) for X, _, _ in batches]) for name in ("data", "indices"))
+    data_, indices = (in_one([getattr(X, name) for X, _, _ in batches]) for name in ("data", "indices"))
     X = csr(data_, indices, indptr.astype(indices.dtype if starts[-1] < 2**31 else np.int64), (len(indptr) - 1, width))
     y = np.concatenate([y for _, y, _ in batches])
     return [(X, y, None if weights[0] is None else np.concatenate(weights))]

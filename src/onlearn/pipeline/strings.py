@@ -43,6 +43,9 @@ class Strings:
         self.n_seen_ += len(made)
         return made
 
+    def expect(self, share: float) -> None:
+        """Nothing is kept of strings, so no room need be made for it."""
+
     def transform(self, rows: Any) -> list[str]:
         """The strings of a table, or of a list of texts."""
         table = as_source(rows)
