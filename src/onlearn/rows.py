@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import add_rows, prefetch
+from onlearn.compile import prefetch
+from onlearn.vectors import add_rows
 from onlearn.verbs import catch_up, clock, expect, move, note, weigh
 from onlearn.weave import Verb, helper
 
