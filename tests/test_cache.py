@@ -80,7 +80,7 @@ def test_a_changed_source_is_compiled_anew(copied):
     assert after["weights"] == [[2.0 * w for w in before["weights"][0]]]
 
 
-@pytest.mark.parametrize("name", ["compile.py", "weave.py"])
+@pytest.mark.parametrize("name", ["compile.py", "vectors.py", "weave.py"])
 def test_what_compiles_names_the_folder(copied, name):
     """A change of how loops are compiled starts a new cache, and undoing it returns to the old one."""
     environment = dict(package=copied, NUMBA_CACHE_DIR=None)

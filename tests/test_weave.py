@@ -1,5 +1,6 @@
 """The weaver: the woven text does what the loop as written does, and says so when it cannot."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -130,3 +131,13 @@ def test_without_a_cache_folder_loops_still_compile(monkeypatch):
     monkeypatch.setattr("onlearn.compile.cache_folder", lambda: None)
     fresh = weave.Loop(loop)
     assert fresh(Red(np.arange(6.0)), 4) == loop(Red(np.arange(6.0)), 4)
+
+
+def test_threads_that_meet_a_new_loop_together_weave_it_once():
+    fresh, woven = weave.Loop(loop), []
+    compile_once = fresh._compile
+    fresh._compile = lambda *given: (woven.append(given), compile_once(*given))[1]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: fresh(Red(np.arange(6.0)), 4), range(32)))
+    assert found == [loop(Red(np.arange(6.0)), 4)] * 32
+    assert len(woven) == 1

@@ -56,7 +56,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 _warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
     if first_size:
         training.rescale_audit(training.size() / first_size)
-    if np.abs(training.g.w).max(initial=0.0) > 1e50:
+    if max(training.g.w.max(initial=0.0), -training.g.w.min(initial=0.0)) > 1e50:
         _warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
     return separable
 

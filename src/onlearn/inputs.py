@@ -92,8 +92,10 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
     """
     if getattr(X, "free_of_duplicates", False) or X.has_canonical_format:
         return X
-    if X.shape[1] <= 16 * max(X.nnz, 1 << 16) and not _repeats(X.indices, X.indptr, np.full(X.shape[1], -1)):
-        return X
+    if X.shape[1] <= 16 * max(X.nnz, 1 << 16):
+        met = np.full(X.shape[1], -1, dtype=np.int32 if X.shape[0] < 1 << 31 else np.int64)
+        if not _repeats(X.indices, X.indptr, met):
+            return X
     X = X.copy()
     X.sum_duplicates()
     return X
@@ -103,10 +105,13 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
 def _repeats(indices: Any, indptr: Any, met: Any) -> bool:
     """Whether a row has a column twice. ``met`` holds the last row that each column was met in."""
     for i in range(len(indptr) - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            if met[indices[p]] == i:
-                return True
-            met[indices[p]] = i
+        again = 0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[p])
+            again += met[j] == i
+            met[j] = i
+        if again:
+            return True
     return False
 
 

@@ -150,8 +150,11 @@ def learn_many(rows, order, y, weight, out, rule, loss, params, measured, theta,
 
 @Loop
 def hand_out(g, st, outputs, weights):
-    """All weights of the hypothesis that would be handed out now. Brings lazy weights up to date."""
+    """Weights of the hypothesis that would be handed out now; returns |w|^2. Brings lazy weights up to date."""
+    squares = 0.0
     for k in range(len(weights) // outputs):
         for c in range(outputs):
             j = np.uint64(k * outputs + c)
             weights[j] = handed(st, g, j, c)
+            squares += weights[j] * weights[j]
+    return squares

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.rows import sqnorm, sqnorms, step_all, step_some
+from onlearn.rows import Dense, Sparse, sqnorm, sqnorms, step_all, step_some, step_two
 from onlearn.weave import Verb, helper
 
 
@@ -70,6 +70,12 @@ def _(out, rows, i, g, st):
     step_some(rows, i, g, st, out, some)
 
 
+@take_steps.on(TrueMulticlass, Sparse, object, object)
+@take_steps.on(TrueMulticlass, Dense, object, object)
+def _(out, rows, i, g, st):
+    step_two(rows, i, g, st, out, out.which[0], out.which[1])
+
+
 @take_steps.on(Softmax, object, object, object)
 def _(out, rows, i, g, st):
     step_all(rows, i, g, st, out)  # as good as always there is a step for every class
@@ -96,6 +102,7 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
         out.q[c] = q
     out.t[gold] = t
     out.t[rival] = -t
+    out.which[0], out.which[1] = min(gold, rival), max(gold, rival)
     return margin, loss(margin, 1.0, q, params)
 
 

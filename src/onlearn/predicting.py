@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from onlearn.inputs import LAST, as_rows
 from onlearn.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
 from onlearn.stabilizers import cast_votes
+from onlearn.vectors import TILE, WIDTH, first_highest, score_tile
 from onlearn.weave import Loop, helper
 
 LARGE = 1e25  # weights beyond which single precision might overflow
-CACHED = 1 << 18  # bytes of weights up to which dense rows are faster one by one than by the BLAS
-VECTOR = 8  # numbers that are multiplied at once
+CACHED = 1 << 18  # bytes of weights up to which dense rows are faster a few at a time than by the BLAS
 PIECES = 8  # for each thread: one whose processor has other work to do takes fewer
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
@@ -58,84 +58,65 @@ def sparse_score(rows, w, b, out, start, stop):
 
 
 @Loop
-def sparse_scores(rows, w, b, out, best, start, stop):
+def sparse_scores(rows, w, b, room, out, best, start, stop):
     """out[i, c] = x_i . w[c] + b[c], all flat; w has the outputs of a feature side by side.
 
-    If there is room in ``best``, the output with the highest score goes there, and ``out`` is room for one row only.
-    Returns whether all scores are finite.
+    Or, if there is room in ``best``, the output with the highest score goes there, and nowhere else. ``room`` is a line
+    of whole vectors, with the lowest of numbers beyond the outputs. Returns whether all scores are finite.
     """
-    outputs, strange = np.uint64(len(b)), 0
+    outputs, strange = len(b), 0
+    scores = room[:outputs]
     for i in range(start, stop):
-        at = np.uint64(i) * outputs if len(best) == 0 else np.uint64(0)
-        line = out[at : at + outputs]
         for c in range(outputs):
-            line[c] = b[c]
-        add_products(rows, i, w, np.uint64(0), line)
-        strange += choose(line, best, i)
+            scores[c] = b[c]
+        add_products(rows, i, w, np.uint64(0), scores)
+        strange += choose(room, out, outputs, best, i)
     return strange == 0
 
 
 @Loop
-def dense_scores(x, width, w, b, out, best, start, stop):
-    """The same for dense rows, w having the features of an output side by side; ``out`` has room for two rows.
+def dense_scores(x, width, outputs, w, room, out, best, start, stop):
+    """The same for dense rows. Line 0 of w are the intercepts, line k + 1 the weights of column k.
 
-    Two rows by four outputs at a time, so that what is loaded is used often. The weights of an output are followed by
-    zeros, up to whole vectors: what is read past the end of a row is the next row, and counts nothing. (Were it not
-    finite, it would show, but then X is to be refused anyway.)
+    A tile of rows by up to three vectors of outputs at a time, so that what is loaded is used often.
     """
-    outputs, d = np.uint64(len(b)), np.uint64(width)
-    padded = np.uint64(len(w)) // outputs
+    d, padded = np.uint64(width), np.uint64(len(w)) // np.uint64(width + 1)
+    vectors = padded // np.uint64(WIDTH // w.itemsize)
     strange = 0
     i, end = np.uint64(start), np.uint64(stop)
     while i < end:
-        k = min(i + ONE, end - ONE)  # the last row of an odd number keeps itself company
-        p, q, c = i * d, k * d, np.uint64(0)
-        length = padded if q + padded <= np.uint64(len(x)) else d
-        here, there = (i * outputs, k * outputs) if len(best) == 0 else (np.uint64(0), outputs)
-        while c + THREE < outputs:
-            s0, s1, s2, s3 = b[c], b[c + ONE], b[c + TWO], b[c + THREE]
-            t0, t1, t2, t3 = s0, s1, s2, s3
-            w0 = c * padded
-            w1, w2, w3 = w0 + padded, w0 + TWO * padded, w0 + THREE * padded
-            for n in range(length):
-                s0 += x[p + n] * w[w0 + n]
-                s1 += x[p + n] * w[w1 + n]
-                s2 += x[p + n] * w[w2 + n]
-                s3 += x[p + n] * w[w3 + n]
-                t0 += x[q + n] * w[w0 + n]
-                t1 += x[q + n] * w[w1 + n]
-                t2 += x[q + n] * w[w2 + n]
-                t3 += x[q + n] * w[w3 + n]
-            at, too = here + c, there + c
-            out[at], out[at + ONE], out[at + TWO], out[at + THREE] = s0, s1, s2, s3
-            out[too], out[too + ONE], out[too + TWO], out[too + THREE] = t0, t1, t2, t3
-            c += FOUR
-        while c < outputs:
-            s, t = b[c], b[c]
-            for n in range(length):
-                s += x[p + n] * w[c * padded + n]
-                t += x[q + n] * w[c * padded + n]
-            out[here + c], out[there + c] = s, t
-            c += ONE
-        strange += choose(out[here : here + outputs], best, i)
-        strange += choose(out[there : there + outputs], best, k)
-        i += TWO
+        last = end - ONE  # for want of others it keeps itself company
+        places = i * d, min(i + ONE, last) * d, min(i + TWO, last) * d, min(i + THREE, last) * d
+        at, left = np.uint64(0), vectors
+        while left > 0:
+            if left == 3 or left > 4:  # four are two and two, since one alone would wait for its own sums
+                score_tile(room, x, places, d, w, at, padded, 3)
+                taken = THREE
+            elif left > 1:
+                score_tile(room, x, places, d, w, at, padded, 2)
+                taken = TWO
+            else:
+                score_tile(room, x, places, d, w, at, padded, 1)
+                taken = ONE
+            left -= taken
+            at += taken * np.uint64(WIDTH // w.itemsize)
+        for k in range(min(FOUR, end - i)):
+            strange += choose(room[k * padded : (k + ONE) * padded], out, outputs, best, i + k)
+        i += FOUR
     return strange == 0
 
 
 @helper
-def choose(scores: Any, best: Any, i: Any) -> int:
-    """Put the first output with the highest score into best[i], if there is room; returns how many are not finite."""
-    top, strange = scores[0], 0
-    for c in range(len(scores)):
-        top = max(top, scores[c])
-        strange += not abs(scores[c]) <= LAST
+def choose(scores: Any, out: Any, outputs: Any, best: Any, i: Any) -> bool:
+    """Put the scores of row i into out, or the first output with the highest into best; is a score not finite?"""
+    first = first_highest(scores)
     if len(best) > 0:
-        first = len(scores)
-        for c in range(len(scores)):  # without a branch that depends on the scores, which nobody can predict
-            first = min(first, c if scores[c] == top else len(scores))
         best[i] = first
-    return strange
+    else:
+        count, at = np.uint64(outputs), np.uint64(i) * np.uint64(outputs)
+        for c in range(count):
+            out[at + c] = scores[c]
+    return first < 0
 
 
 def narrow(values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -153,9 +134,9 @@ def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, boo
         scores = X @ w
         scores += b
         return scores, bool(np.isfinite(scores).all())
-    out = np.empty(X.shape[0] * w.shape[1], w.dtype)
-    finite = _run(X, w, b, lambda: out, np.empty(0, dtype=np.int64))
-    return out.reshape(-1, w.shape[1]), finite
+    out = np.empty(X.shape[0] * len(b), w.dtype)
+    finite = _one(X, w, b, out) if len(b) == 1 else _several(X, w, b, out, np.empty(0, dtype=np.int64))
+    return out.reshape(-1, len(b)), finite
 
 
 def best_outputs(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -165,7 +146,7 @@ def best_outputs(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool
         scores, finite = linear_scores(X, w, b)
         return np.argmax(scores, axis=1), finite
     best = np.empty(X.shape[0], dtype=np.int64)
-    return best, _run(X, w, b, lambda: np.empty(2 * w.shape[1], w.dtype), best)
+    return best, _several(X, w, b, np.empty(0, w.dtype), best)
 
 
 def _precision(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,19 +158,28 @@ def _for_the_blas(X: Any, w: np.ndarray) -> bool:
     return not sp.issparse(X) and (not X.flags.c_contiguous or w.shape[1] == 1 or w.nbytes > CACHED)
 
 
-def _run(X: Any, w: np.ndarray, b: np.ndarray, room: Callable[[], np.ndarray], best: np.ndarray) -> bool:
-    """Score all rows, each thread into ``room()``."""
+def _one(X: Any, w: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:
+    """Score all sparse rows by one output."""
+    rows, line = as_rows(X, 0.0), np.ascontiguousarray(w[:, 0])
+    return all(over_rows(lambda *part: sparse_score(rows, line, b, out, *part), X.shape[0], X.nnz))
+
+
+def _several(X: Any, w: np.ndarray, b: np.ndarray, out: np.ndarray, best: np.ndarray) -> bool:
+    """Score all rows by several outputs, into ``out`` or ``best``."""
     rows: Any = as_rows(X, 0.0)
+    lanes = WIDTH // w.itemsize
+    # a place beyond the outputs, which is there to fill a vector, never has the highest score, nor a strange one
+    beyond = np.full(-(-len(b) // lanes) * lanes, np.finfo(w.dtype).min, w.dtype)
     if isinstance(rows, Dense):
-        turned = np.zeros((len(b), -(-w.shape[0] // VECTOR) * VECTOR), w.dtype)
-        turned[:, : w.shape[0]] = w.T
-        cost, loop = X.size * len(b), partial(dense_scores, rows.data, rows.width, turned.reshape(-1), b)
-    elif len(b) == 1:
-        line = np.ascontiguousarray(w[:, 0])
-        return all(over_rows(lambda *part: sparse_score(rows, line, b, room(), *part), X.shape[0], X.nnz))
+        lines = np.zeros((1 + len(w), len(beyond)), w.dtype)
+        lines[0] = beyond
+        lines[0, : len(b)], lines[1:, : len(b)] = b, w
+        cost, room = X.size * len(b), np.empty(TILE * len(beyond), w.dtype)
+        loop: Any = partial(dense_scores, rows.data, rows.width, len(b), lines.reshape(-1))
     else:
-        cost, loop = X.nnz * len(b), partial(sparse_scores, rows, np.ascontiguousarray(w).reshape(-1), b)
-    return all(over_rows(lambda *part: loop(room(), best, *part), X.shape[0], cost))
+        cost, room = X.nnz * len(b), beyond
+        loop = partial(sparse_scores, rows, np.ascontiguousarray(w).reshape(-1), b)
+    return all(over_rows(lambda *part: loop(room.copy(), out, best, *part), X.shape[0], cost))
 
 
 @Loop

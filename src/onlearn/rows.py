@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import add_rows, prefetch
+from onlearn.compile import prefetch
+from onlearn.vectors import add_rows
 from onlearn.verbs import catch_up, clock, expect, move, note, weigh
 from onlearn.weave import Verb, helper
 
@@ -114,6 +115,7 @@ def _(rows, p, stop, w, shift, outputs):
         far = (np.uint64(rows.indices[n]) + shift) * outputs
         for c in range(np.uint64(0), outputs, np.uint64(LINE // 8)):
             prefetch(w, far + c)
+        prefetch(w, far + outputs - ONE)  # which may be on a line more, for rows of weights start anywhere
 
 
 @Verb
@@ -245,6 +247,27 @@ def _(rows, i, g, st, out, some):
         for n in range(some):
             c = out.which[n]
             note(st, base + c, move(g, base + c, x, out.t[c], out.q[c]), clock(st, c))
+
+
+@helper
+def step_two(rows: Any, i: int, g: Any, st: Any, out: Any, a: int, b: int) -> None:
+    """Move outputs a and b, each by its out.t, along row i."""
+    start, stop = span(rows, i)
+    outputs = np.uint64(len(out.t))
+    # by name, since from the arrays they would be loaded anew for every feature
+    ta, qa, at_a = out.t[a], out.q[a], clock(st, a)
+    tb, qb, at_b = out.t[b], out.q[b], clock(st, b)
+    if rows.bias != 0.0:
+        note(st, a, move(g, a, rows.bias, ta, qa), at_a)
+        note(st, b, move(g, b, rows.bias, tb, qb), at_b)
+    for p in range(start, stop):
+        if p + SOON < stop:
+            far = (column(rows, p + SOON, start) + ONE) * outputs
+            expect(g, st, far + a)
+            expect(g, st, far + b)
+        x, base = np.float64(rows.data[p]), (column(rows, p, start) + ONE) * outputs
+        note(st, base + a, move(g, base + a, x, ta, qa), at_a)
+        note(st, base + b, move(g, base + b, x, tb, qb), at_b)
 
 
 @Verb

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compile import prefetch
-from onlearn.rows import ONE, column, dot, opinion, span
+from onlearn.rows import ONE, add_products, column, dot, opinion, span
 from onlearn.spelling import Family, choice
 from onlearn.verbs import (
     Ledger,
@@ -120,11 +120,15 @@ def _(st, g, j, c):
 
 @opinion.on(Mean, object, object)
 def _(st, g, rows, i, theta, s):
-    for c in range(len(s)):
-        if st.seen[0] == 0.0:
+    if st.seen[0] == 0.0:
+        for c in range(len(s)):
             s[c] = s[c] * scale(g, c) - theta
-        else:
-            s[c] = (st.clock[c] * s[c] - dot(rows, i, st.u, len(s), c)) / st.seen[0] - theta
+    else:
+        for c in range(len(s)):
+            s[c] = rows.bias * st.u[c] - st.clock[c] * s[c]
+        add_products(rows, i, st.u, ONE, s)  # all outputs in one walk
+        for c in range(len(s)):
+            s[c] = -s[c] / st.seen[0] - theta
 
 
 @choice(STABILIZERS, "survivor")

@@ -67,7 +67,7 @@ class Training:
         self.even = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
-        self._handed: np.ndarray | None = None
+        self._handed: tuple[np.ndarray, float] | None = None
         self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
 
     def _start(self, features: int, outputs: int) -> Any:
@@ -204,7 +204,7 @@ class Training:
     def grow(self, features: int, outputs: int) -> None:
         """Make room for more features and outputs; what is new starts as if it had been there, unused."""
         if features <= self.capacity and outputs == self.outputs:
-            self.features = features
+            self.features, self._handed = features, None
             return
         # room ahead, so that growing is seldom; but not on a simplex, where it would have its share
         ahead = 1.0 if hasattr(self.geometry, "without_constant") else 1.5
@@ -249,19 +249,22 @@ class Training:
 
     def weights(self) -> np.ndarray:
         """The hypothesis handed out, (1 + features) x outputs; row 0 belongs to the constant feature."""
-        if self._handed is None:
-            handed = np.empty(self.g.w.size)
-            # Lazy ones on copies: bringing weights up to date now would change the rounding of what is learned later.
-            lazy = getattr(self.geometry, "drifts", False)
-            hand_out(*(copy.deepcopy((self.g, self.st)) if lazy else (self.g, self.st)), self.outputs, handed)
-            self._handed = handed.reshape(-1, self.outputs)
-        return self._handed[: self.features + 1]
+        return self._hand_out()[0]
 
     def size(self) -> float:
         """|w| of the hypothesis handed out."""
-        as_it_is = self.stabilizer.name == "last" and getattr(self.geometry, "signed", False)
-        lazy = getattr(self.geometry, "drifts", False)
-        return float(np.linalg.norm(self.g.w if as_it_is and not lazy else self.weights()))
+        return float(np.sqrt(self._hand_out()[1]))
+
+    def _hand_out(self) -> tuple[np.ndarray, float]:
+        """The hypothesis handed out, and its |w|^2; made once for as long as nothing is learned."""
+        if self._handed is None:
+            handed = np.empty((self.features + 1) * self.outputs)
+            # Lazy ones on copies: bringing weights up to date now would change the rounding of what is learned later.
+            lazy = getattr(self.geometry, "drifts", False)
+            state = copy.deepcopy((self.g, self.st)) if lazy else (self.g, self.st)
+            squares = hand_out(*state, self.outputs, handed)
+            self._handed = handed.reshape(-1, self.outputs), squares
+        return self._handed
 
     def separator(self) -> tuple[np.ndarray, float]:
         """What certificates speak of: weights and intercept (threshold apart) for two classes.

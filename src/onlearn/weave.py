@@ -22,6 +22,7 @@ import linecache
 import os
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,8 @@ from onlearn.compile import INTERPRETED, REORDER, cache_folder, jit
 
 Kinds = tuple[type, ...]
 Function = Callable[..., Any]
+
+_WEAVING = threading.Lock()  # threads that share out rows meet a new loop at the same moment, and one must weave it
 
 
 class Verb:
@@ -95,7 +98,9 @@ class Loop:
             return self.function(*arguments)
         key = kinds_of(arguments), elements_of(arguments)
         if key not in self.compiled:
-            self.compiled[key] = self._compile(arguments, key[1])
+            with _WEAVING:
+                if key not in self.compiled:
+                    self.compiled[key] = self._compile(arguments, key[1])
         return self.compiled[key](*arguments)
 
     def _compile(self, arguments: tuple[Any, ...], elements: str) -> Any:

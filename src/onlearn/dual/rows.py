@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.outputs import decide
-from onlearn.rows import column, lacks, look_ahead, score, scores, span, sqnorm, step, step_all, step_some
+from onlearn.rows import ask_ahead, column, lacks, look_ahead, score, scores, span, sqnorm, step, step_all, step_some
 from onlearn.verbs import clock, move, note, scale
 from onlearn.weave import Loop, helper
 
@@ -49,6 +49,11 @@ def _(rows, p, start):
 
 @look_ahead.on(KernelRows)
 def _(rows, order, n):
+    pass
+
+
+@ask_ahead.on(KernelRows)
+def _(rows, p, stop, w, shift, outputs):
     pass
 
 

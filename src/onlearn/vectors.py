@@ -1,0 +1,191 @@
+"""Inner loops in vectors, written down as such, because LLVM does not make them of plain loops.
+
+It cannot know that arrays are apart, that a handful of outputs is worth a vector, or which sums should stay in
+registers. Each function says in its first line what it computes, and runs as plain Python with
+``NUMBA_DISABLE_JIT=1``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from onlearn.compile import INTERPRETED, ask
+
+WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
+TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
+
+if INTERPRETED:
+
+    def add_rows(out: Any, w: Any, places: Any, factors: Any) -> None:
+        """out += factors[0] * w[places[0]:] + ... + factors[3] * w[places[3]:], over the length of out."""
+        for place, factor in zip(places, factors, strict=True):
+            out += factor * w[int(place) : int(place) + len(out)]
+
+    def score_tile(out: Any, x: Any, places: Any, count: Any, w: Any, at: Any, stride: Any, vectors: Any) -> None:
+        """out[r, at:] = w[0, at:] + sum over k < count of x[places[r] + k] * w[k + 1, at:], over some vectors."""
+        lanes = int(vectors) * WIDTH // w.itemsize
+        table = w.reshape(-1, int(stride))[: int(count) + 1, int(at) : int(at) + lanes]
+        for r, place in enumerate(places):
+            row = x[int(place) : int(place) + int(count)]
+            out[r * int(stride) + int(at) :][:lanes] = table[0] + row @ table[1:]
+
+    def first_highest(scores: Any) -> int:
+        """The place of the first of the highest scores, or -1 if one is not finite; whole vectors only."""
+        return int(np.argmax(scores)) if np.isfinite(scores).all() else -1
+
+else:
+
+    @intrinsic
+    def add_rows(context: Any, out: Any, w: Any, places: Any, factors: Any) -> Any:
+        """out += factors[0] * w[places[0]:] + ... + factors[3] * w[places[3]:], over the length of out."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            sums, weights = (_array(target, builder, signature, arguments, n) for n in (0, 1))
+            bases, scalars = (cgutils.unpack_tuple(builder, arguments[n]) for n in (2, 3))
+            number = target.get_data_type(signature.args[0].dtype)
+            count = builder.extract_value(sums.shape, 0)
+            done: Any = ir.Constant(WORD, 0)
+            for lanes in (8, 4, 1):
+                kind = ir.VectorType(number, lanes) if lanes > 1 else number
+                spread = [_spread(builder, value, kind) for value in scalars]
+                end = builder.and_(count, ir.Constant(WORD, -lanes))
+                with cgutils.for_range_slice(builder, done, end, ir.Constant(WORD, lanes)) as (p, _):
+                    total = _load(builder, sums, p, kind)
+                    for base, factor in zip(bases, spread, strict=True):
+                        total = _fused(builder, factor, _load(builder, weights, builder.add(base, p), kind), total)
+                    _store(builder, total, sums, p)
+                done = end
+            return target.get_dummy_value()
+
+        number = out.dtype
+        return types.void(out, w, types.UniTuple(types.uint64, 4), types.UniTuple(number, 4)), generate
+
+    @intrinsic(prefer_literal=True)
+    def score_tile(context: Any, out: Any, x: Any, places: Any, count: Any, w: Any, at: Any, stride: Any,
+                   vectors: Any) -> Any:  # fmt: skip
+        """out[r, at:] = w[0, at:] + sum over k < count of x[places[r] + k] * w[k + 1, at:], over some vectors.
+
+        ``w`` and ``out`` have lines of length ``stride``; ``vectors`` is a constant. The sums stay in registers.
+        """
+        given = vectors.literal_value
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            scores, data, weights = (_array(target, builder, signature, arguments, n) for n in (0, 1, 4))
+            starts = cgutils.unpack_tuple(builder, arguments[2])
+            length, first, line = arguments[3], arguments[5], arguments[6]
+            kind, lanes = _vector(target, signature.args[4].dtype)
+            offsets = [builder.add(first, ir.Constant(WORD, v * lanes)) for v in range(given)]
+            biases = [_load(builder, weights, offset, kind) for offset in offsets]
+            sums = [[cgutils.alloca_once_value(builder, bias) for bias in biases] for _ in starts]
+            next_tile = builder.add(starts[0], builder.mul(length, ir.Constant(WORD, TILE)))
+            with cgutils.for_range(builder, length) as loop:
+                # Asked for a little at a time: all at once it would be waited for (wide rows: 170 ns a row, not 103).
+                soon = builder.add(next_tile, builder.mul(loop.index, ir.Constant(WORD, TILE)))
+                ask(builder, builder.gep(data.data, [soon]))
+                base = builder.mul(builder.add(loop.index, ir.Constant(WORD, 1)), line)
+                factors = [_load(builder, weights, builder.add(base, offset), kind) for offset in offsets]
+                for start, row in zip(starts, sums, strict=True):
+                    value = builder.load(builder.gep(data.data, [builder.add(start, loop.index)]))
+                    value = target.cast(builder, value, signature.args[1].dtype, signature.args[4].dtype)
+                    spread = _spread(builder, value, kind)
+                    for factor, total in zip(factors, row, strict=True):
+                        builder.store(_fused(builder, spread, factor, builder.load(total)), total)
+            for r, row in enumerate(sums):
+                for offset, total in zip(offsets, row, strict=True):
+                    place = builder.add(builder.mul(line, ir.Constant(WORD, r)), offset)
+                    _store(builder, builder.load(total), scores, place)
+            return target.get_dummy_value()
+
+        four, size = types.UniTuple(types.uint64, TILE), types.uint64
+        return types.void(out, x, four, size, w, size, size, vectors), generate
+
+    @intrinsic
+    def first_highest(context: Any, scores: Any) -> Any:
+        """The place of the first of the highest scores, or -1 if one is not finite; whole vectors only."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            line = _array(target, builder, signature, arguments, 0)
+            count = builder.extract_value(line.shape, 0)
+            kind, lanes = _vector(target, signature.args[0].dtype)
+            step, zero = ir.Constant(WORD, lanes), ir.Constant(WORD, 0)
+            most = float(np.finfo(str(signature.args[0].dtype)).max)
+            least, most = (ir.Constant(kind, [limit] * lanes) for limit in (-most, most))
+            sound = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(1), lanes), [1] * lanes))
+            top = cgutils.alloca_once_value(builder, _load(builder, line, zero, kind))
+            with cgutils.for_range_slice(builder, zero, count, step) as (p, _):
+                values, so_far = _load(builder, line, p, kind), builder.load(top)
+                builder.store(builder.select(builder.fcmp_ordered(">", values, so_far), values, so_far), top)
+                for relation, limit in ((">=", least), ("<=", most)):
+                    within = builder.fcmp_ordered(relation, values, limit)
+                    builder.store(builder.and_(builder.load(sound), within), sound)
+            highest, reach = builder.load(top), lanes // 2
+            while reach:  # the highest of the lanes, in all of them
+                across = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [lane ^ reach for lane in range(lanes)])
+                other = builder.shuffle_vector(highest, highest, across)
+                highest = builder.select(builder.fcmp_ordered(">", other, highest), other, highest)
+                reach //= 2
+            found = cgutils.alloca_once_value(builder, ir.Constant(WORD, -1))
+            bits = ir.IntType(lanes)
+            all_sound = builder.icmp_signed("==", builder.bitcast(builder.load(sound), bits), ir.Constant(bits, -1))
+            with builder.if_then(all_sound), cgutils.for_range_slice(builder, zero, count, step) as (p, _):
+                same = builder.bitcast(builder.fcmp_ordered("==", _load(builder, line, p, kind), highest), bits)
+                earlier = builder.icmp_signed(">=", builder.load(found), zero)
+                with builder.if_then(builder.and_(builder.not_(earlier), builder.icmp_signed("!=", same, bits(0)))):
+                    lane = builder.cttz(builder.zext(same, WORD), ir.Constant(ir.IntType(1), 1))
+                    builder.store(builder.add(p, lane), found)
+            return builder.load(found)
+
+        return types.int64(scores), generate
+
+
+WORD = ir.IntType(64)
+
+
+def _array(target: Any, builder: Any, signature: Any, arguments: Any, n: int) -> Any:
+    return target.make_array(signature.args[n])(target, builder, arguments[n])
+
+
+def _vector(target: Any, number: Any) -> tuple[Any, int]:
+    """The vector of numbers of this type, and how many it holds."""
+    kind = target.get_data_type(number)
+    lanes = WIDTH // target.get_abi_sizeof(kind)
+    return ir.VectorType(kind, lanes), lanes
+
+
+def _size(kind: Any) -> int:
+    """Bytes of one number."""
+    number = kind.element if isinstance(kind, ir.VectorType) else kind
+    return 8 if isinstance(number, ir.DoubleType) else 4
+
+
+def _pointer(builder: Any, array: Any, place: Any, kind: Any) -> Any:
+    return builder.bitcast(builder.gep(array.data, [place]), kind.as_pointer())
+
+
+def _load(builder: Any, array: Any, place: Any, kind: Any) -> Any:
+    return builder.load(_pointer(builder, array, place, kind), align=_size(kind))
+
+
+def _store(builder: Any, value: Any, array: Any, place: Any) -> None:
+    builder.store(value, _pointer(builder, array, place, value.type), align=_size(value.type))
+
+
+def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, in one instruction where there is one."""
+    return builder.fadd(c, builder.fmul(a, b, flags=["contract"]), flags=["contract"])
+
+
+def _spread(builder: Any, value: Any, kind: Any) -> Any:
+    """A vector with one value in all its lanes."""
+    if not isinstance(kind, ir.VectorType):
+        return value
+    vector = ir.Constant(kind, ir.Undefined)
+    for lane in range(kind.count):
+        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
+    return vector
