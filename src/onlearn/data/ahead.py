@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def ahead(pieces: Iterable[T], work: Callable[[T], R], workers: int) -> Generator[R, None, None]:
+def ahead(pieces: Iterable[T], work: Callable[[T], R], workers: int) -> Iterator[R]:
     """``work(piece)`` of each piece, in order. A thread reads the pieces, ``workers`` others do the work.
 
     No more than a few pieces are in flight, so memory does not grow when the taker is slow. With no workers, all is

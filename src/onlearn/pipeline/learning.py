@@ -6,9 +6,7 @@ the start, but for the learning of the examples that the learner has learned fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
-from threading import Lock
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -16,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from onlearn import data
-from onlearn.data.ahead import ahead
+from onlearn import __version__, data
 from onlearn.data.batch import rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
+from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
 from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
@@ -30,12 +28,11 @@ from onlearn.pipeline.model import Model, narrow
 from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import Plan, PlanError
-from onlearn.pipeline.progress import Watch, now
-from onlearn.pipeline.resuming import account, unfinished
+from onlearn.pipeline.progress import Now, Watch
+from onlearn.pipeline.resuming import files, unfinished
 
+KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
-
-Lesson = tuple[Any, np.ndarray, "np.ndarray | None", int]  # features, targets, weights, labels known by then
 
 
 class Run:
@@ -73,9 +70,6 @@ class Run:
         self.batches: list[Any] | None = None
         self.tally_before = None if self.fresh else self.model.learner._training.tally.copy()
         self.lesson = EVERY  # examples learned from at a time
-        self.classes = 0  # that were known when the rows at hand were read
-        self.changing = Lock()  # held while features and labels change, which a thread of its own may do
-        self.over = False  # nothing more is to be read
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
 
@@ -102,14 +96,13 @@ class Run:
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
         try:
             with self._rows_kept() as cache:
-                with closing(self._lessons()) as lessons:
-                    for X, y, weight, self.classes in lessons:
-                        if not self.waits:
-                            self._learn(X, y, weight, None, 0)
-                        elif self.plan.min_count > 1:
-                            self.counts.add(X, y if self.plan.per_class else None)
-                        if self.passes > 1 or self.waits:
-                            cache.append(X, y, weight)
+                for X, y, weight in self._first_reading():
+                    if not self.waits:
+                        self._learn(X, y, weight, None, 0)
+                    elif self.plan.min_count > 1:
+                        self.counts.add(X, y if self.plan.per_class else None)
+                    if self.passes > 1 or self.waits:
+                        cache.append(X, y, weight)
                 cache.finish()
                 if self.model.features.n_features_out_ == 0:
                     raise data.DataError("there are no features to learn from")
@@ -123,30 +116,15 @@ class Run:
                     self._end_of_pass(turn)
             self._finish()
         except BaseException:
-            self._wait_for_features()
             self._tell(max(self.learned, self.skip))
             raise
         return self.model
-
-    def _lessons(self) -> Generator[Lesson, None, None]:
-        """What there is to learn, made by a thread a batch or two ahead of the learner.
-
-        Not so if the model is saved in between: a checkpoint is of features and learner at one moment.
-        """
-        return self._first_reading() if self.every else ahead(self._first_reading(), lambda lesson: lesson, 1)
-
-    def _wait_for_features(self) -> None:
-        """Have the thread that makes lessons stop, and the learner know the features and labels that it has met."""
-        with self.changing:
-            self.over = True
-        if hasattr(self.model.learner, "_training") and not hasattr(self.model.learner, "kernel"):
-            self.model.learner.take_in(self.model.features.n_features_out_, len(self.model.labels or ()))
 
     def _rows_kept(self) -> Any:
         """Where rows are kept for later passes."""
         return Cache(memory=self.plan.memory)
 
-    def _first_reading(self) -> Generator[Lesson, None, None]:
+    def _first_reading(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray | None]]:
         """The data as they are read, as numbered features and targets."""
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
@@ -155,34 +133,22 @@ class Run:
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
-                with self.changing:
-                    if self.over:
-                        return
-                    lesson = self._lesson(batch, options)
-                    if reader.bytes_total and hasattr(model.features, "kind_"):
+                rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
+                if self.rows == 0 and self.anew:
+                    self._begin(batch, rows, options)
+                held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
+                self.rows += len(batch)
+                if held is not None:
+                    taught = np.flatnonzero(~held)
+                    batch, rows = batch.take(taught), rows_at(rows, taught)
+                if len(batch):
+                    self.namespaces.meet(rows)
+                    y = self._targets(batch)
+                    yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
+                    if reader.bytes_total:
                         model.features.expect(reader.bytes_read / reader.bytes_total)
-                if lesson is not None:
-                    yield lesson
         if not hasattr(model.features, "kind_"):
             raise data.DataError("all rows are held out, so there is nothing to learn from")
-
-    def _lesson(self, batch: data.Batch, options: dict[str, Any]) -> Lesson | None:
-        """Features and targets of some rows, and how many labels are known by now; None if all are held out."""
-        plan, model = self.plan, self.model
-        rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
-        if self.rows == 0 and self.anew:
-            self._begin(batch, rows, options)
-        held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
-        self.rows += len(batch)
-        if held is not None:
-            taught = np.flatnonzero(~held)
-            batch, rows = batch.take(taught), rows_at(rows, taught)
-        if not len(batch):
-            return None
-        self.namespaces.meet(rows)
-        y = self._targets(batch)
-        X = self._sound(model.features.learn_transform(rows, ordered=False))
-        return X, y, batch.weight, len(model.labels or ())
 
     def _sound(self, X: sp.csr_matrix) -> sp.csr_matrix:
         """The matrix without duplicates and infinities; what the learner cannot take is refused."""
@@ -311,8 +277,7 @@ class Run:
             self.learning = False
             if self.stop:
                 raise KeyboardInterrupt
-            if self.watch is not None:
-                self.watch(now(self, turn))
+            self._report(turn)
             if self.every and self.learned >= self.next:
                 self.next += self.every
                 if self.checkpoint is not None:
@@ -320,12 +285,12 @@ class Run:
                     self.checkpoint()
 
     def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
-        learner = self.model.learner
+        learner, labels = self.model.learner, self.model.labels
         if hasattr(learner, "_training"):
-            learner.take_in(X.shape[1], self.classes)
+            learner.take_in(X.shape[1], len(labels or ()))
             learner.partial_fit(X, y, sample_weight=weight)
         else:
-            first = {} if self.model.labels is None else {"classes": np.arange(self.classes)}
+            first = {} if labels is None else {"classes": np.arange(len(labels))}
             learner.partial_fit(X, y, sample_weight=weight, **first)
 
     def _end_of_pass(self, turn: int) -> None:
@@ -373,6 +338,24 @@ class Run:
 
     # ------------------------------------------------------------------ telling
 
+    def _report(self, turn: int) -> None:
+        if self.watch is None:
+            return
+        training = self.model.learner._training
+        tally = training.tally - (self.tally_before if self.tally_before is not None else 0.0)
+        part = None
+        if turn > 0 or self.waits:
+            part = self.learned / max(1, self.passes * self.learned_a_pass)
+        elif self.reader is not None and self.reader.bytes_total:
+            part = self.reader.bytes_read / self.reader.bytes_total / self.passes
+        seen = max(1.0, float(tally[SEEN]))
+        self.watch(Now(self.learned, turn + 1, self.passes, part, int(tally[SEEN]), training.classifies,
+                       int(tally[MISTAKES]), float(tally[LOSS]) / seen, perf_counter() - self.began))  # fmt: skip
+
+    @property
+    def learned_a_pass(self) -> int:
+        return max(1, self.rows if not self.plan.holdout else int(self.rows * (1 - self.plan.holdout)))
+
     def _finish(self) -> None:
         model, size = self.model, self.plan.prune_weights
         first = model.trained.pop("first_size", 0.0)
@@ -400,4 +383,18 @@ class Run:
         """Write down in the model how it was trained."""
         if self.model.learner is None or not hasattr(self.model.learner, "_training"):
             return
-        self.model.trained.update(account(self, unfinished))
+        told = self.model.trained
+        told.update(
+            version=__version__,
+            sources=list(self.plan.sources),
+            files=files(self.plan.sources),
+            rows=self.rows,
+            passes=self.passes,
+            seed=self.plan.seed,
+            bad_rows=self.bad.count,
+            examples=int(self.model.learner.n_seen_),
+            unfinished=unfinished,  # examples learned from, if the run is not over
+            ended=max(self.ended, self.ended_before),
+            plan={name: getattr(self.plan, name) for name in KEPT} | {"passes": self.passes},
+            notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
+        )
