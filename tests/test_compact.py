@@ -64,11 +64,34 @@ def test_a_model_of_many_classes_takes_less_room_and_is_the_same(sparse_model, t
     assert (tmp_path / "again.onl").read_bytes() == path.read_bytes()
 
 
-def test_bits_that_contradict_the_values_are_refused(sparse_model):
+def _flip(known, arrays):
+    arrays["training.g.w differs"][0] ^= 255
+
+
+DAMAGE = {
+    "bits that contradict the values": (_flip, "contradicts itself"),
+    "a shape that would not fit in memory": (lambda k, a: k.update(shape=[10**15]), "contradicts itself"),
+    "a value that is no number": (lambda k, a: k.update(common=np.float64("nan").view(np.uint64).item()), "not finite"),
+    "a value of too many bits": (lambda k, a: k.update(common=2**70), "not a sound"),
+    "an unknown type": (lambda k, a: k.update(dtype="O"), "no type"),
+    "no type": (lambda k, a: k.pop("dtype"), "not a sound"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_cannot_have_been_compacted_is_refused(sparse_model, name):
     _, _, path = sparse_model
     header, arrays, known = store._read(path, arrays=True)
-    name = next(key for key in arrays if key.endswith(" differs"))
-    arrays[name][0] ^= 255
+    damage, says = DAMAGE[name]
+    damage(known["training.g.w"], arrays)
     store.write_arrays(path, arrays, {"onlearn": json.dumps({**header, "compact": known})})
-    with pytest.raises(store.ModelFileError, match="contradicts itself"):
+    with pytest.raises(store.ModelFileError, match=says):
         onlearn.load(path)
+
+
+def test_weights_that_are_all_nan_are_not_saved(sparse_model, tmp_path):
+    model, _, _ = sparse_model
+    model._training.g.w[:] = np.nan
+    with pytest.raises(store.ModelFileError, match="nothing was saved"):
+        model.save(tmp_path / "nan.onl")
+    assert not (tmp_path / "nan.onl").exists()

@@ -212,3 +212,13 @@ def test_a_diverging_learner_says_so():
     with pytest.warns(UserWarning, match="lower the rate"):
         model = OnlineClassifier(rule="lms", geometry="additive(10)", epochs=50).fit(X * 100, Y)
     assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("column", [-1, 3, 10**6])
+@pytest.mark.parametrize("others", [[0, 1], [1, 0]], ids=["in order", "not in order"])
+def test_columns_that_a_matrix_does_not_have_are_refused(column, others):
+    X = sp.csr_matrix((4, 3))
+    X.data, X.indptr = np.ones(6), np.array([0, 2, 4, 4, 6], dtype=np.int32)
+    X.indices = np.array([*others, *others, *(sorted([0, column]))], dtype=np.int32)
+    with pytest.raises(ValueError, match=f"3 columns, but row 3 has a value in column {column}"):
+        OnlineClassifier().fit(X, [0, 1, 0, 1])

@@ -15,6 +15,8 @@ LARGE = 1 << 16  # bytes; less is not worth it
 SAMPLE = 1001  # elements that tell which value is the most common one
 WORTH = 0.8  # store it differently if that takes so much of the room, or less
 
+KINDS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # types that are worth it
+
 Arrays = dict[str, np.ndarray]
 
 
@@ -24,9 +26,9 @@ def compact(arrays: Arrays, large: int = LARGE) -> tuple[Arrays, dict[str, Any]]
     known: dict[str, Any] = {}
     for key, array in arrays.items():
         stored[key] = array
-        if array.nbytes < large or array.dtype.kind not in "fiu":
+        if array.nbytes < large or not array.dtype.isnative or f"{array.dtype.kind}{array.itemsize}" not in KINDS:
             continue
-        how: dict[str, Any] = {"dtype": array.dtype.str.lstrip("<=|"), "shape": list(array.shape)}
+        how: dict[str, Any] = {"dtype": f"{array.dtype.kind}{array.itemsize}", "shape": list(array.shape)}
         flat = array.reshape(-1)
         bits = flat.view(f"u{flat.itemsize}")  # zeros of either sign are kept apart
         common = _common(bits)
@@ -46,11 +48,16 @@ def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:
     """The arrays that were compacted; a ValueError if they cannot have been."""
     arrays = dict(stored)
     for key, how in known.items():
+        if how["dtype"] not in KINDS:
+            raise ValueError(f"{key} is of no type that is stored")
         dtype, shape = np.dtype(how["dtype"]), tuple(how["shape"])
         size = math.prod(shape)
         values = arrays[key].astype(dtype, copy=False)
         if "common" in how:
-            differs = np.unpackbits(arrays.pop(_where(key)), count=size).view(bool)
+            bits = arrays.pop(_where(key))
+            if len(bits) != (size + 7) // 8:  # so that no more memory is asked for than the file tells
+                raise ValueError(f"{key} contradicts itself")
+            differs = np.unpackbits(bits, count=size).view(bool)
             if np.count_nonzero(differs) != len(values):
                 raise ValueError(f"{key} contradicts itself")
             whole = np.full(size, how["common"], f"u{dtype.itemsize}").view(dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.rows import Dense, Sparse
+from onlearn.rows import ONE, Dense, Sparse
 from onlearn.weave import Loop
 
 FEW = 1 << 21
@@ -90,7 +90,10 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
 
     Indices need not be in order, so nothing is sorted unless there are duplicates.
     """
-    if getattr(X, "free_of_duplicates", False) or X.has_canonical_format:
+    if getattr(X, "free_of_duplicates", False):
+        return X
+    _check_columns(X)
+    if X.has_canonical_format:
         return X
     if X.shape[1] <= 16 * max(X.nnz, 1 << 16):
         met = np.full(X.shape[1], -1, dtype=np.int32 if X.shape[0] < 1 << 31 else np.int64)
@@ -99,6 +102,30 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
     X = X.copy()
     X.sum_duplicates()
     return X
+
+
+def _check_columns(X: sp.csr_matrix) -> None:
+    """Refuse columns that the matrix does not have: compiled code would read and write elsewhere in memory."""
+    if _columns_are_there(X.indices, X.indptr, X.shape[1], X.has_canonical_format):
+        return
+    wrong = int(np.flatnonzero((X.indices < 0) | (X.indices >= X.shape[1]))[0])
+    row = int(np.searchsorted(X.indptr, wrong, side="right")) - 1
+    raise ValueError(f"X has {X.shape[1]} columns, but row {row} has a value in column {X.indices[wrong]}")
+
+
+@Loop
+def _columns_are_there(indices: Any, indptr: Any, width: Any, ordered: Any) -> bool:
+    """Whether all columns are from 0 to below width; of a row in order, the first and the last tell."""
+    outside = 0
+    for i in range(len(indptr) - 1):
+        first, past = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if past > first:
+            if ordered:
+                outside += (indices[first] < 0) | (indices[past - ONE] >= width)
+            else:
+                for p in range(first, past):
+                    outside += (indices[p] < 0) | (indices[p] >= width)
+    return outside == 0
 
 
 @Loop

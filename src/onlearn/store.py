@@ -31,10 +31,12 @@ class ModelFileError(ValueError):
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write an estimator to a file."""
     header, arrays = describe(estimator)
-    stored, known = compact({key: np.ascontiguousarray(array) for key, array in arrays.items()})
-    if wrong := _not_finite(stored):
+    if wrong := _not_finite(arrays):
         raise ModelFileError(f"{wrong} holds values that are not finite numbers, so nothing was saved")
-    told = {"onlearn": json.dumps({"format": FORMAT, "compact": known, **header})}
+    stored, known = compact({key: np.ascontiguousarray(array) for key, array in arrays.items()})
+    # what is not compact can be read by older versions too
+    way: dict[str, Any] = {"format": FORMAT, "compact": known} if known else {"format": 1}
+    told = {"onlearn": json.dumps({**way, **header})}
     with whole_file(path) as temporary:
         write_arrays(temporary, stored, told)
 
@@ -133,13 +135,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a model file, checked as far as can be without knowing the learner."""
-    header, arrays, known = _read(path, arrays=True)
+    header, stored, known = _read(path, arrays=True)
+    try:
+        arrays = expand(stored, known)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
     if wrong := _not_finite(arrays):
         raise ModelFileError(f"{path} is damaged: {wrong} holds values that are not finite numbers")
-    try:
-        return header, expand(arrays, known)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
+    return header, arrays
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:

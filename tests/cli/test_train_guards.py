@@ -164,6 +164,25 @@ def test_ctrl_c_while_learning_waits_for_the_end_of_it(here):
         assert whole.learner.history_ == resumed.learner.history_
 
 
+def test_ctrl_c_before_anything_new_is_learned_leaves_a_resumed_model_alone(here, capsys, monkeypatch):
+    halted = Run(Plan(["a.csv"], passes=3))
+
+    def checkpoint():
+        halted.model.save("m.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=400)
+    before = (here / "m.onl").read_bytes()
+
+    def stopped(self, cache):  # all rows have been read again, and none learned from
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "_begin_late", stopped)
+    assert train("a.csv", "--resume", "m.onl") == 130
+    assert (here / "m.onl").read_bytes() == before
+
+
 def test_all_weights_zero(here):
     (here / "z.csv").write_text("x,w,label\n" + "1,0,yes\n2,0,no\n" * 20)
     with pytest.raises(DataError, match="weight 0"):

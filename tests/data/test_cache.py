@@ -115,3 +115,11 @@ def test_what_does_not_lie_so_is_copied(order):
     base = np.arange(12)
     parts = [base[4 * n : 4 * n + 4] for n in order]
     np.testing.assert_array_equal(in_one(parts), np.concatenate(parts))
+
+
+def test_neither_are_numbers_seen_in_bytes_nor_every_second_one():
+    raw = np.arange(64, dtype=np.uint8)
+    floats = [raw[:32].view(np.float64), raw[32:].view(np.float64)]
+    assert in_one(floats).dtype == np.float64
+    steps = [raw[0:8:2], raw[8:16:2]]
+    np.testing.assert_array_equal(in_one(steps), np.concatenate(steps))

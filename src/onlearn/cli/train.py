@@ -162,7 +162,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         except (ValueError, OverflowError) as error:  # plan, learner or features do not go with the data
             raise typer.BadParameter(str(error)) from None
         except KeyboardInterrupt:
-            if not hasattr(run.model.learner, "_training"):
+            if run.learned <= run.skip:  # nothing new, so a model that was resumed stays as it is
                 raise
             stopped = True
     learned = perf_counter() - began

@@ -17,6 +17,7 @@ from onlearn.data.badrows import DataError
 
 ALIGNMENT = 64
 MEMORY = 512 << 20
+ROOM = 128 << 20  # bytes of rows that are kept side by side
 ARRAYS = ("data", "indices", "indptr", "codes", "weight")
 
 Rows = tuple[Any, "np.ndarray | None", "np.ndarray | None"]
@@ -113,7 +114,7 @@ class Cache:
     def _hold(self, X: Any) -> None:
         """Have the matrix's arrays follow those before them."""
         if self._rooms is None:
-            each = self.memory // max(1, X.data.itemsize + X.indices.itemsize)
+            each = min(self.memory, ROOM) // max(1, X.data.itemsize + X.indices.itemsize)
             self._rooms = _Room(each, X.data.dtype), _Room(each, X.indices.dtype)
         X.data, X.indices = (room.take(array) for room, array in zip(self._rooms, (X.data, X.indices)))
 
@@ -174,7 +175,12 @@ class _Room:
 def in_one(arrays: list[np.ndarray]) -> np.ndarray:
     """Arrays one behind another as one; those that lie so already are not copied."""
     base = arrays[0].base
-    if base is not None and base.ndim == 1 and all(a.base is base for a in arrays):
+    if (
+        isinstance(base, np.ndarray)
+        and base.ndim == 1
+        and all(a.base is base and a.dtype == base.dtype and a.flags.c_contiguous for a in arrays)
+        and base.flags.c_contiguous
+    ):
         starts = [(a.ctypes.data - base.ctypes.data) // a.itemsize for a in arrays]
         if all(a + len(one) == b for a, one, b in zip(starts, arrays, starts[1:])):
             return base[starts[0] : starts[-1] + len(arrays[-1])]
