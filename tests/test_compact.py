@@ -73,6 +73,7 @@ DAMAGE = {
     "a shape that would not fit in memory": (lambda k, a: k.update(shape=[10**15]), "contradicts itself"),
     "a value that is no number": (lambda k, a: k.update(common=np.float64("nan").view(np.uint64).item()), "not finite"),
     "a value of too many bits": (lambda k, a: k.update(common=2**70), "not a sound"),
+    "a value that is no bits": (lambda k, a: k.update(common=1.5), "not a sound"),
     "an unknown type": (lambda k, a: k.update(dtype="O"), "no type"),
     "no type": (lambda k, a: k.pop("dtype"), "not a sound"),
 }

@@ -7,6 +7,7 @@ Of many classes and features most weights have never moved: a file need not hold
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:
             differs = np.unpackbits(bits, count=size).view(bool)
             if np.count_nonzero(differs) != len(values):
                 raise ValueError(f"{key} contradicts itself")
-            whole = np.full(size, how["common"], f"u{dtype.itemsize}").view(dtype)
+            whole = np.full(size, index(how["common"]), f"u{dtype.itemsize}").view(dtype)
             whole[differs] = values
             values = whole
         arrays[key] = values.reshape(shape)

@@ -111,13 +111,13 @@ def compiled(function: Any) -> Any:
     return jit(function, ("functions", *sources))
 
 
-def ask(builder: Any, pointer: Any) -> None:
-    """Code that asks for the cache line of a pointer."""
+def ask(builder: Any, address: Any) -> None:
+    """Code that asks for the cache line of an address."""
     byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
     call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
     read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
-    builder.call(call, [builder.bitcast(pointer, byte), read, keep, data])
+    builder.call(call, [builder.bitcast(address, byte), read, keep, data])
 
 
 if INTERPRETED:

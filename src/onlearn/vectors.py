@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from onlearn.compile import INTERPRETED, ask
 
 WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
+WORD = ir.IntType(64)
 TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
 
 if INTERPRETED:
@@ -142,9 +143,6 @@ else:
             return builder.load(found)
 
         return types.int64(scores), generate
-
-
-WORD = ir.IntType(64)
 
 
 def _array(target: Any, builder: Any, signature: Any, arguments: Any, n: int) -> Any:
