@@ -222,3 +222,29 @@ def test_columns_that_a_matrix_does_not_have_are_refused(column, others):
     X.indices = np.array([*others, *others, *(sorted([0, column]))], dtype=np.int32)
     with pytest.raises(ValueError, match=f"3 columns, but row 3 has a value in column {column}"):
         OnlineClassifier().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("labels", [2, 3])
+def test_what_shows_only_while_learning_changes_nothing(bad, sparse, labels):
+    """``fit`` meets NaN and infinity in the scores: the row and column are named, and the learner is as it was."""
+    X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % labels
+    model = OnlineClassifier(rule="pa1", epochs=2, random_state=0).fit(X, y)
+    before, seen = model.coef_.copy(), model.n_seen_
+    worse = X.copy()
+    worse[41, 2] = bad
+    with pytest.raises(ValueError, match=r"X contains (NaN|infinity) in row 41, column 2"):
+        model.fit(sp.csr_matrix(worse) if sparse else worse, y)
+    assert np.array_equal(model.coef_, before) and model.n_seen_ == seen
+
+
+def test_strange_scores_of_sound_rows_are_learned_from():
+    """A score may overflow though every value is finite; it is then learned from as if NaN had been searched for."""
+    X, y = np.full((50, 3), 1e200), np.arange(50) % 2
+    X[y == 1] *= -1.0
+    settings = {"rule": "lms", "geometry": "additive(rate=1e100)", "epochs": 1, "random_state": 0}
+    late = OnlineClassifier(**settings).fit(X, y)
+    early = OnlineClassifier(**settings).fit(X, y, sample_weight=np.ones(50))
+    assert late.n_seen_ == 50 and np.isfinite(late.coef_).all()
+    assert np.array_equal(late.coef_, early.coef_)

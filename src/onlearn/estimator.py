@@ -128,6 +128,21 @@ class LinearModel(BaseEstimator):
             inputs.check_positive(X, type(self).__name__)
         return X
 
+    def _check_all_rows(self, X: Any, sample_weight: Any, going_on: bool) -> tuple[Any, bool]:
+        """What ``fit`` is to learn from, and whether it was searched for NaN and infinity.
+
+        They show in the scores, so a new learner meets them before it learns from them; but not in rows without weight.
+        """
+        choices = self._choices()
+        estimated = self.intercept_scaling == "radius" or getattr(choices["geometry"], "undecided", False)
+        held_out = getattr(choices.get("calibration"), "name", None) == "holdout"
+        checked = going_on or estimated or held_out or sample_weight is not None
+        X = self._check_rows(X, reset=not going_on, finite=checked)
+        if not checked and hasattr(self, "feature_names_in_"):  # to name the column
+            self._check_finite(X)
+            checked = True
+        return X, checked or not (sp.issparse(X) or isinstance(X, np.ndarray))
+
     def _is_plain(self, X: Any) -> bool:
         """Whether X is a plain array or CSR matrix of the width, number type and order that learning uses."""
         if type(X) not in (np.ndarray, sp.csr_matrix, sp.csr_array) or X.dtype not in (np.float64, np.float32):

@@ -104,7 +104,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
         self._check_settings()
         going_on = self.warm_start and hasattr(self, "_training")
-        X = self._check_rows(X, reset=not going_on)
+        X, checked = self._check_all_rows(X, sample_weight, going_on)
         y = self._check_labels(X, y)
         weight = self._check_weights(sample_weight, X, sees_all=True)
         if not going_on:
@@ -114,6 +114,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
                     f"a classifier needs examples of two classes or more; y holds only one class, {classes[0]!r}"
                 )
             training = self._new_training(X, y, classes, sees_all=True)
+            training.checked = checked
             self.classes_, self._training, self._dtype = classes, training, X.dtype
             self._counts = np.zeros(len(classes) + 1)
             self._held_out = None

@@ -1,7 +1,9 @@
 """The compiled passes over data. Everything onlearn learns, it learns in one of these two loops.
 
 Both take the examples in the given order and return the number of examples done, which is less than all only when
-the rule returned something that is not a number, or the rows lack what a step needs.
+the rule returned something that is not a number, the rows lack what a step needs, or were not ``checked`` and one of
+them has a score that is not finite. They go from one example that is
+audited to the next: a seldom done part that stands inside a loop slows down all of it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.inputs import LAST
 from onlearn.outputs import decide, take_steps
 from onlearn.rows import lacks, look_ahead, opinion, score, scores, sqnorm, step
 from onlearn.verbs import handed, live, scale, settle, stride, tick
@@ -39,18 +42,31 @@ class Audit(NamedTuple):
 
 
 @helper
-def audit_due(audit: Any, y: float) -> int:
-    """The place in the ring for the present example, or -1."""
+def stretch(audit: Any, n: int, stop: int) -> int:
+    """Where a stretch ends that starts at example n: after that one if it is audited, else before the next that is."""
+    due = audit.due[0]
+    return stop if due < 1 else min(stop, n + max(1, due - 1))
+
+
+@helper
+def take_down(audit: Any, y: float) -> None:
+    """Count an example, and keep what the audit found if it was about this one."""
     audit.due[0] -= 1
-    place = -1
     if audit.due[0] == 0:
-        place = audit.due[2] % len(audit.gold)
+        outputs, place = len(audit.now), audit.due[2] % len(audit.gold)
         audit.gold[place] = y
+        for c in range(outputs):
+            audit.scores[place * outputs + c] = audit.now[c]
         audit.due[2] += 1
         if audit.due[2] % len(audit.gold) == 0:
             audit.due[1] *= 2
         audit.due[0] = audit.due[1]
-    return place
+
+
+@helper
+def strange(s: float) -> bool:
+    """Whether a sum is not finite: there is NaN or infinity in the row, or its values are very large."""
+    return not abs(s) <= LAST
 
 
 @helper
@@ -71,80 +87,89 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 
 
 @Loop
-def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling):
+def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
     """One output: binary classification (y is -1 or +1) and regression."""
-    for n in range(len(order)):
-        look_ahead(rows, order, n)
-        i, gold, importance = order[n], y[n], weight[n]
-        if importance != 0.0:  # else it is as if the example were not there
-            raw = score(rows, i, g, st)
-            s = tame(raw * scale(g, 0) - theta)
-            q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
-            t = rule(s, gold, q, params)
-            wanting = lacks(rows, i)
-            if t != t or (t != 0.0 and wanting):
-                return n
-            place = audit_due(audit, gold)
-            if place >= 0:
-                audit.now[0] = raw
-                opinion(st, g, rows, i, theta, audit.now)
-                audit.scores[place] = audit.now[0]
-            mistake = s * gold <= 0.0
-            tally[MISTAKES] += mistake
-            tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
-            tally[SEEN] += 1.0
-            live(st, g, mistake, t != 0.0)
-            if t != 0.0:
-                tally[UPDATES] += 1.0
-                t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
-                step(rows, i, g, st, stride(g, t, 0), q)
-            settle(g, st)
-            tick(st, g)
-            remember(tally, doubling)
+    start = 0
+    while start < len(order):
+        if audit.due[0] == 1:
+            audit.now[0] = score(rows, order[start], g, st)
+            opinion(st, g, rows, order[start], theta, audit.now)
+        stop = stretch(audit, start, len(order))
+        for n in range(start, stop):
+            look_ahead(rows, order, n)
+            i, gold, importance = order[n], y[n], weight[n]
+            if importance != 0.0:  # else it is as if the example were not there
+                raw = score(rows, i, g, st)
+                if strange(raw) and not checked:
+                    return n
+                s = tame(raw * scale(g, 0) - theta)
+                q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
+                t = rule(s, gold, q, params)
+                wanting = lacks(rows, i)
+                if t != t or (t != 0.0 and wanting):
+                    return n
+                take_down(audit, gold)
+                mistake = s * gold <= 0.0
+                tally[MISTAKES] += mistake
+                tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
+                tally[SEEN] += 1.0
+                live(st, g, mistake, t != 0.0)
+                if t != 0.0:
+                    tally[UPDATES] += 1.0
+                    t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
+                    step(rows, i, g, st, stride(g, t, 0), q)
+                settle(g, st)
+                tick(st, g)
+                remember(tally, doubling)
+        start = stop
     return len(order)
 
 
 @Loop
-def learn_many(rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling):
+def learn_many(
+    rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked
+):
     """Several outputs: multiclass classification, y being the index of the right class."""
     outputs = len(out.s)
     for c in range(outputs):
         out.q[c] = 1.0
-    for n in range(len(order)):
-        look_ahead(rows, order, n)
-        i, gold, importance = order[n], y[n], weight[n]
-        if importance != 0.0:
-            scores(rows, i, g, st, out.s)
-            if audit.due[0] == 1:  # this example will be audited, if it is learned from
-                for c in range(outputs):
-                    audit.now[c] = out.s[c]
-            for c in range(outputs):
-                out.s[c] = tame(out.s[c] * scale(g, c) - theta)
-            margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
-            change, wanting = False, lacks(rows, i)
-            for c in range(outputs):
-                change = change or out.t[c] != 0.0
-                if out.t[c] != out.t[c] or (wanting and out.t[c] != 0.0):
+    start = 0
+    while start < len(order):
+        if audit.due[0] == 1:
+            scores(rows, order[start], g, st, audit.now)
+            opinion(st, g, rows, order[start], theta, audit.now)
+        stop = stretch(audit, start, len(order))
+        for n in range(start, stop):
+            look_ahead(rows, order, n)
+            i, gold, importance = order[n], y[n], weight[n]
+            if importance != 0.0:
+                scores(rows, i, g, st, out.s)
+                if strange(out.s[0]) and not checked:  # what is strange in a row shows in every score
                     return n
-            place = audit_due(audit, gold)
-            if place >= 0:
-                opinion(st, g, rows, i, theta, audit.now)
                 for c in range(outputs):
-                    audit.scores[place * outputs + c] = audit.now[c]
-            tally[MISTAKES] += margin <= 0.0
-            tally[LOSS] += min(cost, HIGHEST_LOSS)
-            tally[SEEN] += 1.0
-            live(st, g, margin <= 0.0, change)
-            if change:
-                tally[UPDATES] += 1.0
+                    out.s[c] = tame(out.s[c] * scale(g, c) - theta)
+                margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
+                change, wanting = False, lacks(rows, i)
                 for c in range(outputs):
-                    if out.t[c] != 0.0:
-                        t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * importance
-                        out.t[c] = stride(g, t, c)
-                take_steps(out, rows, i, g, st)
-            settle(g, st)
-            tick(st, g)
-            remember(tally, doubling)
+                    change = change or out.t[c] != 0.0
+                    if out.t[c] != out.t[c] or (wanting and out.t[c] != 0.0):
+                        return n
+                take_down(audit, gold)
+                tally[MISTAKES] += margin <= 0.0
+                tally[LOSS] += min(cost, HIGHEST_LOSS)
+                tally[SEEN] += 1.0
+                live(st, g, margin <= 0.0, change)
+                if change:
+                    tally[UPDATES] += 1.0
+                    for c in range(outputs):
+                        if out.t[c] != 0.0:
+                            t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * importance
+                            out.t[c] = stride(g, t, c)
+                    take_steps(out, rows, i, g, st)
+                settle(g, st)
+                tick(st, g)
+                remember(tally, doubling)
+        start = stop
     return len(order)
 
 

@@ -64,11 +64,12 @@ class OnlineRegressor(RegressorMixin, LinearModel):
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
         self._check_settings()
         going_on = self.warm_start and hasattr(self, "_training")
-        X = self._check_rows(X, reset=not going_on)
+        X, checked = self._check_all_rows(X, sample_weight, going_on)
         y = self._check_targets(X, y)
         weight = self._check_weights(sample_weight, X, sees_all=True)
         if not going_on:
             self._training, self._dtype = self._new_training(X, y, sees_all=True), X.dtype
+            self._training.checked = checked
         run_passes(self._training, X, y, weight, self, self._seed)
         return self
 

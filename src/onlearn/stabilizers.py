@@ -124,9 +124,12 @@ def _(st, g, rows, i, theta, s):
         for c in range(len(s)):
             s[c] = s[c] * scale(g, c) - theta
     else:
-        for c in range(len(s)):
-            s[c] = rows.bias * st.u[c] - st.clock[c] * s[c]
-        add_products(rows, i, st.u, ONE, s)  # all outputs in one walk
+        if len(s) == 1:
+            s[0] = dot(rows, i, st.u, 1, 0) - st.clock[0] * s[0]
+        else:
+            for c in range(len(s)):
+                s[c] = rows.bias * st.u[c] - st.clock[c] * s[c]
+            add_products(rows, i, st.u, ONE, s)  # all outputs in one walk
         for c in range(len(s)):
             s[c] = -s[c] / st.seen[0] - theta
 

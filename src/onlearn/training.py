@@ -16,7 +16,7 @@ import numpy as np
 
 from onlearn import outputs, rules
 from onlearn.geometry import GEOMETRIES
-from onlearn.inputs import row_batches
+from onlearn.inputs import check_finite, row_batches
 from onlearn.loops import (
     DOUBLINGS,
     DUE,
@@ -64,6 +64,7 @@ class Training:
         self.by_pass: list[dict[str, float]] = []
         self.since = [0.0] * len(self.tally)  # the tally when the present pass began
         self.classifies = True
+        self.checked = True  # whether rows were searched for NaN and infinity; else they are when one shows
         self.even = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
@@ -122,19 +123,29 @@ class Training:
         """Run the compiled loop over segments of the order."""
         done = 0
         longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
+        alike = bool((weight == weight[:1]).all())  # then any of them will do, and they need not be gathered
         for rows, sub, at in row_batches(X, order, self.bias, longest):
             self.stopped = self._why_stop()
             if self.stopped:
                 break
             mine = slice(done, done + len(sub)) if gathered else at
             done += len(sub)
-            failed = self._segment(rows, sub, y[mine], weight[mine])
-            if failed is not None:
-                raise ValueError(
-                    f"the rule {self.rule.name!r} returned NaN for the example in row {at[failed]}; nothing was learned"
-                )
+            self._batch(X, rows, sub, at, y[mine], weight[: len(sub)] if alike else weight[mine])
             if progress is not None:
                 progress(len(sub))
+
+    def _batch(self, X: Any, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from some rows, which are the rows ``at`` of X."""
+        failed = self._segment(rows, order, y, weight)
+        if failed is not None and not self.checked:
+            check_finite(X)
+            self.checked = True  # only large
+            at = at[failed:]
+            failed = self._segment(rows, order[failed:], y[failed:], weight[failed:])
+        if failed is not None:
+            raise ValueError(
+                f"the rule {self.rule.name!r} returned NaN for the example in row {at[failed]}; nothing was learned"
+            )
 
     def _why_stop(self) -> str | None:
         """Why learning should not go on, if it should not."""
@@ -156,7 +167,8 @@ class Training:
             rules.compile_loss(self.rule),
             rules.values(self.rule),
         )
-        shared = (step, loss, params, measured, self.theta, self.g, self.st, self.audit, self.tally, self.doubling)
+        state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
+        shared = step, loss, params, measured, *state, self.checked
         if self.output is None:
             done = learn_one(rows, order, y, weight, *shared)
         else:
