@@ -70,6 +70,7 @@ def _start(
 def main() -> None:
     """The ``onlearn`` command."""
     later.postpone()
+    later.collect_seldom()
     later.keep_memory()
     sys.exit(run(sys.argv[1:]))
 

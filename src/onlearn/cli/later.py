@@ -7,6 +7,7 @@ of them. pandas, which is optional to scikit-learn and PyArrow, is kept out: no 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
@@ -33,6 +34,11 @@ class Postponing:
 def postpone() -> None:
     """Have modules imported later, or not at all, unless they are imported already."""
     sys.meta_path.insert(0, Postponing())
+
+
+def collect_seldom() -> None:
+    """Have cyclic garbage looked for a hundred times less often: a thousand modules make many objects, and none of it."""
+    gc.set_threshold(70_000)
 
 
 def keep_memory() -> None:
