@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from onlearn import weave
+from onlearn import inputs, weave
 from onlearn.geometry.additive import Plain
 from onlearn.loops import Audit, learn_one
 from onlearn.rows import Sparse
 from onlearn.stabilizers import Mean, Newest
-from onlearn.weave import Verb, helper, source
+from onlearn.weave import Loop, Verb, helper, source
 
 LIMIT = 2.5
 STEP = np.uint64(1)
@@ -141,3 +141,23 @@ def test_threads_that_meet_a_new_loop_together_weave_it_once():
         found = list(pool.map(lambda _: fresh(Red(np.arange(6.0)), 4), range(32)))
     assert found == [loop(Red(np.arange(6.0)), 4)] * 32
     assert len(woven) == 1
+
+
+def test_what_was_woven_is_taken_as_it_lies(monkeypatch):
+    """Until a file of the package changes, or somebody else gives a verb a body."""
+
+    def again() -> bool:
+        return bool(Loop(inputs.all_finite.function)(np.ones(3)))
+
+    def no_more(*arguments):
+        raise AssertionError("woven")
+
+    monkeypatch.setattr(weave, "_foreign", [])
+    assert again()
+    monkeypatch.setattr(weave, "source", no_more)
+    assert again()
+    for changed in ({"_stamp": lambda: "another"}, {"_foreign": [no_more]}):
+        with monkeypatch.context() as patch, pytest.raises(AssertionError, match="woven"):
+            for name, value in changed.items():
+                patch.setattr(weave, name, value)
+            again()

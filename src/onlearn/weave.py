@@ -6,6 +6,9 @@ of it bookkeeping. So their bodies are pasted into the loop first, at the level 
 sees is the fused loop one would have written by hand, in a file one can read, and the compile time falls by a
 factor of three to five. The file lies in the cache folder, where Numba's disk cache finds it again.
 
+Weaving itself takes tens of milliseconds, so what was woven is taken as it lies there for as long as no file of the
+package has changed since, unless a verb has a body from elsewhere.
+
 What may be woven: a body whose only ``return`` is its last statement, and calls that are not inside a lambda, a
 comprehension, a ``while`` condition or the right-hand side of ``and`` and ``or``. With ``NUMBA_DISABLE_JIT=1``
 nothing is woven: verbs look up their body at run time and the loop runs as it is written.
@@ -16,6 +19,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import hashlib
 import importlib.util
 import inspect
 import linecache
@@ -36,6 +40,7 @@ from onlearn.compile import INTERPRETED, REORDER, cache_folder, jit
 Kinds = tuple[type, ...]
 Function = Callable[..., Any]
 
+_foreign: list[Function] = []  # bodies of verbs that are not of this package
 _WEAVING = threading.Lock()  # threads that share out rows meet a new loop at the same moment, and one must weave it
 
 
@@ -53,6 +58,8 @@ class Verb:
     def on(self, *kinds: type) -> Callable[[Function], Function]:
         def register(body: Function) -> Function:
             self.table[kinds] = body
+            if not _is_ours(body):
+                _foreign.append(body)
             return body
 
         return register
@@ -107,7 +114,9 @@ class Loop:
         names = inspect.signature(self.function).parameters
         typed = {n: type(a) for n, a in zip(names, arguments, strict=True) if hasattr(a, "_fields")}
         name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values()), elements])
-        woven = _module(name, source(self.function, typed))
+        ours = not _foreign and all(map(_is_ours, (self.function, *typed.values())))
+        stamp = _stamp() if ours else None
+        woven = _kept(name, stamp) or _module(name, source(self.function, typed), stamp)
         return jit(getattr(woven, self.__name__), fastmath=REORDER)
 
 
@@ -299,22 +308,62 @@ def _assigned(tree: ast.FunctionDef) -> list[str]:
     return list(dict.fromkeys(stored))
 
 
-def _module(name: str, text: str) -> ModuleType:
+def _is_ours(thing: Any) -> bool:
+    return bool(thing.__module__.partition(".")[0] == __name__.partition(".")[0])
+
+
+@cache
+def _stamp() -> str:
+    """What changes when a file of the package does."""
+    digest = hashlib.blake2b(digest_size=16)
+    for folder, inner, names in os.walk(Path(__file__).parent):
+        inner[:] = sorted(set(inner) - {"__pycache__"})
+        for name in sorted(names):
+            facts = os.stat(os.path.join(folder, name))
+            digest.update(f"{folder}/{name} {facts.st_mtime_ns} {facts.st_size}\n".encode())
+    return digest.hexdigest()
+
+
+def _kept(name: str, stamp: str | None) -> ModuleType | None:
+    """The module that was woven by the package as it is, if there is one."""
+    folder = cache_folder()
+    if stamp is None or folder is None:
+        return None
+    try:
+        woven_by = Path(folder, f"{name}.stamp").read_text()
+    except OSError:
+        return None
+    file = Path(folder, f"{name}.py")
+    return _load(name, file) if woven_by == stamp and file.exists() else None
+
+
+def _module(name: str, text: str, stamp: str | None = None) -> ModuleType:
     """A module of the given source, kept as a file where that is possible, so that Numba can cache it."""
-    full = f"onlearn._woven_{name}"
     folder = cache_folder()
     if folder is None:
+        full = f"onlearn._woven_{name}"
         path = f"<{full}>"
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
         module = ModuleType(full)
         sys.modules[full] = module
         exec(compile(text, path, "exec"), module.__dict__)
         return module
-    file = Path(folder) / f"{name}.py"
+    file = Path(folder, f"{name}.py")
     if not file.exists() or file.read_text() != text:
-        beside = file.with_suffix(f".{os.getpid()}.tmp")
-        beside.write_text(text)
-        os.replace(beside, file)
+        _write(file, text)
+    if stamp is not None:
+        _write(file.with_suffix(".stamp"), stamp)
+    return _load(name, file)
+
+
+def _write(file: Path, text: str) -> None:
+    beside = file.with_suffix(f".{os.getpid()}.tmp")
+    beside.write_text(text)
+    os.replace(beside, file)
+
+
+def _load(name: str, file: Path) -> ModuleType:
+    full = f"onlearn._woven_{name}"
     spec = importlib.util.spec_from_file_location(full, file)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     sys.modules[full] = module

@@ -37,7 +37,7 @@ def postpone() -> None:
 
 
 def collect_seldom() -> None:
-    """Have cyclic garbage looked for a hundred times less often: a thousand modules make many objects, and none of it."""
+    """Have cyclic garbage looked for a hundred times less often: importing makes many objects, and hardly any of it."""
     gc.set_threshold(70_000)
 
 
