@@ -6,12 +6,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from onlearn import NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)
 Y = (X @ [1, -2, 0.5, 0, 1] > 0).astype(int)
+
+
+NAMED = dict(zip("abcde", X.T, strict=True))
 
 
 def weights(data, y=Y, **settings):
@@ -107,6 +111,22 @@ REFUSED = {
     "negative for Winnow, sparse": (lambda: Winnow().fit(sp.csr_matrix(X), Y), "Negative values"),
     "negative weight": (lambda: OnlineClassifier().fit(X, Y, -np.ones(60)), "must not be negative; row 0"),
     "all weights zero": (lambda: OnlineClassifier().fit(X, Y, np.zeros(60)), "every sample_weight is zero"),
+    "NaN for a class": (lambda: OnlineClassifier(class_weight={0: np.nan}).fit(X, Y), "class weights must be numbers"),
+    "no class counts": (lambda: OnlineClassifier(class_weight={0: 0, 1: 0}).fit(X, Y), "not all 0"),
+    "class_weight": (lambda: OnlineClassifier(class_weight="even").partial_fit(X, Y, [0, 1]), "dict of weights"),
+    "NaN in a class of no weight": (
+        lambda: OnlineClassifier(class_weight={0: 0.0}).fit(np.where(Y[:, None] == 0, np.nan, X), Y),
+        "X contains NaN",
+    ),
+    "labels of two kinds": (lambda: OnlineClassifier().fit(X, np.array([1, "b"], dtype=object)[Y]), "both strings and"),
+    "no label": (lambda: OnlineClassifier().fit(X, np.array([None, "b"], dtype=object)[Y]), "y holds None in row"),
+    "shuffle": (lambda: OnlineClassifier(shuffle="no").fit(X, Y), "shuffle must be True or False"),
+    "tol": (lambda: OnlineClassifier(tol=np.nan).fit(X, Y), "tol must be a number"),
+    "true epochs": (lambda: OnlineClassifier(epochs=True).fit(X, Y), "epochs must be a whole number"),
+    "other columns": (
+        lambda: OnlineClassifier().fit(pa.table(NAMED), Y).predict(pa.table(dict(reversed(NAMED.items())))),
+        "column 0 is 'e', but was 'a'",
+    ),
     "unknown rule": (lambda: OnlineClassifier(rule="percepton").fit(X, Y), "did you mean 'perceptron'"),
     "rule of the wrong kind": (lambda: OnlineClassifier(rule=3).fit(X, Y), "rule must be a name"),
     "epochs": (lambda: OnlineClassifier(epochs=0).fit(X, Y), "epochs must be a whole number of at least 1"),
@@ -248,3 +268,26 @@ def test_strange_scores_of_sound_rows_are_learned_from():
     early = OnlineClassifier(**settings).fit(X, y, sample_weight=np.ones(50))
     assert late.n_seen_ == 50 and np.isfinite(late.coef_).all()
     assert np.array_equal(late.coef_, early.coef_)
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_probabilities_of_large_values_are_finite_and_can_be_saved(labels, tmp_path):
+    data = X.copy()
+    data[::7, 1], data[::5, 2] = 1e300, -1e300
+    model = OnlineClassifier(random_state=0).fit(data, np.arange(60) % labels)
+    assert np.isfinite(model.predict_proba(data)).all()
+    model.save(tmp_path / "m.onl")
+
+
+def test_something_is_left_to_learn_from():
+    assert OnlineClassifier(calibration="holdout(0.999)", random_state=0).fit(X, Y).n_seen_ > 0
+
+
+def test_warnings_point_at_the_caller():
+    for learner in (
+        OnlineClassifier(epochs=None, max_epochs=2),
+        OnlineRegressor("lms", "additive(rate=1e9)", epochs=2),
+    ):
+        with pytest.warns(ConvergenceWarning) as caught:
+            learner.fit(X, Y)
+        assert {warning.filename for warning in caught} == {__file__}

@@ -45,6 +45,10 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 class LinearModel(BaseEstimator):
     """The part of a linear estimator that does not care what is predicted."""
 
@@ -90,18 +94,25 @@ class LinearModel(BaseEstimator):
         return self
 
     def _check_settings(self) -> None:
-        if self.epochs is not None and not (isinstance(self.epochs, Integral) and self.epochs >= 1):
+        if self.epochs is not None and not (_is_count(self.epochs) and self.epochs >= 1):
             raise ValueError(f"epochs must be a whole number of at least 1, or None, not {self.epochs!r}")
-        if not (isinstance(self.max_epochs, Integral) and self.max_epochs >= 1):
+        if not (_is_count(self.max_epochs) and self.max_epochs >= 1):
             raise ValueError(f"max_epochs must be a whole number of at least 1, not {self.max_epochs!r}")
         if self.init not in ("zeros", "random"):
             raise ValueError(f"init must be 'zeros' or 'random', not {self.init!r}")
         if self.grow not in (True, False, "features"):
             raise ValueError(f"grow must be True, False or 'features', not {self.grow!r}")
-        if self.tol is not None and not isinstance(self.tol, Real):
+        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol == self.tol):
             raise ValueError(f"tol must be a number or None, not {self.tol!r}")
+        for name in ("shuffle", "fit_intercept", "warm_start"):
+            value = getattr(self, name, False)
+            if not (isinstance(value, (bool, np.bool_)) or (isinstance(value, Integral) and value in (0, 1))):
+                raise ValueError(f"{name} must be True or False, not {value!r}")
+        weights = getattr(self, "class_weight", None)
+        if weights is not None and weights != "balanced" and not isinstance(weights, dict):
+            raise ValueError(f"class_weight must be a dict of weights, 'balanced' or None, not {weights!r}")
         size = self.intercept_scaling
-        if size != "radius" and not (isinstance(size, Real) and 0 < size < np.inf):
+        if size != "radius" and not (isinstance(size, Real) and not isinstance(size, bool) and 0 < size < np.inf):
             raise ValueError(f"intercept_scaling must be a number above 0 or 'radius', not {size!r}")
 
     # ------------------------------------------------------------------ input
@@ -113,6 +124,8 @@ class LinearModel(BaseEstimator):
                 self._check_finite(X)
             return X
         names = inputs.column_names(X)
+        if names and not reset:
+            self._check_names(names)
         X = inputs.plain_table(X)
         X = X if reset else self._fit_width(X)
         kinds = [np.float64, np.float32]
@@ -128,6 +141,20 @@ class LinearModel(BaseEstimator):
             inputs.check_positive(X, type(self).__name__)
         return X
 
+    def _check_names(self, names: list[str]) -> None:
+        """Refuse a PyArrow table with other columns than those learned from, or in another order."""
+        known = getattr(self, "feature_names_in_", None)
+        if known is None:
+            return
+        count = min(len(names), len(known)) if self.grow else max(len(names), len(known))
+        for n in range(count):
+            given, wanted = (str(some[n]) if n < len(some) else None for some in (names, known))
+            if given != wanted:
+                raise ValueError(
+                    f"The feature names should match those that were passed during fit: column {n} is {given!r}, "
+                    f"but was {wanted!r}"
+                )
+
     def _check_all_rows(self, X: Any, sample_weight: Any, going_on: bool) -> tuple[Any, bool]:
         """What ``fit`` is to learn from, and whether it was searched for NaN and infinity.
 
@@ -136,12 +163,15 @@ class LinearModel(BaseEstimator):
         choices = self._choices()
         estimated = self.intercept_scaling == "radius" or getattr(choices["geometry"], "undecided", False)
         held_out = getattr(choices.get("calibration"), "name", None) == "holdout"
-        checked = going_on or estimated or held_out or sample_weight is not None
+        weightless = held_out or sample_weight is not None or isinstance(getattr(self, "class_weight", None), dict)
+        checked = going_on or estimated or weightless
         X = self._check_rows(X, reset=not going_on, finite=checked)
-        if not checked and hasattr(self, "feature_names_in_"):  # to name the column
+        if checked or not (sp.issparse(X) or isinstance(X, np.ndarray)):
+            return X, True
+        if hasattr(self, "feature_names_in_"):  # to name the column
             self._check_finite(X)
-            checked = True
-        return X, checked or not (sp.issparse(X) or isinstance(X, np.ndarray))
+            return X, True
+        return X, False
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is a plain array or CSR matrix of the width, number type and order that learning uses."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 break
             if training.passes == 1 and passes > 1:
                 first_size = training.size()
-            if entry.get("mistakes") == 0:
+            if entry.get("mistakes") == 0 and entry["seen"]:
                 separable = True
                 if settings.epochs is None:
                     break
@@ -62,7 +63,11 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)  # where fit was called
+    """A warning that points at whoever called ``fit``, which may be several calls of ours above."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
 def _proves_by_cycling(training: Training) -> bool:

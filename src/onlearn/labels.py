@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
 
 def unique_labels(y: np.ndarray) -> np.ndarray:
@@ -17,6 +18,18 @@ def unique_labels(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "U":  # Python compares words by their hashes, ten times as fast
         return np.array(sorted(set(y.ravel().tolist())), dtype=y.dtype)
     return np.unique(y)
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Refuse what cannot be labels, or cannot be put in an order."""
+    if y.dtype == object:
+        lacking = [n for n, label in enumerate(y) if label is None or label != label]
+        if lacking:
+            raise ValueError(f"y holds {y[lacking[0]]!r} in row {lacking[0]}, which is not a label: remove the row")
+        kinds = {"str" if isinstance(label, str) else "number" for label in y}
+        if len(kinds) > 1:
+            raise ValueError("y holds both strings and other labels, which have no order: make all of them strings")
+    check_classification_targets(y)
 
 
 def in_order(names: list[str]) -> list[str]:
@@ -87,6 +100,11 @@ def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if wrong.size:
         _refuse(y[wrong[0]], int(wrong[0]), classes)
     return codes.astype(np.int64)
+
+
+def plain(label: Any) -> Any:
+    """A label as Python would write it, not NumPy."""
+    return label.item() if hasattr(label, "item") else label
 
 
 def _refuse(label: Any, row: int, classes: np.ndarray) -> None:

@@ -9,13 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from onlearn import calibrate
 from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
-from onlearn.labels import balanced, encode, running_balance, unique_labels
+from onlearn.labels import balanced, check_labels, encode, plain, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
@@ -111,7 +110,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             classes = unique_labels(y if weight.all() else y[weight > 0])
             if len(classes) < 2:
                 raise ValueError(
-                    f"a classifier needs examples of two classes or more; y holds only one class, {classes[0]!r}"
+                    f"a classifier needs examples of two classes or more; y holds only one class, {plain(classes[0])!r}"
                 )
             training = self._new_training(X, y, classes, sees_all=True)
             training.checked = checked
@@ -146,7 +145,9 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if first:
             known = unique_labels(np.asarray(classes) if classes is not None else y)
             if len(known) < 2 and self.grow is not True:
-                raise ValueError(f"a classifier needs two classes or more; classes holds only one class, {known[0]!r}")
+                raise ValueError(
+                    f"a classifier needs two classes or more; classes holds only one class, {plain(known[0])!r}"
+                )
             training = self._new_training(X, y, known, sees_all=False)
             self.classes_, self._training, self._dtype = known, training, X.dtype
             self._counts = np.zeros(len(known) + 1)
@@ -218,7 +219,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
         if y.dtype.kind not in "iubU":  # what could be anything but labels
-            check_classification_targets(y)
+            check_labels(y)
         self._check_lengths(X, y)
         return y
 
@@ -246,7 +247,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if calibration.name != "holdout":
             return np.empty(0, dtype=np.intp)
         chosen = np.random.default_rng([self._seed, 2]).permutation(rows)
-        return np.sort(chosen[: max(1, round(calibration.fraction * rows))])
+        return np.sort(chosen[: min(rows - 1, max(1, round(calibration.fraction * rows)))])
 
     def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Class indices; the label of an example of weight 0 is nobody's business."""
@@ -263,8 +264,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             per_class = balanced(counts)
         else:
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if (per_class < 0).any():
-            raise ValueError(f"class_weight must not be negative: {self.class_weight}")
+        if not (np.isfinite(per_class).all() and (per_class >= 0).all() and per_class.any()):
+            raise ValueError(f"class weights must be numbers of at least 0, and not all 0: {self.class_weight}")
         return weight * per_class[codes]
 
     # ------------------------------------------------------------------ what was learned

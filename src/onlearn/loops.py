@@ -56,7 +56,7 @@ def take_down(audit: Any, y: float) -> None:
         outputs, place = len(audit.now), audit.due[2] % len(audit.gold)
         audit.gold[place] = y
         for c in range(outputs):
-            audit.scores[place * outputs + c] = audit.now[c]
+            audit.scores[place * outputs + c] = tame(audit.now[c])
         audit.due[2] += 1
         if audit.due[2] % len(audit.gold) == 0:
             audit.due[1] *= 2

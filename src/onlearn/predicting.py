@@ -131,8 +131,9 @@ def linear_scores(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, boo
     """X w + b with w of shape (features, outputs), in the precision of X if that can hold it; are they all finite?"""
     w, b = _precision(X, w, b)
     if _for_the_blas(X, w):
-        scores = X @ w
-        scores += b
+        with np.errstate(over="ignore", invalid="ignore"):  # it is told below
+            scores = X @ w
+            scores += b
         return scores, bool(np.isfinite(scores).all())
     out = np.empty(X.shape[0] * len(b), w.dtype)
     finite = _one(X, w, b, out) if len(b) == 1 else _several(X, w, b, out, np.empty(0, dtype=np.int64))

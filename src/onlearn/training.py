@@ -20,6 +20,7 @@ from onlearn.inputs import check_finite, row_batches
 from onlearn.loops import (
     DOUBLINGS,
     DUE,
+    HIGHEST_SCORE,
     KEPT,
     LOSS,
     MISTAKES,
@@ -298,7 +299,8 @@ class Training:
     def rescale_audit(self, factor: float) -> None:
         """The hypothesis grew by a factor on examples that are not audited: so would its scores have."""
         if np.isfinite(factor):
-            self.audit.scores[:] *= factor
+            with np.errstate(over="ignore"):
+                self.audit.scores[:] = np.clip(self.audit.scores * factor, -HIGHEST_SCORE, HIGHEST_SCORE)
             self.calibrated = None
 
     # ------------------------------------------------------------------ saving
