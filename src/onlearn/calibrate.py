@@ -43,11 +43,14 @@ class Holdout:
     link: str = param("auto", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
 
 
+FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
+
+
 def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
     """A and B by Newton's method on Platt's smoothed targets; A is kept above zero."""
     scores = np.asarray(scores, dtype=np.float64)
     unit = _unit(scores)
-    s = scores / unit
+    s = np.clip(scores / unit, -FARTHEST, FARTHEST)
     n = np.count_nonzero(positive)
     target = np.where(positive, (n + 1) / (n + 2), 1 / (len(s) - n + 2))
     a, b = 0.0, float(np.log((n + 1) / (len(s) - n + 1)))
@@ -74,7 +77,7 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
 def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
     """A of softmax(A s): the one number that makes the scores' softmax fit the classes seen best."""
     unit = _unit(scores)
-    s = np.asarray(scores, dtype=np.float64) / unit
+    s = np.clip(np.asarray(scores, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
 
     def cost(a: float) -> float:
         return float(np.mean(special.logsumexp(a * s, axis=1) - a * s[np.arange(len(s)), gold])) + 1e-6 * a * a

@@ -117,3 +117,29 @@ def test_a_row_without_a_known_feature(kit, run):
 def test_what_is_refused(arguments, reason, kit, refused, monkeypatch):
     monkeypatch.chdir(kit.folder)
     assert reason in refused("explain", *arguments)
+
+
+def test_weights_of_regression_are_in_the_units_of_the_target(tmp_path, run):
+    """``inspect`` and ``explain`` speak of one model."""
+    rng = np.random.default_rng(0)
+    points = rng.random((300, 2))
+    rows = [f"{a:.4f},{b:.4f},{1000 + 300 * a - 200 * b:.3f}" for a, b in points]
+    (tmp_path / "r.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+    run("train", tmp_path / "r.csv", "-o", tmp_path / "m.onl", "--task", "regress", "--scale", "none", "-q")
+    told = json.loads(run("inspect", tmp_path / "m.onl", "--json"))
+    found = json.loads(run("explain", tmp_path / "m.onl", '{"a": 1, "b": 1}', "--json"))
+    weights = {one["feature"]: one["weight"] for one in told["top"]["target"]}
+    assert weights == {one["feature"]: one["weight"] for one in found["features"]}
+    assert weights["a"] > 100 and told["intercepts"] == [found["intercept"]]
+
+
+def test_a_row_is_read_as_files_are(tmp_path, run):
+    """What stands for a missing value in a file does so in a row."""
+    rows = [f"{n % 7 or '?'},{'NA' if n % 3 else 'x'},{'yes' if n % 2 else 'no'}" for n in range(60)]
+    (tmp_path / "r.csv").write_text("\n".join(["num,cat,target", *rows]) + "\n")
+    run("train", tmp_path / "r.csv", "-o", tmp_path / "m.onl", "--missing", "indicator", "-q")
+    row = '{"num": "?", "cat": "NA"}'
+    (tmp_path / "one.jsonl").write_text(row + "\n")
+    by_file = run("explain", tmp_path / "m.onl", "--at", f"{tmp_path / 'one.jsonl'}:1", "--json")
+    assert run("explain", tmp_path / "m.onl", row, "--json") == by_file
+    assert {part["feature"] for part in json.loads(by_file)["features"]} == {"num=missing", "cat=missing"}

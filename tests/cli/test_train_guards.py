@@ -250,3 +250,21 @@ def test_a_model_that_may_not_be_read(here, capsys, monkeypatch):
         captured = capsys.readouterr()
         assert (captured.out, captured.err) == ("", "onlearn: m.onl cannot be read: permission denied\n")
     assert (here / "m.onl").read_bytes() == before
+
+
+def test_what_is_seen_before_anything_is_read(tmp_path, refused, run):
+    rows = "\n".join(["n,when,target", *(f"{n},{n * n % 11},{'yes' if n % 2 else 'no'}" for n in range(40))]) + "\n"
+    (tmp_path / "r.csv").write_text(rows)
+    (tmp_path / "t.csv").write_text("other,target\n1,yes\n")
+    (tmp_path / "s.conll").write_text("He PRP B-NP\nruns VBZ B-VP\n\n" * 3)
+    line = ["train", tmp_path / "r.csv", "-o", tmp_path / "m.onl"]
+    assert "is the target, so it is not a feature" in refused(*line, "--ignore", "target")
+    assert "--missing: there is no 'bogus'" in refused(*line, "--missing", "bogus")
+    assert "where the model goes" in refused(*line, "--bad-rows", tmp_path / "m.onl")
+    assert "no directory" in refused(*line, "--bad-rows", tmp_path / "none" / "bad")
+    assert "give --chars" in refused(*line, "--ngrams", "none")
+    assert "tagged sentences" in refused("train", tmp_path / "s.conll", "-o", tmp_path / "m.onl")
+    assert not (tmp_path / "m.onl").exists()
+    assert "the model is in" in refused(*line, "--test", tmp_path / "t.csv", "-q")
+    told = run("inspect", tmp_path / "m.onl")
+    assert "n is ignore: it counts the rows" in " ".join(told.split())

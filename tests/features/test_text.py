@@ -195,5 +195,10 @@ def test_wrong_settings_are_named():
         Text("review", ngrams=None)
     with pytest.raises(ValueError, match="missing must be"):
         Text("review", missing="guess")
-    with pytest.raises(TypeError, match="column 'n' holds int64, not text"):
-        Features([Text("n")]).fit({"n": [1, 2]})
+    with pytest.raises(TypeError, match="column 'n' holds bool, not text"):
+        Features([Text("n")]).fit({"n": [True, False]})
+
+
+def test_numerals_are_text_where_text_is_expected():
+    made = Features([Text("n", weighting="counts", norm=False)]).fit({"n": ["5 apples", "10"]})
+    assert (made.transform({"n": [5.0, 10.0]}) != made.transform({"n": ["5", "10"]})).nnz == 0

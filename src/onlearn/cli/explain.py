@@ -115,7 +115,7 @@ def _row(model: Model, row: str) -> Any:
             if not found.keys() & set(columns_of(model)):
                 listed = ", ".join(columns_of(model)[:12])
                 raise typer.BadParameter(f"it has no column that the model knows: {listed}", param_hint="ROW")
-            return _table(model, found)
+            return _parsed(model, text_of.dumps({**dict.fromkeys(columns_of(model)), **found}), "jsonl")
         raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
     if kind == "a table":
         listed = ", ".join(columns_of(model)[:12])

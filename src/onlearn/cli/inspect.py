@@ -147,6 +147,8 @@ def _print(report: dict[str, Any]) -> None:
     else:
         rows["weights"] = f"{report['weights']['nonzero']:,} of {report['weights']['all']:,} are not zero"
     for name, value in report["trained"].items():
+        if name in ("files", "plan") or value is None:  # for --resume, not for people
+            continue
         rows[f"trained: {name.replace('_', ' ')}"] = ", ".join(map(str, value)) if isinstance(value, list) else value
     for name, value in rows.items():
         table.add_row(name, f"{value}")

@@ -11,6 +11,11 @@ import typer
 from onlearn.cli.kernel import OPTIONS, kernel_learner, refuse_without_kernel
 from onlearn.pipeline.plan import ROLES, Plan
 
+WORDS = {
+    "missing": ("absent", "error", "zero", "indicator"),
+    "weighting": ("counts", "binary", "log", "idf", "tfidf", "log-tfidf"),
+    "scale": ("standard", "max-abs", "log1p", "none"),
+}
 CHOICES = ("rule", "geometry", "stabilizer", "multiclass")
 
 
@@ -22,8 +27,11 @@ def plan_of(asked: dict[str, Any]) -> Plan:
     for name, option in (("ngrams", "ngrams"), ("chars", "chars")):
         if asked[option] is not None:
             text[name] = lengths(asked[option], f"--{option}")
-    if asked["chars"] is not None and asked["ngrams"] is None:
-        text["ngrams"] = None
+    if asked["ngrams"] == "none" and asked["chars"] is None:
+        raise typer.BadParameter("without words there must be characters: give --chars", param_hint="--ngrams")
+    for option, words in WORDS.items():
+        if asked[option] is not None:
+            one_of(asked[option], words, f"--{option}")
     for name in ("weighting", "norm"):
         if asked[name] is not None:
             text[name] = asked[name]
@@ -149,6 +157,18 @@ def check_output(path: str) -> None:
         raise typer.BadParameter(f"there is no permission to write {target}", param_hint="--output")
 
 
+def check_bad_rows(path: str, output: str) -> None:
+    """Refuse a file for bad rows that cannot be written, before there is a bad row."""
+    import os
+
+    if os.path.abspath(path) == os.path.abspath(output):
+        raise typer.BadParameter(f"{path} is where the model goes", param_hint="--bad-rows")
+    if not Path(path).parent.is_dir():
+        raise typer.BadParameter(f"there is no directory {Path(path).parent}", param_hint="--bad-rows")
+    if Path(path).is_dir():
+        raise typer.BadParameter(f"{path} is a directory, not a file to write to", param_hint="--bad-rows")
+
+
 def one_of(value: str, words: tuple[str, ...], option: str) -> str:
     if value not in words:
         small = {word.lower(): word for word in words}
@@ -158,8 +178,10 @@ def one_of(value: str, words: tuple[str, ...], option: str) -> str:
     return value
 
 
-def lengths(value: str, option: str) -> tuple[int, int]:
-    """1-2 or 2 as a pair of lengths."""
+def lengths(value: str, option: str) -> tuple[int, int] | None:
+    """1-2 or 2 as a pair of lengths; none as None."""
+    if value == "none":
+        return None
     first, _, last = value.partition("-")
     try:
         low, high = int(first), int(last or first)

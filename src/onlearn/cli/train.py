@@ -26,7 +26,9 @@ FIGURES = {
     "mae": "MAE {:.4g}",
     "r2": "R2 {:.4f}",
 }
-SOURCES = typer.Argument(help="Files to learn from: paths, patterns, or - for standard input.", show_default=False)
+SOURCES = typer.Argument(
+    metavar="DATA...", help="Files to learn from: paths, patterns, or - for standard input.", show_default=False
+)
 
 
 def train(
@@ -65,7 +67,7 @@ def train(
     categorical: Annotated[list[str] | None, typer.Option(help="A column of categories.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A column of text.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
-    ngrams: Annotated[str | None, typer.Option(help="Lengths of word n-grams, such as 1-2.")] = None,
+    ngrams: Annotated[str | None, typer.Option(help="Lengths of word n-grams, such as 1-2; or none.")] = None,
     chars: Annotated[str | None, typer.Option(help="Lengths of character n-grams, such as 2-5.")] = None,
     weighting: Annotated[
         str | None, typer.Option(help="Of words: counts, binary, log, idf, tfidf or log-tfidf.")
@@ -135,6 +137,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     files = [one.name for one in data.read([*asked["sources"], *(asked["test"] or ())]).sources]  # are they there?
     files += [name for name in (asked["resume"], output) if name]
     if asked["bad_rows"] is not None:
+        planning.check_bad_rows(asked["bad_rows"], output)
         keep_apart(asked["bad_rows"], *files, option="--bad-rows")
     keep_apart(output, *files[: len(files) - 2 if asked["resume"] else -1], option="--output")
     bad = data.BadRows(asked["bad_rows"], planning.part(asked["max_bad"], "--max-bad", whole=True), asked["strict"])
@@ -199,8 +202,11 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     if plan.holdout:
         report["holdout"] = evaluate(run.model, run.held_out_batches()).report()
     if asked["test"]:
-        reader = run.model.read(asked["test"], labels="required", weight=None)
-        report["test"] = evaluate(run.model, reader).report()
+        try:
+            reader = run.model.read(asked["test"], labels="required", weight=None)
+            report["test"] = evaluate(run.model, reader).report()
+        except data.DataError as error:
+            raise data.DataError(f"{error} (the model is in {output} and was not tested)") from None
         if reader.bad.count and not asked["quiet"]:
             complain(reader.bad.summary())
         for label, count in report["test"].get("unknown_labels", {}).items():

@@ -48,14 +48,15 @@ def _guess(name: str, values: Any) -> Role:
         return Role("ignore", "all values are missing")
     if kinds.is_boolean(kind):
         return Role("numeric", "true or false")
-    if kinds.is_integer(kind):
-        steps = np.diff(known.to_numpy(zero_copy_only=False).astype(np.float64))
-        if len(known) >= ENOUGH and (steps == 1).all():
+    if kinds.is_integer(kind) or kinds.is_floating(kind):
+        numbers = known.to_numpy(zero_copy_only=False).astype(np.float64)
+        whole = bool((numbers == np.floor(numbers)).all())  # readers of text keep those as floats, too
+        if whole and len(known) >= ENOUGH and (np.diff(numbers) == 1).all():
             return Role("ignore", "it counts the rows")
-        if _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
+        if whole and _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
             return Role("ignore", "it is named like an identifier, and all values differ")
-        return Role("numeric", "whole numbers")
-    if kinds.is_floating(kind) or kinds.is_decimal(kind):
+        return Role("numeric", "whole numbers" if whole else "numbers")
+    if kinds.is_decimal(kind):
         return Role("numeric", "numbers")
     if is_text(kind):
         return _guess_strings(name, known.to_pylist())

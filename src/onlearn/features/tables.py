@@ -127,8 +127,11 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
     missing = None
     if values.null_count:
         missing = values.is_null().to_numpy(zero_copy_only=False)
-    if not is_text(values.type) and not pa.types.is_null(values.type):
-        raise TypeError(f"column {name!r} holds {values.type}, not {what}")
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):  # texts that happen to be numerals, all of them
+        values = as_words(values, name)
+    elif not is_text(kind) and not pa.types.is_null(kind):
+        raise TypeError(f"column {name!r} holds {kind}, not {what}")
     if values.type != pa.large_string():
         values = values.cast(pa.large_string())
     if missing is not None:

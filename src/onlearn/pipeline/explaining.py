@@ -60,16 +60,15 @@ def explain(model: Model, rows: Any) -> Explanation:
     columns, values = columns[known], values[known]
     favours = against = None
     probability = None
-    if model.labels is None:
-        mean, size = model.target
-        weight, intercept = coef[0, columns] * size, float(intercepts[0]) * size + mean
-    elif len(intercepts) == 1:
+    if len(intercepts) == 1:
         weight, intercept = coef[0, columns], float(intercepts[0])
-        against, favours = model.labels
+        if model.labels is not None:
+            against, favours = model.labels
     else:
         scores = np.asarray(coef[:, columns] @ values + intercepts)
         best, second = np.argsort(-scores, kind="stable")[:2]
         weight, intercept = coef[best, columns] - coef[second, columns], float(intercepts[best] - intercepts[second])
+        assert model.labels is not None
         favours, against = model.labels[best], model.labels[second]
     amounts = values * weight + 0.0  # -0 is 0
     total = float(amounts.sum()) + intercept
@@ -88,14 +87,18 @@ def explain(model: Model, rows: Any) -> Explanation:
 
 def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (outputs x features, or x support examples) and intercepts in double precision; an error for learners
-    that have none."""
+    that have none. In regression they are in the units of the target, not of what was learned."""
     if getattr(model.learner, "representation_", None) == "primal":
         raise ValueError(PRIMAL)
     try:
         coef, intercepts = dual_weights(model) if is_dual(model) else model.weights()
     except AttributeError as error:
         raise ValueError(VOTED) from error
-    return coef.astype(np.float64, copy=False), intercepts.astype(np.float64, copy=False)
+    coef, intercepts = coef.astype(np.float64, copy=False), intercepts.astype(np.float64, copy=False)
+    if model.labels is None:
+        mean, size = model.target
+        return coef * size, intercepts * size + mean
+    return coef, intercepts
 
 
 def top_weights(model: Model, count: int, label: str | None = None) -> dict[str, list[tuple[str, float]]]:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from onlearn import __version__, data
-from onlearn.data.batch import rows_at, rows_in
+from onlearn.data.batch import Sentences, rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
 from onlearn.inputs import all_finite, check_positive, without_duplicates
@@ -134,6 +134,8 @@ class Run:
             keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
                 rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
+                if isinstance(rows, Sentences):
+                    raise data.DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
@@ -169,6 +171,7 @@ class Run:
         named: dict[str, Any] = {
             role: found[role] for role in ("target", "weight", "id") if role in found
         }  # not by position
+        plan.taken = {str(column): role for role, column in named.items()}
         model.task, model.reading = plan.task, {**found, **options, **named}
         del model.reading["task"]
         if self.fresh:
@@ -248,9 +251,10 @@ class Run:
         if codes.min(initial=0) < 0:
             row = int(np.argmin(codes))
             label = batch.y[row] if batch.y is not None else None
+            advice = "name all labels with --classes" if self.fresh else "the model has decided them: train anew"
             raise data.DataError(
                 f"{batch.file}, line {batch.lines[row]}: the label {label!r} is not one of the labels seen before "
-                f"({', '.join(model.labels[:10])}); name all labels with --classes"
+                f"({', '.join(model.labels[:10])}); {advice}"
             )
         return codes
 

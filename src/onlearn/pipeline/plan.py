@@ -34,6 +34,7 @@ class Plan:
     text: dict[str, Any] = field(default_factory=dict)
     number: dict[str, Any] = field(default_factory=dict)
     category: dict[str, Any] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)  # columns that are no features, and what they are
     interactions: list[Interaction] = field(default_factory=list)
     max_names: int = 1 << 21
     bits: int = 22
@@ -66,6 +67,8 @@ class Plan:
             return Features(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
+            if missing[0] in self.taken:
+                raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
             raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
         guessed = guess_roles(rows.select([name for name in rows.column_names if name not in self.roles]))
         notes = [f"{name} is {role.role}: {role.reason}" for name, role in guessed.items()]

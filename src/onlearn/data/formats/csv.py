@@ -52,7 +52,7 @@ class Csv:
             return
         delimiter = self.options.delimiter or self.delimiter or csvlayout.guess_delimiter(lines[:200])
         quote = QUOTE if csvlayout.guess_quotes(lines, delimiter) else 0
-        if not quote:
+        if not quote and any(chr(QUOTE) in line for line in lines):
             self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
         state: dict[str, Any] = {"width": 0}
 

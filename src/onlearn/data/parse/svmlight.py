@@ -43,7 +43,7 @@ REASONS = (
     "",
     "there is no label",
     "the label is not a number",
-    "a feature must be written index:value",
+    "a feature must be written index:value, with an index of at least 0",
     "the index is too large (18 digits at most)",
     "the value is not a number",
     "the value is infinite",
