@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from onlearn import NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
+from onlearn import KernelClassifier, NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)
@@ -291,3 +291,9 @@ def test_warnings_point_at_the_caller():
         with pytest.warns(ConvergenceWarning) as caught:
             learner.fit(X, Y)
         assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_tables_go_into_kernel_learners(table):
+    model = KernelClassifier("gaussian", epochs=1, random_state=0)
+    assert np.array_equal(model.fit(table(NAMED), Y).predict(table(NAMED)), model.fit(X, Y).predict(X))

@@ -10,6 +10,7 @@ import typer
 
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import Json, ModelFile
+from onlearn.cli.terminal import as_options
 
 if TYPE_CHECKING:
     from onlearn.pipeline import Model
@@ -149,7 +150,8 @@ def _print(report: dict[str, Any]) -> None:
     for name, value in report["trained"].items():
         if name in ("files", "plan") or value is None:  # for --resume, not for people
             continue
-        rows[f"trained: {name.replace('_', ' ')}"] = ", ".join(map(str, value)) if isinstance(value, list) else value
+        shown = "; ".join(as_options(str(one)) for one in value) if isinstance(value, list) else value
+        rows[f"trained: {name.replace('_', ' ')}"] = shown
     for name, value in rows.items():
         table.add_row(name, f"{value}")
     show(table)

@@ -184,7 +184,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "bad_rows": bad.count,
         "seconds": round(learned, 3),
         "progressive": _progressive(run),
-        "notes": run.model.trained["notes"],
+        "notes": [as_options(note) for note in run.model.trained["notes"]],
         "warnings": run.warnings,
         "stopped": stopped,
         "cache": told(run.reader),
@@ -278,7 +278,7 @@ def _show(report: dict[str, Any]) -> None:
 
     console = Console(highlight=False)
     for note in report["notes"]:
-        console.print(as_options(note), style="dim", markup=False, soft_wrap=True)
+        console.print(note, style="dim", markup=False, soft_wrap=True)
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
