@@ -118,11 +118,12 @@ class Evaluation:
         precision, recall = share(self.right, self.predicted).tolist(), share(self.right, self.support).tolist()
         f1 = share(2 * self.right, self.predicted + self.support)
         there = self.predicted + self.support > 0
+        classes = int(np.count_nonzero(there)) + len(self.unknown)  # those not learned have an F1 of 0
         made: dict[str, Any] = {
             "n": self.n,
             "accuracy": self.right.sum() / self.n if self.n else None,
             "majority": self.support.max(initial=0) / self.n if self.n else None,
-            "macro_f1": f1[there].mean() if there.any() else None,
+            "macro_f1": f1[there].sum() / classes if classes else None,
             "log_loss": self.loss / self.rated if self.rated else None,
             "calibration_error": self._calibration_error() if self.rated else None,
         }
