@@ -250,3 +250,17 @@ def test_a_model_that_may_not_be_read(here, capsys, monkeypatch):
         captured = capsys.readouterr()
         assert (captured.out, captured.err) == ("", "onlearn: m.onl cannot be read: permission denied\n")
     assert (here / "m.onl").read_bytes() == before
+
+
+def test_hashed_features_are_told_of(here, capsys):
+    assert train("a.jsonl", "--text", "text") == 0
+    assert "hashed" not in capsys.readouterr().out
+    assert train("a.jsonl", "--text", "text", "--max-names", "3", "--bits", "10") == 0
+    assert "about 7 share 1,024 weights: about 0 collisions" in " ".join(capsys.readouterr().out.split())
+    assert run(["inspect", "m.onl"]) == 0
+    assert "about 7 share 1,024 weights: about 0 collisions" in " ".join(capsys.readouterr().out.split())
+    told = report(capsys, "a.jsonl", "--text", "text", "--max-names", "3", "--bits", "1")
+    assert told["names"] == 3 and told["hashed_weights"] == 2 and told["estimate_is_at_least"]
+    assert told["hashed_features"] > 2 and told["estimated_collisions"] > 0
+    told = report(capsys, "a.svm")
+    assert told["names"] is None and told["hashed_features"] == told["estimated_collisions"] == 0

@@ -22,9 +22,10 @@ from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
-from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import Plan, PlanError
@@ -51,6 +52,8 @@ class Run:
         self.skip = 0  # examples that an earlier part of this run has learned from
         self.reader: data.Reader | None = None
         self.fresh = model is None
+        if self.fresh:
+            self.model.far = Behind(plan.bits)
         self.passes = plan.passes or 1
         self.ended = self.ended_before = 0  # passes of this run, and those of its earlier part
         resumed = model is not None and unfinished(model, plan.sources)
@@ -133,7 +136,7 @@ class Run:
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
-                rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
+                rows = batch.rows
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
@@ -142,6 +145,7 @@ class Run:
                     taught = np.flatnonzero(~held)
                     batch, rows = batch.take(taught), rows_at(rows, taught)
                 if len(batch):
+                    rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
                     self.namespaces.meet(rows)
                     y = self._targets(batch)
                     yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
@@ -175,7 +179,7 @@ class Run:
             model.features, decided = self._features(rows)
             self.notes += decided
         else:
-            model.features = clone(model.features)
+            model.features, model.far = clone(model.features), model.far.afresh()
         self.passes = plan.passes or default_passes(plan.learner)
         size = self.reader.bytes_total if self.reader is not None else None
         if self.passes > 1 and size is not None and size < plan.small:
@@ -373,6 +377,7 @@ class Run:
             model.learner.keep_features(kept)
             self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
+        self.notes += [told] if (told := model.far.note()) is not None else []
         self._tell(None)
 
     def _refuse_hashed(self, option: str) -> None:
