@@ -14,6 +14,7 @@ import typer
 
 from onlearn.cli import hashed
 from onlearn.cli.kernel import told as kernel_of
+from onlearn.cli.options import refuse_both
 from onlearn.cli.output import keep_apart
 from onlearn.cli.terminal import Stopped, as_options, complain
 
@@ -128,6 +129,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
 
     output = asked["output"]
     planning.check_output(output)
+    refuse_both(asked["strict"], asked["max_bad"])
     if asked["holdout"] is not None and "-" in asked["sources"]:
         raise typer.BadParameter("--holdout reads the data twice, which standard input cannot be: use --test")
     if asked["resume"]:

@@ -18,6 +18,7 @@ from onlearn import __version__, data
 from onlearn.data.batch import rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
+from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
@@ -28,7 +29,7 @@ from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
-from onlearn.pipeline.plan import Plan, PlanError
+from onlearn.pipeline.plan import BITS, Plan, PlanError
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
@@ -132,7 +133,9 @@ class Run:
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
         asked_id = self.fresh or "id" in plan.reading
-        with data.read(plan.sources, bad=self.bad, cache=plan.cache, id_required=asked_id, **options) as reader:
+        asked_csv = self.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"})
+        required: dict[str, Any] = {"id_required": asked_id, "csv_required": asked_csv}
+        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
@@ -377,7 +380,10 @@ class Run:
             model.learner.keep_features(kept)
             self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
-        self.notes += [told] if (told := model.far.note()) is not None else []
+        told = model.far.note()
+        self.notes += [told] if told is not None else []
+        if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
+            self.warnings.append("--bits has no use here: each index has a weight of its own")
         self._tell(None)
 
     def _refuse_hashed(self, option: str) -> None:

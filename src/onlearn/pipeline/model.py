@@ -71,6 +71,7 @@ class Model:
     def read(self, source: Any, **options: Any) -> data.Reader:
         """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
+        usual["csv_required"] = False  # a model of CSV files takes other tables, too
         return data.read(source, **{**self.reading, **usual, **options})
 
     # ------------------------------------------------------------------ explaining
