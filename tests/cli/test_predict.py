@@ -335,3 +335,7 @@ def test_standard_output_that_takes_a_part_at_a_time():
 
     assert Whole(Slow()).write(b"0123456789") == 10
     assert b"".join(taken) == b"0123456789"
+
+
+def test_no_bad_row_and_some_bad_rows_contradict_each_other(kit, refused):
+    assert "--max-bad has no use" in refused("predict", kit.table_onl, kit.table_csv, "--strict", "--max-bad", "5%")

@@ -66,6 +66,15 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.svm", "--learner", "Winnow"], "Negative values"),
         (["a.csv", "--test", "nope.csv"], "nope.csv"),
         (["a.jsonl", "--text", "text", "--max-names", "3", "--bits", "4", "--min-count", "2"], "raise --max-names"),
+        (["a.svm", "--max-names", "5"], "--max-names needs named features"),
+        (["a.svm", "--header"], "a.svm is read as svmlight, and header is about CSV: do not say --header"),
+        (["a.jsonl", "--delimiter", ","], "a.jsonl is read as jsonl, and delimiter is about CSV"),
+        (["a.jsonl", "--no-header"], "header is about CSV"),
+        (["a.jsonl", "--interact", "text,text"], "makes nothing new"),  # few texts: it is categorical
+        (["a.jsonl", "--interact", "pairs"], "2 different columns, but there is only text"),
+        (["a.jsonl", "--prune-weights", "nan"], "--prune-weights"),
+        (["a.csv", "--holdout", "0%"], "holds no rows out"),
+        (["a.csv", "--strict", "--max-bad", "5%"], "--max-bad has no use"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, says):
@@ -268,3 +277,51 @@ def test_what_is_seen_before_anything_is_read(tmp_path, refused, run):
     assert "the model is in" in refused(*line, "--test", tmp_path / "t.csv", "-q")
     told = run("inspect", tmp_path / "m.onl")
     assert "n is ignore: it counts the rows" in " ".join(told.split())
+
+
+def test_hashed_features_are_told_of(here, capsys):
+    assert train("a.jsonl", "--text", "text") == 0
+    assert "hashed" not in capsys.readouterr().out
+    assert train("a.jsonl", "--text", "text", "--max-names", "3", "--bits", "10") == 0
+    assert "about 7 share 1,024 weights: about 0 collisions" in " ".join(capsys.readouterr().out.split())
+    assert run(["inspect", "m.onl"]) == 0
+    assert "about 7 share 1,024 weights: about 0 collisions" in " ".join(capsys.readouterr().out.split())
+    told = report(capsys, "a.jsonl", "--text", "text", "--max-names", "3", "--bits", "1")
+    assert told["names"] == 3 and told["hashed_weights"] == 2 and told["estimate_is_at_least"]
+    assert told["hashed_features"] > 2 and told["estimated_collisions"] > 0
+    told = report(capsys, "a.svm")
+    assert told["names"] is None and told["hashed_features"] == told["estimated_collisions"] == 0
+
+
+def test_weights_for_far_indices_where_there_are_none(here, capsys):
+    assert report(capsys, "a.svm", "--bits", "3")["warnings"] == [
+        "--bits has no use here: each index has a weight of its own"
+    ]
+
+
+def test_options_about_csv_are_for_those_files_that_are(here, capsys):
+    (here / "b.jsonl").write_text('{"x": 0.5, "w": 1, "label": "yes"}\n{"x": -2, "w": 1, "label": "no"}\n' * 5)
+    assert report(capsys, "a.csv", "b.jsonl", "--delimiter", ",")["rows"] == 310
+    assert (
+        train("a.csv", "--delimiter", ",", "--header", "--passes", "1", "-q") == 0
+    )  # what the model knows is no order
+    assert run(["predict", "m.onl", "b.jsonl"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:3] == ["1,yes", "2,no"]
+    assert report(capsys, "b.jsonl", "--resume", "m.onl")["rows"] == 10
+    assert train("b.jsonl", "--resume", "m.onl", "--delimiter", ",") == 2
+    assert "about CSV" in capsys.readouterr().err
+
+
+def test_all_pairs_of_one_namespace(here, capsys):
+    (here / "a.vw").write_text("".join(f"{n % 2 * 2 - 1} |words w{n % 2} x:{n}\n" for n in range(50)))
+    (warning,) = report(capsys, "a.vw", "--interact", "pairs")["warnings"]
+    assert warning == (
+        "--interact pairs has nothing to multiply: it takes 2 different namespaces, and there is only 'words'"
+    )
+
+
+def test_a_number_beyond_measure_is_predicted_as_it_is_learned(here, capsys):
+    assert train("a.csv", "-q") == 0
+    (here / "big.csv").write_text("x,w\n1e300,1\n-1e300,1\n1e39,1\n")
+    assert run(["predict", "m.onl", "big.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["2,yes", "3,no", "4,yes"]

@@ -270,3 +270,18 @@ def test_a_reader_is_one_file(tmp_path):
         assert table.to_pydict() == {"length": [3, 2]} and y is None
     finally:
         del READERS["lengths"], EXTENSIONS[".lengths"]
+
+
+@pytest.mark.parametrize("options", [{"header": True}, {"header": False}, {"delimiter": ";"}])
+@pytest.mark.parametrize("name", ["a.svm", "a.jsonl", "a.parquet"])
+def test_options_about_csv_are_refused_elsewhere(tmp_path, name, options):
+    path = tmp_path / name
+    if name == "a.parquet":
+        pq = pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table({"x": [1.0], "label": ["a"]}), path)
+    else:
+        path.write_text("1 1:1\n" if name == "a.svm" else '{"x": 1, "label": "a"}\n')
+    (option,) = options
+    with pytest.raises(DataError, match=f"is read as .*, and {option} is about CSV"):
+        load(path, **options)
+    assert load(path, **options, csv_required=False)[0].shape[0] == 1

@@ -409,3 +409,24 @@ def test_after_compiling_ahead_nothing_is_left_to_compile():
                 features.fit_transform(rows)
                 features.transform(rows)
     assert compiled == []
+
+
+@pytest.mark.parametrize("scale", ["standard", "max-abs", "log1p", "none"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_beyond_measure_are_as_large_as_can_be(scale, dtype):
+    parts = [Number(name, scale=scale) for name in "abc"]
+    features = Features([*parts, Interaction("a", "b"), Interaction("a", "b", "c")], dtype=dtype)
+    table = {"a": [1e300, -1e300, 1.0, 1.7e308], "b": [1.7e308, 2.0, 3.0, 1e300], "c": [0.0, 1.0, 2.0, 0.0]}
+    learned = features.learn_transform(table, ordered=False)
+    assert np.isfinite(learned.data).all() and np.isfinite(features._extraction.scales).all()
+    np.testing.assert_array_equal(learned.toarray(), features.transform(table).toarray())
+    small = Features([Number("a", scale="none")], dtype=dtype).fit({"a": [1.0, 2.0]})
+    most = min(1e300, float(np.finfo(dtype).max))
+    np.testing.assert_array_equal(small.transform({"a": [1e300, -1e300]}).toarray(), [[most], [-most]])
+
+
+def test_equal_names_that_add_up_to_too_much():
+    rows = rows_of_names([[("a", 3e38), ("a", 3e38), ("b", 1e300), ("b", -1e300)]])
+    most = np.finfo(np.float32).max
+    assert Features().learn_transform(rows, ordered=False).toarray()[0, 0] == most
+    assert Features().fit_transform(rows).toarray()[0, 0] == most

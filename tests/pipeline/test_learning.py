@@ -11,7 +11,6 @@ import pytest
 import onlearn
 from onlearn import data
 from onlearn.pipeline.learning import Run
-from onlearn.pipeline.model import WIDEST, narrow
 from onlearn.pipeline.order import held_out
 from onlearn.pipeline.plan import Plan
 
@@ -216,16 +215,6 @@ def test_a_file_without_labels_is_read_as_the_one_learned_from(tmp_path):
     assert model.reading["header"] is False
     (batch,) = model.read(str(tmp_path / "b.csv"))
     assert list(model.predict(batch)) == ["yes", "no"]
-
-
-def test_columns_far_out_are_hashed(tmp_path):
-    import scipy.sparse as sp
-
-    X = sp.csr_matrix(([1.0, 2.0], ([0, 0], [3, WIDEST + 10])), shape=(1, WIDEST + 11))
-    folded = narrow(X)
-    assert folded.shape == (1, WIDEST)
-    assert folded[0, 3] == 1.0
-    assert folded.nnz == 2
 
 
 @pytest.mark.parametrize("weighted", [False, True])

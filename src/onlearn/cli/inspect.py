@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from onlearn.cli import hashed
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import Json, ModelFile
 from onlearn.cli.terminal import as_options
@@ -89,6 +90,9 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         made["features"]["extractors"] = [repr(one) for one in features.extractors_]
         if features.vocabulary_.state == "hash":
             made["features"]["collisions"] = features.vocabulary_.collisions()
+    elif (far := model.far.collisions()) is not None:
+        made["features"]["collisions"] = far
+    made["features"].update((key, value) for key, value in hashed.told(model).items() if key != "names")
     try:
         coef, intercepts = weights(model)
     except ValueError as error:
@@ -139,6 +143,8 @@ def _print(report: dict[str, Any]) -> None:
     count = report["features"]["count"]
     made = f"{count:,}, from {report['features']['rows']}" if count is not None else "none: texts as they are"
     rows["features"] = made
+    if (shared := hashed.line(report["features"])) is not None:
+        rows["hashed features"] = shared
     extractors = report["features"].get("extractors", [])
     if extractors:
         more = f"\nand {len(extractors) - SHOWN} more" if len(extractors) > SHOWN else ""

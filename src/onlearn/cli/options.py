@@ -31,6 +31,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on stderr but errors.")]
 
 
+MAX_BAD = "1%"  # what --max-bad is by default
+
+
+def refuse_both(strict: bool, max_bad: str) -> None:
+    """With --strict no row may be bad, whatever --max-bad says."""
+    if strict and max_bad != MAX_BAD:
+        raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
+
+
 def share(text: str, option: str) -> float:
     """``"5%"`` or ``"0.05"`` as a number from 0 to 1."""
     try:

@@ -23,6 +23,8 @@ def plan_of(asked: dict[str, Any]) -> Plan:
     """A plan from the options by name."""
     if asked["per_class"] and asked["min_count"] == 1:
         raise typer.BadParameter("--per-class is about --min-count, which is not given")
+    if asked["prune_weights"] != asked["prune_weights"]:
+        raise typer.BadParameter("nan is not the size of a weight", param_hint="--prune-weights")
     text: dict[str, Any] = {}
     for name, option in (("ngrams", "ngrams"), ("chars", "chars")):
         if asked[option] is not None:
@@ -67,7 +69,7 @@ def plan_of(asked: dict[str, Any]) -> Plan:
         min_count=asked["min_count"],
         per_class=asked["per_class"],
         prune_weights=asked["prune_weights"],
-        holdout=0.0 if asked["holdout"] is None else part(asked["holdout"], "--holdout"),
+        holdout=0.0 if asked["holdout"] is None else held_out(asked["holdout"]),
         cache=cache_of(asked),
     )
 
@@ -208,6 +210,14 @@ def part(value: str, option: str, whole: bool = False) -> float:
         number = -1.0
     if not 0 <= number < 1 and not (whole and number == 1):
         raise typer.BadParameter(f"{value!r} is not a part of the rows such as 10%", param_hint=option)
+    return number
+
+
+def held_out(value: str) -> float:
+    """The part of the rows to test on, which is not nothing."""
+    number = part(value, "--holdout")
+    if number == 0:
+        raise typer.BadParameter(f"{value!r} holds no rows out: leave --holdout out", param_hint="--holdout")
     return number
 
 

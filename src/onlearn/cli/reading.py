@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from onlearn.cli.options import share
+from onlearn.cli.options import refuse_both, share
 from onlearn.cli.output import keep_apart
 from onlearn.cli.terminal import complain, progress_of
 
@@ -36,6 +36,7 @@ def reading(
     """The data, read as the model's were but for the options that are given; at the end, bad rows are told."""
     from onlearn.data import BadRows
 
+    refuse_both(strict, max_bad)
     given = {"format": format, "target": target, "id": id}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options["weight"] = None  # is for learning, and new data may lack it

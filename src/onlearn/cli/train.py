@@ -12,7 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli import hashed
 from onlearn.cli.kernel import told as kernel_of
+from onlearn.cli.options import refuse_both
 from onlearn.cli.output import keep_apart
 from onlearn.cli.terminal import Stopped, as_options, complain
 
@@ -129,6 +131,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
 
     output = asked["output"]
     planning.check_output(output)
+    refuse_both(asked["strict"], asked["max_bad"])
     if asked["holdout"] is not None and "-" in asked["sources"]:
         raise typer.BadParameter("--holdout reads the data twice, which standard input cannot be: use --test")
     if asked["resume"]:
@@ -180,6 +183,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "passes": run.passes,
         "passes_ended": max(run.ended, run.ended_before),
         "features": (int(run.model.features.n_features_out_) if hasattr(run.model.learner, "n_features_in_") else None),
+        **hashed.told(run.model),
         **kernel_of(run.model.learner),
         "bad_rows": bad.count,
         "seconds": round(learned, 3),
@@ -290,6 +294,8 @@ def _show(report: dict[str, Any]) -> None:
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     if report["features"] is not None:
         table.add_row("features", f"{report['features']:,}")
+    if (shared := hashed.line(report)) is not None:
+        table.add_row("hashed features", shared)
     if "kernel" in report:
         table.add_row("support examples", f"{report['support_examples']:,}, kernel {escape(report['kernel'])}")
     of_all = f"{report['passes_ended']} of " if report["stopped"] else ""

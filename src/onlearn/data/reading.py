@@ -19,6 +19,7 @@ from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
 from onlearn.data.sniffing import sniff
 from onlearn.data.sources import Source, Stream, sources
 
+OF_CELLS = {"csv", "tsv"}  # formats that have a delimiter and a header
 CHOICES = {
     "task": ("classify", "regress", "tag"),
     "labels": ("required", "optional"),
@@ -43,6 +44,7 @@ class Reader:
         bad: BadRows,
         workers: int,
         cache: bool | str | os.PathLike[str],
+        csv_required: bool = True,
     ) -> None:
         self.notes: list[str] = []
         self.bad = bad
@@ -56,6 +58,7 @@ class Reader:
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
         self._workers = workers
+        self._csv_required = csv_required
         self.kept: Kept | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
@@ -181,8 +184,21 @@ class Reader:
                 name, why = sniff(stream, name)
                 self.notes.append(f"{stream.source.name}: read as {name}: {why}")
         if name not in self._formats:
+            self._refuse_csv_options(stream.source, name)
             self._formats[name] = known[name](self.options, self.notes)
         return self._formats[name]
+
+    def _refuse_csv_options(self, source: Source, name: str) -> None:
+        """Options about CSV are of no use with another format, unless they may be meant for another file."""
+        given = {"delimiter": self.options.delimiter, "header": self.options.header}
+        asked = [option for option, value in given.items() if value not in (None, "auto")]
+        if not asked or not self._csv_required or name in OF_CELLS:
+            return
+        by_name = [
+            EXTENSIONS.get(end) for one in self.sources if one is not source for end in one.extensions[:1] or [""]
+        ]
+        if self._format is not None or not any(one is None or one in {*OF_CELLS, "fasttext"} for one in by_name):
+            raise DataError(f"{source.name} is read as {name}, and {asked[0]} is about CSV: do not say {asked[0]}=")
 
     @staticmethod
     def _parse(work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
@@ -233,6 +249,7 @@ def read(
     workers: int = 2,
     delimiter: str | None = None,
     header: bool | str = "auto",
+    csv_required: bool = True,
     types: dict[str, str] | None = None,
     block_size: int = SIZE,
     cache: bool | str | os.PathLike[str] = False,
@@ -251,6 +268,7 @@ def read(
     :param strict: raise at the first bad row
     :param workers: threads that parse ahead; 0 does everything in this one
     :param delimiter, header: of CSV; found out by default
+    :param csv_required: False: delimiter and header are for the files that are CSV, though there may be none
     :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
     :param block_size: bytes of text parsed at a time
     :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
@@ -276,4 +294,4 @@ def read(
     options = Options(
         target, task, weight, id, id_required or id is None, labels, missing, delimiter, header, types or {}, block_size
     )
-    return Reader(source, format, options, batch_rows, bad, workers, cache)
+    return Reader(source, format, options, batch_rows, bad, workers, cache, csv_required)

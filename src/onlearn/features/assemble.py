@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from onlearn.compile import compiled, prefetch
 from onlearn.features.tables import fixed
+from onlearn.inputs import all_finite
 from onlearn.named import NamedRows
 
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
@@ -216,7 +217,22 @@ FREE: list[_Scratch] = []  # those that no thread is using
 
 
 def summed(part: Part, dtype: Any, ordered: bool = True) -> Part:
-    """Equal features of a row summed, by number or, if not ``ordered``, as they are met."""
+    """Equal features of a row summed, by number or, if not ``ordered``, as they are met.
+
+    Values and sums that are too large for the matrix are as large as it can hold.
+    """
+    made = _summed(part, dtype, ordered)
+    if all_finite(made.values):
+        return made
+    most = float(np.finfo(dtype).max)
+    # A product may have become 0 times infinity, where a factor that is finite was meant.
+    held = np.clip(np.nan_to_num(part.values, nan=0.0), -most, most)
+    made = _summed(part._replace(values=held), dtype, ordered)
+    np.clip(made.values, -most, most, out=made.values)
+    return made
+
+
+def _summed(part: Part, dtype: Any, ordered: bool) -> Part:
     size = len(part.ids)
     new, ids = np.empty(len(part.indptr), np.int64), np.empty(size, np.int32)
     values, groups = np.empty(size, dtype), np.empty(size, np.uint16)

@@ -100,7 +100,7 @@ class Number:
         check_missing(self.missing, f"Number({self.column!r})")
 
     def groups(self) -> Groups:
-        return Groups(self.column, ("",))
+        return Groups(self.column, ("",), square=True)
 
     def read(self, table: Any) -> NumberColumn:
         values = numbers(table, self.column)

@@ -127,7 +127,8 @@ class Extraction:
         if not self.interactions:
             return rows
         owners = [g.name for g in self.groups for _ in g.prefixes] or [_namespace(p) for p in rows.prefixes]
-        return beside([rows, products(rows, self.interactions, owners)])
+        square = [g.square and n == 0 for g in self.groups for n in range(len(g.prefixes))] or [False] * len(owners)
+        return beside([rows, products(rows, self.interactions, owners, square)])
 
     def _set_scales(self, opened: Opened) -> None:
         for facts, column in zip(self.scales, opened.columns):

@@ -22,8 +22,8 @@ class Interaction:
     """``Interaction("a", "b")``: the features of column (or namespace) a times those of b, named ``x*y``.
 
     Three names give triples; ``Interaction()`` stands for all pairs of different columns, ``Interaction(degree=3)``
-    for all triples. A column may be given twice: then each two of its features are paired once. What is multiplied
-    are the scaled numbers of numeric columns and the counts of text columns.
+    for all triples. A column may be given twice: then each two of its features are paired once, and a number is
+    squared. What is multiplied are the scaled numbers of numeric columns and the counts of text columns.
     """
 
     kind = "interaction"
@@ -65,10 +65,10 @@ class Interaction:
 
 
 @compiled
-def fits(hashes: Any, groups: Any, owner: Any, i: Any, j: Any, same: Any, apart: Any) -> Any:
+def fits(hashes: Any, groups: Any, owner: Any, square: Any, i: Any, j: Any, same: Any, apart: Any) -> Any:
     """Whether feature j may follow feature i: each set of features once, and in the same order wherever it occurs."""
     if same:
-        return hashes[i] < hashes[j]
+        return hashes[i] < hashes[j] or (i == j and square[groups[i]])
     return not apart or owner[groups[i]] < owner[groups[j]]
 
 
@@ -98,8 +98,8 @@ def full_length(rows: Any, k: Any, prefix_ends: Any) -> Any:
 
 @compiled
 def multiply(
-    rows: Any, members: Any, same: Any, apart: Any, owner: Any, prefix_text: Any, prefix_ends: Any, fill: Any,
-    sizes: Any, hashes: Any, values: Any, starts: Any, lengths: Any, text: Any, used: Any, written: Any,
+    rows: Any, members: Any, same: Any, apart: Any, owner: Any, square: Any, prefix_text: Any, prefix_ends: Any,
+    fill: Any, sizes: Any, hashes: Any, values: Any, starts: Any, lengths: Any, text: Any, used: Any, written: Any,
 ) -> Any:  # fmt: skip
     """Count the products and the bytes of their names, or with ``fill`` write them, from ``used``, ``written`` on."""
     degree = members.shape[0]
@@ -116,11 +116,11 @@ def multiply(
                     count[d] += 1
         for a in held[0, : count[0]]:
             for b in held[1, : count[1]]:
-                if not fits(rows.hashes, rows.groups, owner, a, b, same[1], apart):
+                if not fits(rows.hashes, rows.groups, owner, square, a, b, same[1], apart):
                     continue
                 for n in range(1 if degree == 2 else count[2]):
                     c = np.int64(-1) if degree == 2 else held[2, n]
-                    if c >= 0 and not fits(rows.hashes, rows.groups, owner, b, c, same[2], apart):
+                    if c >= 0 and not fits(rows.hashes, rows.groups, owner, square, b, c, same[2], apart):
                         continue
                     if fill:
                         h, value = combine(rows.hashes[a], rows.hashes[b]), rows.values[a] * rows.values[b]
@@ -155,8 +155,13 @@ class Plain(NamedTuple):
     text: np.ndarray
 
 
-def products(rows: NamedRows, interactions: Sequence[Interaction], owners: Sequence[str]) -> NamedRows:
-    """The products alone, as rows of one group without a prefix; ``owners`` are the columns the groups are of."""
+def products(
+    rows: NamedRows, interactions: Sequence[Interaction], owners: Sequence[str], square: Sequence[bool]
+) -> NamedRows:
+    """The products alone, as rows of one group without a prefix; ``owners`` are the columns the groups are of.
+
+    ``square`` says of which groups a feature may be multiplied by itself.
+    """
     encoded = [prefix.encode() for prefix in rows.prefixes]
     prefix_text = fixed(np.frombuffer(b"".join(encoded) or b" ", np.uint8))
     prefix_ends = np.cumsum([0, *map(len, encoded)])
@@ -166,7 +171,7 @@ def products(rows: NamedRows, interactions: Sequence[Interaction], owners: Seque
     parts = []
     for interaction in interactions:
         members, same = interaction.places(owners)
-        settings = (plain, members, same, not interaction.columns, owner, prefix_text, prefix_ends)
+        settings = (plain, members, same, not interaction.columns, owner, np.array(square), prefix_text, prefix_ends)
         parts.append(_multiplied(settings, len(rows.indptr)))
     joined = beside(parts)
     return joined._replace(groups=np.zeros(len(joined.groups), np.uint16), prefixes=("",))

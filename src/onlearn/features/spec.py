@@ -18,6 +18,7 @@ class Groups(NamedTuple):
     log: bool = False
     inverse: bool = False
     norm: bool = False
+    square: bool = False  # whether a feature of the first group times itself is another: a number, not a name
 
 
 def check_choice(value: Any, known: Sequence[str], what: str) -> None:

@@ -18,6 +18,7 @@ from onlearn.features.roles import Role, extractors_for, guess_roles
 from onlearn.features.spec import check_choice, spell
 from onlearn.features.tables import as_source, is_plain_texts
 from onlearn.features.text import Text
+from onlearn.features.together import each_once, refuse_doubles, refuse_idle
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.named import NamedRows
 
@@ -153,6 +154,9 @@ class Features(TransformerMixin, BaseEstimator):
                 raise ValueError(
                     f"there is no column to take features from ({why or 'no extractors'}): name extractors"
                 )
+            refuse_doubles(extractors)
+            refuse_idle(extractors)
+        extractors = each_once(extractors)
         extraction = Extraction(extractors, Vocabulary(self.max_names, self.bits), self.dtype)
         return extractors, roles, extraction
 

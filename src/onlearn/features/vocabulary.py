@@ -190,9 +190,7 @@ class Vocabulary:
         """
         if self.state != "hash":
             return {"features": 0.0, "buckets": 0, "collisions": 0.0}
-        size, used = 1 << self.bits, int(hashtable.count_bits(self._seen))
-        features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
-        return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
+        return collisions(1 << self.bits, self._seen)
 
     # ------------------------------------------------------------------ fewer
 
@@ -279,6 +277,13 @@ class Vocabulary:
             self._seen = arrays["seen"].copy()
         self._rebuild(_slots_for(n))
         return self
+
+
+def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
+    """As ``Vocabulary.collisions`` has it, of ``size`` buckets and the bits of those in use."""
+    used = int(hashtable.count_bits(seen))
+    features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
+    return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
 
 
 def _slots_for(names: int) -> int:

@@ -18,16 +18,18 @@ from onlearn import __version__, data
 from onlearn.data.batch import Sentences, rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts, prune_weights
+from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
 from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
-from onlearn.pipeline.model import Model, narrow
+from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
-from onlearn.pipeline.plan import Plan, PlanError
+from onlearn.pipeline.plan import BITS, Plan, PlanError
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
@@ -51,6 +53,8 @@ class Run:
         self.skip = 0  # examples that an earlier part of this run has learned from
         self.reader: data.Reader | None = None
         self.fresh = model is None
+        if self.fresh:
+            self.model.far = Behind(plan.bits)
         self.passes = plan.passes or 1
         self.ended = self.ended_before = 0  # passes of this run, and those of its earlier part
         resumed = model is not None and unfinished(model, plan.sources)
@@ -129,11 +133,13 @@ class Run:
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
         asked_id = self.fresh or "id" in plan.reading
-        with data.read(plan.sources, bad=self.bad, cache=plan.cache, id_required=asked_id, **options) as reader:
+        asked_csv = self.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"})
+        required: dict[str, Any] = {"id_required": asked_id, "csv_required": asked_csv}
+        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
             for batch in reader:
-                rows = narrow(batch.rows) if sp.issparse(batch.rows) else batch.rows
+                rows = batch.rows
                 if isinstance(rows, Sentences):
                     raise data.DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
                 if self.rows == 0 and self.anew:
@@ -144,6 +150,7 @@ class Run:
                     taught = np.flatnonzero(~held)
                     batch, rows = batch.take(taught), rows_at(rows, taught)
                 if len(batch):
+                    rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
                     self.namespaces.meet(rows)
                     y = self._targets(batch)
                     yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
@@ -178,7 +185,7 @@ class Run:
             model.features, decided = self._features(rows)
             self.notes += decided
         else:
-            model.features = clone(model.features)
+            model.features, model.far = clone(model.features), model.far.afresh()
         self.passes = plan.passes or default_passes(plan.learner)
         size = self.reader.bytes_total if self.reader is not None else None
         if self.passes > 1 and size is not None and size < plan.small:
@@ -377,6 +384,10 @@ class Run:
             model.learner.keep_features(kept)
             self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
+        told = model.far.note()
+        self.notes += [told] if told is not None else []
+        if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
+            self.warnings.append("--bits has no use here: each index has a weight of its own")
         self._tell(None)
 
     def _refuse_hashed(self, option: str) -> None:

@@ -14,17 +14,16 @@ import scipy.sparse as sp
 from onlearn import data, store
 from onlearn.features import Features
 from onlearn.labels import positions
+from onlearn.pipeline import farindices
 from onlearn.pipeline.strings import Strings
-
-WIDEST = 1 << 24  # columns of a matrix that get a weight each; beyond it, numbers are hashed
 
 
 class Model:
     """Predicts from raw rows, and is stored whole.
 
     ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
-    ``reading`` holds the options its files were read with, ``trained`` tells how that went, and ``target`` the mean
-    and the deviation that regression takes off its targets.
+    ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
+    deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
     """
 
     def __init__(self) -> None:
@@ -35,13 +34,14 @@ class Model:
         self.reading: dict[str, Any] = {}
         self.trained: dict[str, Any] = {}
         self.target: tuple[float, float] = (0.0, 1.0)
+        self.far: farindices.FarIndices = farindices.Behind()
 
     # ------------------------------------------------------------------ predicting
 
     def matrix(self, rows: Any) -> sp.csr_matrix:
         """Numbered features of raw rows."""
         rows = rows.rows if isinstance(rows, data.Batch) else rows
-        return self.features.transform(narrow(rows) if sp.issparse(rows) else rows)
+        return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
 
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
@@ -71,6 +71,7 @@ class Model:
     def read(self, source: Any, **options: Any) -> data.Reader:
         """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
+        usual["csv_required"] = False  # a model of CSV files takes other tables, too
         return data.read(source, **{**self.reading, **usual, **options})
 
     # ------------------------------------------------------------------ explaining
@@ -105,12 +106,15 @@ class Model:
         features, made = self.features._pack()
         arrays = {f"learner.{key}": array for key, array in own.items()}
         arrays.update({f"features.{key}": array for key, array in made.items()})
+        far, seen = self.far.pack()
+        arrays.update({f"far.{key}": array for key, array in seen.items()})
         facts = {
             "task": self.task,
             "labels": self.labels,
             "reading": self.reading,
             "trained": self.trained,
             "target": list(self.target),
+            "far": far,
         }
         return {"model": facts, "features": features, "inner": learner}, arrays
 
@@ -127,17 +131,5 @@ class Model:
         )
         mean, deviation = mine["target"]
         self.target = float(mean), float(deviation)
+        self.far = farindices.unpack(mine.get("far", farindices.BEFORE), under("far."))
         self._check()
-
-
-def narrow(X: sp.csr_matrix) -> sp.csr_matrix:
-    """A matrix with columns beyond ``WIDEST`` hashed into those below."""
-    if X.shape[1] <= WIDEST:
-        return X
-    indices = X.indices.astype(np.uint64)
-    beyond = indices >= WIDEST
-    mixed = indices[beyond] * np.uint64(0x9E3779B97F4A7C15)
-    indices[beyond] = (mixed ^ (mixed >> np.uint64(32))) % np.uint64(WIDEST)
-    made = sp.csr_matrix((X.data, indices.astype(np.int64), X.indptr), shape=(X.shape[0], WIDEST))
-    made.sum_duplicates()
-    return made

@@ -28,11 +28,17 @@ class Namespaces:
         given = features.extractors
         if not self.met or isinstance(given, str):
             return []
+        asked = [one for one in given if isinstance(one, Interaction)]
+        few = [one for one in asked if not one.columns and len(self.met) < one.degree]
+        there = ", ".join(repr(name) if name else "the one without a name" for name in sorted(self.met))
         return [
+            f"--interact {'pairs' if one.degree == 2 else 'triples'} has nothing to multiply: "
+            f"it takes {one.degree} different namespaces, and there is only {there}"
+            for one in few
+        ] + [
             f"the namespace {name!r} of --interact {','.join(one.columns)} never occurred"
             f"{did_you_mean(name, sorted(self.met - {''}))}"
-            for one in given
-            if isinstance(one, Interaction)
+            for one in asked
             for name in dict.fromkeys(one.columns)
             if name not in self.met
         ]

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 from onlearn import store
 from onlearn.features import Features
+from onlearn.features.transformer import MATRIX
+from onlearn.pipeline.farindices import Plain
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.strings import Strings
 
@@ -30,7 +32,7 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 def around(learner: Any) -> Model:
     """A model around a learner, with the features it was taught in Python."""
     model = Model()
-    model.learner = learner
+    model.learner, model.far = learner, Plain()
     if hasattr(learner, "n_features_in_"):
         model.features = Features().fit(sp.csr_matrix((1, int(learner.n_features_in_)), dtype=np.float32))
         model.features.n_seen_ = 0
@@ -52,4 +54,7 @@ def as_written(label: Any) -> str:
 def feature_name(model: Model, number: int) -> str:
     """The name of a feature: that of the pipeline, or the column's in the data frame a learner was taught with."""
     names = getattr(model.learner, "feature_names_in_", None)
-    return str(names[number]) if names is not None else model.features.name_of(number)
+    if names is not None:
+        return str(names[number])
+    far = model.far.name_of(number) if model.features.kind_ == MATRIX else None
+    return far or model.features.name_of(number)

@@ -10,6 +10,9 @@ from onlearn.features import Features, Interaction, extractors_for, guess_roles
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 
+MAX_NAMES = 1 << 21  # of features that are kept by default
+BITS = 22  # of the number of weights that hashed features share by default
+
 ROLES = ("numeric", "categorical", "text", "ignore")
 
 
@@ -36,8 +39,8 @@ class Plan:
     category: dict[str, Any] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)  # columns that are no features, and what they are
     interactions: list[Interaction] = field(default_factory=list)
-    max_names: int = 1 << 21
-    bits: int = 22
+    max_names: int = MAX_NAMES
+    bits: int = BITS
     labels: list[str] | None = None
     learner: Any = None
     passes: int | None = None
@@ -60,6 +63,8 @@ class Plan:
         if not hasattr(rows, "column_names"):
             named = hasattr(rows, "hashes")
             self._refuse_columns(f"the rows have no columns but {'names' if named else 'numbers'}")
+            if not named and self.max_names != MAX_NAMES:
+                raise PlanError("--max-names needs named features; those here have numbers only")
             if not named and (self.min_count > 1 or self.prune_weights > 0):
                 raise PlanError("--min-count and --prune-weights need named features; those here have numbers only")
             if self.interactions and not hasattr(rows, "hashes"):
