@@ -218,7 +218,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
         if y.dtype.kind not in "iubU":  # what could be anything but labels
-            check_classification_targets(y)
+            with np.errstate(invalid="ignore"):  # which casts NaN before it refuses it
+                check_classification_targets(y)
         self._check_lengths(X, y)
         return y
 
