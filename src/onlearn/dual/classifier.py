@@ -369,4 +369,4 @@ class KernelClassifier(Estimated, InPasses, Filed, Settled, SmallerForms, Online
             certificate = dual_certificate(self._training, data.points, np.where(codes == 1, 1.0, -1.0))
         if self._settled["budget"] is None:
             return certificate
-        return certificate.beyond_theory("a budget gave up part of what was learned, which no step of the proof does")
+        return certificate.beyond_theory("there was a budget, and the proof is for learners that keep all they learned")
