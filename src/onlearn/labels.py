@@ -29,7 +29,8 @@ def check_labels(y: np.ndarray) -> None:
         kinds = {"str" if isinstance(label, str) else "number" for label in y}
         if len(kinds) > 1:
             raise ValueError("y holds both strings and other labels, which have no order: make all of them strings")
-    check_classification_targets(y)
+    with np.errstate(invalid="ignore"):  # which casts NaN before it refuses it
+        check_classification_targets(y)
 
 
 def in_order(names: list[str]) -> list[str]:
@@ -76,8 +77,11 @@ def number(text: str) -> float | None:
         return None
 
 
-def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The index of each label among the classes; a label that is not among them is named."""
+def encode(y: np.ndarray, classes: np.ndarray, grows: bool = True) -> np.ndarray:
+    """The index of each label among the classes; a label that is not among them is named.
+
+    ``grows``: whether this is for a learner that could take in new classes, which it is then said how.
+    """
     if y.dtype.kind in "iub" and classes.dtype.kind in "iub" and y.size:
         low, high = int(min(y.min(), classes.min())), int(max(y.max(), classes.max()))
         if high - low < 1 << 16:
@@ -85,20 +89,20 @@ def encode(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
             table[classes.astype(np.int64) - low] = np.arange(len(classes))
             codes = table[y.astype(np.int64) - low]
             if codes.min() < 0:
-                _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes)
+                _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes, grows)
             return codes
     if y.dtype.kind == "U" and classes.dtype.kind == "U":
         known = {label: k for k, label in enumerate(classes.tolist())}
         codes = np.array([known.get(label, -1) for label in y.tolist()], dtype=np.int64)
         if codes.size and codes.min() < 0:
-            _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes)
+            _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes, grows)
         return codes
     sorter = np.argsort(classes, kind="stable")
     places = np.minimum(np.searchsorted(classes, y, sorter=sorter), len(classes) - 1)
     codes = sorter[places]
     wrong = np.flatnonzero(classes[codes] != y)
     if wrong.size:
-        _refuse(y[wrong[0]], int(wrong[0]), classes)
+        _refuse(y[wrong[0]], int(wrong[0]), classes, grows)
     return codes.astype(np.int64)
 
 
@@ -107,12 +111,13 @@ def plain(label: Any) -> Any:
     return label.item() if hasattr(label, "item") else label
 
 
-def _refuse(label: Any, row: int, classes: np.ndarray) -> None:
-    known = ", ".join(repr(c.item() if hasattr(c, "item") else c) for c in classes[:10])
-    label = label.item() if hasattr(label, "item") else label
+def _refuse(label: Any, row: int, classes: np.ndarray, grows: bool) -> None:
+    known = ", ".join(repr(plain(c)) for c in classes[:10])
+    label = plain(label)
     raise ValueError(
         f"y holds the label {label!r} (row {row}), which is not among the classes {known}"
-        f"{', ...' if len(classes) > 10 else ''}; with grow=True partial_fit takes in new classes"
+        f"{', ...' if len(classes) > 10 else ''}"
+        + ("; with grow=True partial_fit takes in new classes" if grows else "")
     )
 
 

@@ -123,3 +123,9 @@ def test_rows_are_counted_across_chunks():
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         FeatureHasher(**settings).fit([["a"]])
+
+
+def test_no_rows_are_refused_in_words():
+    for nothing in ([], (), iter(()), np.array([], dtype=object)):
+        with pytest.raises(ValueError, match="X is empty: there are no rows to hash"):
+            FeatureHasher(8).transform(nothing)

@@ -101,7 +101,8 @@ def test_neither_characters_nor_names_of_columns_are_taken_for_strings() -> None
     with pytest.raises(TypeError, match="must be a list of strings"):
         model.predict("abc")
     with pytest.raises(TypeError, match="flat list of strings, or one column"):
-        model.predict(pd.DataFrame({"text": texts}))
+        model.predict(pd.DataFrame({"text": texts, "more": texts}))
+    assert model.predict(pd.DataFrame({"text": texts})).tolist() == model.predict(texts).tolist()
     assert model.predict(pa.array(texts)).tolist() == model.predict(texts).tolist()
 
 

@@ -223,3 +223,30 @@ def test_setting_a_parameter_leaves_other_holders_of_the_part_alone():
     k = part + kernels.Linear()
     k.set_params(k1__sigma=3.0)
     assert part.sigma == 2.0 and k.k1.sigma == 3.0
+
+
+def test_nothing_added_changes_nothing():
+    k = kernels.Gaussian()
+    assert k + 0 is k and 0.0 + k is k
+    assert str(sum([kernels.Linear(), k])) == "linear + gaussian"
+
+
+def test_one_gaussian_has_three_spellings():
+    assert kernels.Gaussian() == kernels.Gaussian(sigma=1) == kernels.Gaussian(gamma=0.5) != kernels.Gaussian(2)
+    assert len({kernels.Gaussian(), kernels.Gaussian(sigma=1), kernels.Gaussian(gamma=0.5)}) == 1
+
+
+def test_a_map_must_keep_the_number_of_examples():
+    for phi, found in ((lambda A: A[:2], "but gave 2"), (lambda A: 3.0, "but gave one value")):
+        k = kernels.compose("linear", phi)
+        for work in (k, k.features):
+            with pytest.raises(ValueError, match=f"one example for each of the 6 examples, {found}"):
+                work(X)
+
+
+def test_a_tolerance_is_not_negative():
+    for tol in (-1, np.nan, np.inf, "small"):
+        with pytest.raises(ValueError, match="tol must be a number of at least 0"):
+            kernels.is_psd(np.eye(2), tol=tol)
+        with pytest.raises(ValueError, match="tol must be a number of at least 0"):
+            kernels.check_kernel("linear", X, tol=tol)

@@ -57,6 +57,23 @@ def test_conjunctions_are_those_of_a_size(pair, size, exactly, monotone):
     np.testing.assert_array_equal(kernels.Conjunctions(size, exactly, monotone)(X, Z), wanted)
 
 
+def test_the_table_of_very_wide_rows_comes_from_a_recurrence():
+    """Summed afresh for every number of columns, it would take many minutes."""
+    k = kernels.Conjunctions(2500, exactly=False)
+    found = k.counts(5000)
+    assert found[5000] == (2**5000 + comb(5000, 2500)) // 2 and found[4999] == 2**4998 + comb(4999, 2500)
+    assert found[2500] == 2**2500 and found[2502] == 2**2502 - 2503
+    assert kernels.Conjunctions(2500).counts(5000)[4999:] == [comb(4999, 2500), comb(5000, 2500)]
+    assert k.table(5000)[0] == found[5000] / 2 ** (found[5000].bit_length() - 961)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_conjunctions_up_to_a_size_are_counted(monotone):
+    for width, size in ((1, 3), (5, 2), (9, 9), (6, 8)):
+        wanted = sum(comb(width, n) * (1 if monotone else 2) ** n for n in range(size + 1))
+        assert kernels.Conjunctions(size, exactly=False, monotone=monotone).n_features(width) == wanted
+
+
 @given(pairs, st.booleans())
 def test_subsets_are_all_sets_of_columns(pair, scaled):
     X, Z = (A * 1.5 if scaled else A for A in pair)  # no longer 0 and 1, so by multiplication

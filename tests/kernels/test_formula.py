@@ -53,7 +53,10 @@ def test_a_class_or_a_kernel_will_do():
         ("linear - linear", r"the signs \+, \* and \*\*"),
         ("linear/2", r"the signs"),
         ("2 + 3", "no kernel in it"),
+        ("2 * 3 * 4", "no kernel in it"),
         ("2**linear", "no kernel in it"),
+        ("1j*linear", "cannot be worked out"),
+        ("1" + "0" * 400 + "*linear", "cannot be worked out"),
         ("3", "not a kernel"),
         ("'linear'", "not a kernel"),
         ("exp()", "exp needs k"),
@@ -114,3 +117,15 @@ def test_kernels_in_files_of_their_own_are_known_by_name():
     assert set(HOMES) == {"substrings", "trees"}
     with pytest.raises(AttributeError):
         kernels.Nothing  # noqa: B018
+
+
+def test_numbers_in_a_row_are_worked_out():
+    assert get("0.5*0.5*linear") == 0.25 * Linear()
+    assert get("(1 + 2)*linear + 1") == 3 * Linear() + 1
+
+
+def test_a_long_formula_is_not_quoted_in_full():
+    for text in ("exp(" * 400 + "linear", "+".join(["lineal"] * 400), "gaussian(" + "9" * 400 + "j)", "x" * 400):
+        with pytest.raises(ValueError) as caught:
+            get(text)
+        assert text not in str(caught.value) and len(str(caught.value)) < 600

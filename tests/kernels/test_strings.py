@@ -188,6 +188,15 @@ def test_points_are_taken_and_joined():
             k.block(P, P, wrong)
 
 
+def test_a_table_of_one_column_is_that_column():
+    import polars as pl
+
+    k, texts = Substrings(), ["ab", "b", ""]
+    tables = pd.DataFrame({"t": texts}), pl.DataFrame({"t": texts}), pa.table({"t": texts}), np.array(texts)[:, None]
+    for table in (*tables, np.array(texts, dtype=object)[:, None]):
+        np.testing.assert_array_equal(k(table), k(texts))
+
+
 @pytest.mark.parametrize(
     ("X", "sentence"),
     [
@@ -200,8 +209,8 @@ def test_points_are_taken_and_joined():
         (5, r"a list of strings, not 5"),
         ([["a"]], r"string 0 is \['a'\]"),
         ({"a": 1}, r"a list of strings, not \{'a': 1\}"),
-        (np.array([["a"], ["b"]]), r"flat list of strings, .* its shape is \(2, 1\)"),
-        (pd.DataFrame({"text": ["a", "b"]}), r"one column of a table, but its shape is \(2, 1\)"),
+        (np.array([["a", "b"]]), r"flat list of strings, .* its shape is \(1, 2\)"),
+        (pd.DataFrame({"text": ["a", "b"], "more": 1}), r"one column of a table, but its shape is \(2, 2\)"),
         (pd.Series(["a", np.nan]), r"string 1 is nan \(float\)"),
     ],
 )

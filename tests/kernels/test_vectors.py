@@ -188,3 +188,14 @@ def test_widths_must_agree():
 def test_the_diagonal_that_is_too_large_is_refused():
     with pytest.raises(OverflowError, match="row 1"):
         kernels.Polynomial(100).diag([[1.0], [1e9]])
+
+
+def test_the_diagonal_is_of_the_precision_of_the_values():
+    few, large = np.array([[1, 2]], dtype=np.float32), np.array([[1], [1e30]], dtype=np.float32)
+    for name in ("linear", "gaussian", "monomials", "subsets + poly(2)"):
+        data = few > 1 if name == "monomials" else few
+        k = kernels.get(name)
+        assert k.diag(np.asarray(data, np.float32)).dtype == k(np.asarray(data, np.float32)).dtype == np.float32
+    for work in (kernels.Linear(), kernels.Linear().diag):
+        with pytest.raises(OverflowError, match=r"too large for float32 at row 1.*pass float64"):
+            work(large)

@@ -47,7 +47,9 @@ def test_ocr_prints_ours_beside_the_published(mnist: Path) -> None:
 
 
 def test_ocr_is_the_same_each_time_and_for_each_seed_another(mnist: Path) -> None:
-    first = reproduce.ocr(mnist, ["degree 2"], rows=600).rows[0].ours
+    table = reproduce.ocr(mnist, ["degree 2"], rows=600)
+    assert "learned from the first 600 of" in str(table).splitlines()[0]
+    first = table.rows[0].ours
     assert first == reproduce.ocr(mnist, ["degree 2"], rows=600).rows[0].ours
     assert first != reproduce.ocr(mnist, ["degree 2"], rows=600, seed=5).rows[0].ours
 

@@ -139,6 +139,8 @@ def _kind(X: Any) -> str:
         raise TypeError("X must be a list of rows, not one text or one dict: put it in a list")
     if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
         return "matrix"
+    if not len(X):
+        raise ValueError("X is empty: there are no rows to hash, nor to tell by what they are made of")
     for n, row in enumerate(X):
         if isinstance(row, Mapping):
             return "dicts"
@@ -148,7 +150,7 @@ def _kind(X: Any) -> str:
             return "matrix"
         for item in row:
             return "names" if isinstance(item, (str, bytes)) else "matrix" if _is_number(item) else "pairs"
-    return "names" if len(X) else "matrix"
+    return "names"
 
 
 def _is_number(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 import warnings
@@ -17,28 +18,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
-from onlearn.dual.certificate import dual_certificate
+from onlearn.dual.certificate import dual_certificate, verdict_on
 from onlearn.dual.collapse import SmallerForms
 from onlearn.dual.estimate import Estimated
+from onlearn.dual.filed import Filed
 from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores, staged_scores
+from onlearn.dual.settled import Settled
 from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
+from onlearn.kernels.vectors import refuse_strings
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
-from onlearn.training import Training
 
 REPRESENTATIONS = ("dual", "primal", "auto")
-CHECKED = 200  # examples on which a function that may not be a kernel is tried
 
 
-class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, Settled, SmallerForms, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -187,8 +189,9 @@ class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
     def _check_rows(self, X: Any, reset: bool, finite: bool = True) -> Any:
         """The rows, checked, as the representation at hand learns from them."""
         if reset:
-            self._kernel = kernels.get(self.kernel)
+            self._kernel = copy.copy(kernels.get(self.kernel))  # which somebody may change
         if self._kernel.data in ON_NUMBERS:
+            refuse_strings(X, self._kernel)
             raw = super()._check_rows(X, reset, True)
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
                 raw = raw.astype(self._dtype, copy=False)
@@ -211,8 +214,7 @@ class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
         """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
         if self._kernel.always_psd:
             return
-        some = points.take(np.linspace(0, len(points) - 1, min(CHECKED, len(points))).astype(np.int64))
-        verdict = kernels.judge(self._kernel, some)
+        verdict = verdict_on(self._kernel, points)
         if not verdict.symmetric:
             raise ValueError(f"{verdict}; a classifier cannot learn with it")
         if not verdict:
@@ -228,6 +230,7 @@ class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
         return choose(self._kernel, raw, points, self.epochs or 5, forced=self.representation == "primal")
 
     def _start(self, X: Any, targets: Any, output: str | None, outputs: int, sees_all: bool) -> Any:
+        self._settle()
         if self.representation_ == "primal":
             return super()._start(X, targets, output, outputs, sees_all)
         choices = self._choices()
@@ -249,7 +252,12 @@ class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
 
     # ------------------------------------------------------------------ learning
 
+    def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        labels = y if weight.all() else np.where(weight > 0, y, self.classes_[0])
+        return encode(labels, self.classes_, grows=False)
+
     def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
+        self._hold_to_settings()
         training = self._training
         training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         try:
@@ -269,6 +277,7 @@ class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
             return super()._pass_over(standing, y, weight)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        self._hold_to_settings()
         if self.representation_ == "dual":
             if self._kernel.data == "matrix" and self._training.n_seen:
                 raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
@@ -344,56 +353,20 @@ class KernelClassifier(Estimated, InPasses, SmallerForms, OnlineClassifier):
         for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):
             yield self._shape(scores)
 
-    # ------------------------------------------------------------------ what theory says, and the model file
+    # ------------------------------------------------------------------ what theory says
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises in the feature space of the kernel for these examples; two classes only."""
         check_is_fitted(self)
         if self.representation_ == "primal":
-            return super().certificate(X, y)
-        data = self._check_rows(X, reset=False)
-        y = self._check_labels(data, y)
-        if len(self.classes_) != 2:
-            raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
-        return dual_certificate(self._training, data.points, np.where(encode(y, self.classes_) == 1, 1.0, -1.0))
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        mine: dict[str, Any] = {"representation": self.representation_, "reason": self.representation_reason_}
-        missing = object()
-        width = self.__dict__.get("n_features_in_", missing)
-        if width is missing:  # strings and trees have no columns
-            self.n_features_in_ = 0
-        try:
-            facts, arrays = super()._pack()
-        finally:
-            if width is missing:
-                del self.n_features_in_
-        mine["kernel"], more = kernels.pack(self._kernel)
-        arrays.update(more)
-        if self.representation_ == "dual":
-            mine["support"], more = self._training.supports.pack()
-            arrays.update({f"support.{key}": array for key, array in more.items()})
-            if isinstance(self._training, BudgetTraining):
-                mine["budget"], more = self._training.pack_more()
-                arrays.update(more)
-        return {**facts, "dual": mine}, arrays
-
-    def _training_class(self) -> type[Training]:
-        dual = BudgetTraining if self.budget is not None else DualTraining
-        return dual if self.representation_ == "dual" else Training
-
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        mine = facts["dual"]
-        self.representation_, self.representation_reason_ = mine["representation"], mine["reason"]
-        self.kernel = self._kernel = kernels.unpack(mine["kernel"], arrays)
-        super()._unpack(facts, arrays)
-        if self.representation_ == "dual":
-            kept = {key.removeprefix("support."): a for key, a in arrays.items() if key.startswith("support.")}
-            if self.budget is None:
-                self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
-            else:
-                some = None if mine["support"]["kind"] == "none" else kernels.unpack_data(mine["support"], kept)
-                self._training.attach(Slots(self._kernel, int(self.budget), some))
-                self._training.unpack_more(mine["budget"], arrays)
-        if self._kernel.data not in ON_NUMBERS:
-            del self.n_features_in_
+            certificate = super().certificate(X, y)
+        else:
+            data = self._check_rows(X, reset=False)
+            y = self._check_labels(data, y)
+            if len(self.classes_) != 2:
+                raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
+            codes = encode(y, self.classes_, grows=False)
+            certificate = dual_certificate(self._training, data.points, np.where(codes == 1, 1.0, -1.0))
+        if self._settled["budget"] is None:
+            return certificate
+        return certificate.beyond_theory("there was a budget, and the proof is for learners that keep all they learned")

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.dual.mapping import map_state
-from onlearn.dual.representation import Choice, seconds
+from onlearn.dual.representation import Choice, seconds, unlisted
 from onlearn.dual.scoring import staged_scores
 from onlearn.dual.supports import Supports, pick
 from onlearn.dual.training import DualTraining
@@ -91,7 +91,7 @@ def worth_collapsing(training: DualTraining, width: int) -> Choice:
     kernel, count = supports.kernel, len(supports)
     features = kernel.n_features(width)
     if features is None:
-        raise ValueError(f"{kernel} has no finite list of features, so there are no weights of them to collapse to")
+        raise ValueError(f"{unlisted(kernel)}, so there are no weights of them to collapse to; it stays in the dual")
     if not count:
         return Choice("primal", "there are no support examples")
     examples = supports.examples()

@@ -6,6 +6,7 @@ from, and they stay in memory: their kernel values will be needed again.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class InPasses:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
         if self.representation == "primal":
             raise ValueError("rows that come in passes are learned from in the dual: leave representation='primal' out")
-        self._kernel = kernels.get(self.kernel)
+        self._kernel = copy.copy(kernels.get(self.kernel))
         self.representation_, self.representation_reason_ = "dual", "the rows come in passes"
         super().start(features, counts, dtype)  # type: ignore[misc]
         if self._kernel.data not in ON_NUMBERS:  # strings and trees have no columns

@@ -26,8 +26,8 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
     features = kernel.n_features(width)
     if features is None:
         if forced:
-            raise ValueError(f"{kernel} has no finite list of features known beforehand: use representation='dual'")
-        return Choice("dual", f"{kernel} has no finite list of features")
+            raise ValueError(f"{unlisted(kernel)}: use representation='dual'")
+        return Choice("dual", unlisted(kernel))
     if forced:
         return Choice("primal", "asked for")
     size = rows * features * points.dtype.itemsize
@@ -44,6 +44,13 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
         f"about {primal:.2g} s with {features} features, "
         f"{dual:.2g} s in the dual if {SUPPORT:.0%} of {rows} examples become support examples",
     )
+
+
+def unlisted(kernel: Any) -> str:
+    """Why there are no features to learn weights of."""
+    if kernel.data in ("strings", "trees"):
+        return f"the features of {kernel} are pieces of the {kernel.data} at hand, without a list known beforehand"
+    return f"{kernel} has no finite list of features known beforehand"
 
 
 def seconds(work: Any) -> float:

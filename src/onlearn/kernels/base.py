@@ -261,7 +261,7 @@ class Kernel(Parameters):
         from onlearn.kernels.algebra import Poly, Sum
 
         if isinstance(other, Real):  # a constant is a kernel too, if it is not negative
-            return Poly(self, [float(other), 1.0])
+            return Poly(self, [float(other), 1.0]) if other != 0 else self
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     __radd__ = __add__  # only ever called for a number: two kernels meet in __add__
@@ -281,9 +281,13 @@ class Kernel(Parameters):
         return Power(self, degree)
 
     def diag(self, X: Any) -> np.ndarray:
-        """k(x, x) of each row of X."""
+        """k(x, x) of each row of X, in the precision of ``k(X)``."""
+        P = self.points(X)
         with np.errstate(over="ignore"):
-            values = self.diagonal(self.points(X))
+            values = self.diagonal(P).astype(P.dtype, copy=False)
         if not np.isfinite(values).all():
-            raise OverflowError(f"{self} is too large at row {np.argmin(np.isfinite(values))}: scale the data")
+            raise OverflowError(
+                f"{self} is too large for {P.dtype} at row {np.argmin(np.isfinite(values))}: scale the data"
+                + (", or pass float64" if P.dtype == np.float32 else "")
+            )
         return values

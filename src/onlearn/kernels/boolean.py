@@ -33,8 +33,8 @@ class Counting(Kernel):
 
     shared = False  # whether it counts columns that are 1 in both, rather than those that agree
 
-    def count(self, columns: int) -> int:
-        """The value for that many columns, as a whole number."""
+    def counts(self, width: int) -> list[int]:
+        """The values for 0..width columns, as whole numbers."""
         raise NotImplementedError
 
     def table(self, width: int) -> np.ndarray:
@@ -78,7 +78,7 @@ class Counting(Kernel):
 @lru_cache(maxsize=64)
 def _table(kernel: Counting, width: int) -> np.ndarray:
     """The counts for 0..width columns, scaled if need be."""
-    exact = [kernel.count(n) for n in range(width + 1)]
+    exact = kernel.counts(width)
     shift = max(0, exact[-1].bit_length() - 1 - LARGEST)
     values = np.array([_scaled(value, shift) for value in exact])
     values.flags.writeable = False
@@ -99,8 +99,8 @@ class Monomials(Counting):
     array([[8.]])
     """
 
-    def count(self, columns: int) -> int:
-        return 1 << columns
+    def counts(self, width: int) -> list[int]:
+        return [1 << n for n in range(width + 1)]
 
     def n_features(self, width: int) -> int | None:
         return 3**width
@@ -128,15 +128,33 @@ class Conjunctions(Counting):
     def sizes(self) -> range:
         return range(self.size if self.exactly else 0, self.size + 1)
 
-    def count(self, columns: int) -> int:
-        return sum(comb(columns, size) for size in self.sizes())
+    def counts(self, width: int) -> list[int]:
+        # C(n, size) and their sums S(n) over sizes up to it, each from the one before (a sum afresh for every n takes
+        # minutes where rows are wide): C(n, size) = C(n - 1, size) n / (n - size), and by Pascal's rule
+        # S(n + 1) = 2 S(n) - C(n, size).
+        size, chosen, total, found = self.size, 0, 1, []
+        for n in range(width + 1):
+            if n == size:
+                chosen = 1
+            elif n > size:
+                chosen = chosen * n // (n - size)
+            found.append(chosen if self.exactly else total)
+            total = 2 * total - chosen
+        return found
 
     def formula(self) -> str:
         rest = {key: value for key, value in self.changed().items() if key != "size"}
         return spelled(self.name, rest, str(self.size))
 
     def n_features(self, width: int) -> int | None:
-        return sum(comb(width, size) * (1 if self.monotone else 2) ** size for size in self.sizes())
+        each = 1 if self.monotone else 2
+        if self.exactly:
+            return comb(width, self.size) * each**self.size
+        made = total = 1
+        for size in range(1, min(self.size, width) + 1):
+            made = made * (width - size + 1) * each // size
+            total += made
+        return total
 
     def features(self, X: Any) -> Any:
         explicit.refuse_too_many(self, X)
@@ -152,5 +170,5 @@ class Conjunctions(Counting):
                 else:
                     made[size] = explicit.beside([made[size], longer])
         scaled = float(self.table(len(literals))[-1 if self.shared else 0])
-        root = (scaled / self.count(len(literals))) ** 0.5
+        root = (scaled / self.counts(len(literals))[-1]) ** 0.5
         return explicit.beside([made[size] * root for size in self.sizes() if size < len(made)])

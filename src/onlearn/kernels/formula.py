@@ -13,6 +13,7 @@ from onlearn.kernels.family import HOMES, MEMBERS, member
 
 OPERATORS = ("sum", "product", "scale", "power")  # written with signs, not by name
 DEEPEST = 100
+LONGEST = 60  # characters of a formula that an error message quotes
 
 
 def get(kernel: Any) -> Kernel:
@@ -27,14 +28,16 @@ def get(kernel: Any) -> Kernel:
         return kernel()
     if isinstance(kernel, Kernel):
         return kernel
-    raise TypeError(f"a kernel must be a formula such as 'gaussian(2)' or an object of onlearn.kernels, not {kernel!r}")
+    raise TypeError(
+        f"a kernel must be a formula such as 'gaussian(2)' or an object of onlearn.kernels, not {_short(repr(kernel))}"
+    )
 
 
 def read(text: str) -> Kernel:
     """A new kernel from its formula."""
 
     def refuse(why: str) -> ValueError:
-        return ValueError(f"cannot read the kernel {text!r}: {why}")
+        return ValueError(f"cannot read the kernel {_short(text)!r}: {why}")
 
     if "<" in text:
         raise refuse("functions and large matrices have no spelling; build it in Python")
@@ -44,8 +47,12 @@ def read(text: str) -> Kernel:
         raise refuse("write a formula such as '0.5*gaussian(2) + poly(2)'") from None
     made = _build(tree, refuse, 0)
     if not isinstance(made, Kernel):
-        raise refuse("it is not a kernel")
+        raise refuse("there is no kernel in it" if isinstance(tree, ast.BinOp) else "it is not a kernel")
     return made
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> Any:
@@ -57,10 +64,15 @@ def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> A
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult, ast.Pow)):
         left, right = (_build(side, refuse, depth + 1) for side in (node.left, node.right))
         if isinstance(left, Kernel) or (isinstance(right, Kernel) and not isinstance(node.op, ast.Pow)):
-            if isinstance(node.op, ast.Add):
-                return left + right
-            return left * right if isinstance(node.op, ast.Mult) else left**right
-        raise refuse(f"{ast.unparse(node)!r} has no kernel in it that the sign could work on")
+            try:
+                if isinstance(node.op, ast.Add):
+                    return left + right
+                return left * right if isinstance(node.op, ast.Mult) else left**right
+            except (TypeError, OverflowError):  # a word, a complex number, a number beyond all others
+                raise refuse(f"{_short(ast.unparse(node))!r} cannot be worked out") from None
+        if not isinstance(node.op, ast.Pow) and all(isinstance(side, (int, float)) for side in (left, right)):
+            return left + right if isinstance(node.op, ast.Add) else left * right  # 0.1*0.2*linear
+        raise refuse(f"{_short(ast.unparse(node))!r} has no kernel in it that the sign could work on")
     if isinstance(node, ast.BinOp):
         raise refuse("kernels know the signs +, * and **")
     return _literal(node, refuse)
@@ -69,7 +81,7 @@ def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> A
 def _call(node: ast.Call | ast.Name, refuse: Callable[[str], ValueError], depth: int) -> Kernel:
     call = node if isinstance(node, ast.Call) else ast.Call(node, [], [])
     if not isinstance(call.func, ast.Name):
-        raise refuse(f"{ast.unparse(call.func)!r} is not a name")
+        raise refuse(f"{_short(ast.unparse(call.func))!r} is not a name")
     name = call.func.id
     if name == "poly" and not (call.args and _is_kernel(call.args[0])) and not any(w.arg == "k" for w in call.keywords):
         name = "polynomial"
@@ -77,7 +89,9 @@ def _call(node: ast.Call | ast.Name, refuse: Callable[[str], ValueError], depth:
     if cls is None:
         known = [n for n in {**MEMBERS, **HOMES} if n not in OPERATORS]
         close = difflib.get_close_matches(name, known, n=1)
-        raise refuse(f"unknown kernel {name!r}: " + (f"did you mean {close[0]!r}?" if close else ", ".join(known)))
+        raise refuse(
+            f"unknown kernel {_short(name)!r}: " + (f"did you mean {close[0]!r}?" if close else ", ".join(known))
+        )
     names = [f.name for f in fields(cls)]
     if len(call.args) > len(names):
         raise refuse(f"{name} takes {len(names)} parameters ({', '.join(names) or 'none'})")
@@ -85,7 +99,7 @@ def _call(node: ast.Call | ast.Name, refuse: Callable[[str], ValueError], depth:
     pairs = [*zip(names, call.args, strict=False), *((word.arg, word.value) for word in call.keywords)]
     for key, value in pairs:
         if key not in names:
-            raise refuse(f"{name} has no parameter {key!r}; it has {', '.join(names) or 'none'}")
+            raise refuse(f"{name} has no parameter {_short(repr(key))}; it has {', '.join(names) or 'none'}")
         if key in given:
             raise refuse(f"{key!r} is given twice")
         given[key] = _build(value, refuse, depth + 1) if _is_kernel(value) else _literal(value, refuse)
@@ -114,4 +128,4 @@ def _literal(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError):
-        raise refuse(f"{ast.unparse(node)!r} is neither a kernel nor a number, word or list") from None
+        raise refuse(f"{_short(ast.unparse(node))!r} is neither a kernel nor a number, word or list") from None

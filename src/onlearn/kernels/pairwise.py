@@ -55,12 +55,21 @@ class Pairwise(Kernel):
 
 def listed(X: Any, who: str, what: str) -> list[Any]:
     """The examples one by one; never the characters of one string or the names of the columns of a table."""
+    if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 1:  # a table of one column is that column
+        X = _column(X)
     if isinstance(X, (str, bytes, bytearray, Mapping, Set)) or not isinstance(X, Iterable):
         raise TypeError(f"{who}: X must be a list of {what}, not {shown(X)}")
     shape = getattr(X, "shape", (0,))
     if len(shape) != 1:
         raise TypeError(f"{who}: X must be a flat list of {what}, or one column of a table, but its shape is {shape}")
     return X.to_pylist() if hasattr(X, "to_pylist") else list(X)
+
+
+def _column(table: Any) -> Any:
+    """The first column, of pandas, PyArrow, polars or NumPy."""
+    if hasattr(table, "iloc"):
+        return table.iloc[:, 0]
+    return table.column(0) if hasattr(table, "column_names") else table[:, 0]
 
 
 def shown(value: Any) -> str:

@@ -105,6 +105,9 @@ class Gaussian(OfProducts):
         square = (1.0 if self.sigma is None else self.sigma) ** 2
         return 0.5 / square if square else np.inf
 
+    def identity(self) -> tuple[Any, ...]:
+        return type(self), self.rate  # sigma and gamma are two names for one thing
+
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["vectors"], tile.Q["vectors"]
         number = out.dtype.type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def is_psd(K: Any, tol: float | None = None) -> bool:
     (True, False)
     """
     K = square(K)
-    tol = tolerance(K) if tol is None else tol
+    tol = tolerance(K, tol)
     if asymmetry(K) > tol:
         return False
     values = eigenvalues(K)
@@ -62,7 +63,7 @@ def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None 
 def judge(k: Kernel, P: Points, tol: float | None = None) -> Verdict:
     """Whether a kernel is one on these points."""
     K = k.block(P, P)
-    tol = tolerance(K) if tol is None else tol
+    tol = tolerance(K, tol)
     symmetric = asymmetry(K) <= tol
     values = eigenvalues(K)
     smallest, largest = float(values[0]), float(values[-1])
@@ -133,5 +134,10 @@ def eigenvalues(K: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh((K / scale + K.T / scale).astype(np.float64) / 2) * scale
 
 
-def tolerance(K: np.ndarray) -> float:
+def tolerance(K: np.ndarray, given: float | None = None) -> float:
+    """How far below 0 an eigenvalue may be, relative to the largest: as given, or as the precision has it."""
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= given < np.inf:
+            raise ValueError(f"tol must be a number of at least 0, or None, not {given!r}")
+        return float(given)
     return 1e-4 if K.dtype == np.float32 else TOLERANCE

@@ -80,7 +80,17 @@ class Compose(Composite):
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         inner = views.setdefault(self.key, Points({}))
-        self.k.prepare(map_of(self.phi)(X), inner.views)
+        self.k.prepare(self.mapped(X), inner.views)
+
+    def mapped(self, X: Any) -> Any:
+        """phi(X), which must have as many examples as X."""
+        made = map_of(self.phi)(X)
+        if _size(made) != _size(X):
+            raise ValueError(
+                f"compose: {shown(self.phi)} must give one example for each of the {_size(X)} examples, "
+                f"but gave {'one value' if _size(made) is None else _size(made)}"
+            )
+        return made
 
     def uses(self) -> Iterator[Path]:
         for path in self.k.uses():
@@ -100,7 +110,7 @@ class Compose(Composite):
         return self.k.n_features(width) if isinstance(self.phi, str) else None
 
     def features(self, X: Any) -> Any:
-        return self.k.features(map_of(self.phi)(X))
+        return self.k.features(self.mapped(X))
 
     def formula(self) -> str:
         return f"compose({self.k}, {shown(self.phi)})"
@@ -167,6 +177,14 @@ class Scaled:
 
     def scores(self, P: Points) -> np.ndarray:
         return np.asarray(self.inner.scores(P)) * P[self.key].values[:, None]
+
+
+def _size(X: Any) -> int | None:
+    """How many examples there are; None if X is not a collection."""
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        return len(X) if hasattr(X, "__len__") else None
+    return int(shape[0]) if len(shape) else None
 
 
 def rescale(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:

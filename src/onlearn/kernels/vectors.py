@@ -96,6 +96,9 @@ class Vectors:
         return room > MOST_DENSE or meetings * QUICKER < cells
 
 
+STRINGS = "{} works on rows of numbers, not on strings"
+
+
 def same_width(A: Any, B: Any) -> None:
     if A.width != B.width:
         raise ValueError(f"the rows have {A.width} columns on one side and {B.width} on the other")
@@ -105,10 +108,10 @@ def numeric(X: Any, who: Any) -> Any:
     """X as a C-ordered array or a CSR matrix of float32 or float64, without NaN, infinity or repeated entries."""
     from sklearn.utils import check_array
 
+    refuse_strings(X, who)
     X = plain_table(X)
-    first = X[0] if isinstance(X, (list, tuple)) and len(X) else None
-    if isinstance(first, (str, bytes)) or getattr(getattr(X, "dtype", None), "kind", "") in ("U", "S"):
-        raise TypeError(f"{who} works on rows of numbers, not on strings")
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("U", "S"):
+        raise TypeError(STRINGS.format(who))
     X = check_array(
         X,
         accept_sparse="csr",
@@ -123,6 +126,13 @@ def numeric(X: Any, who: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def refuse_strings(X: Any, who: Any) -> None:
+    """Refuse a list or a column of strings, where each example should be a row of numbers."""
+    flat = isinstance(X, (list, tuple)) or (len(getattr(X, "shape", ())) == 1 and not sp.issparse(X))
+    if flat and isinstance(next(iter(X), None), (str, bytes)):
+        raise TypeError(STRINGS.format(who))
 
 
 def vectors(X: Any, who: Any) -> Vectors:

@@ -66,9 +66,12 @@ def ocr(
     if unknown:
         raise ValueError(f"there is no line {unknown[0]!r} in the table; there are {', '.join(map(repr, LINES))}")
     X, y, T, u = digits(folder(data, "mnist", FILES))
+    title = "test error after so many passes, MNIST, 9 against the rest"
+    if rows is not None and rows < len(X):
+        title += f"; learned from the first {rows:,} of {len(X):,} rows only"
     X, y = X[:rows], y[:rows]
     columns = [f"{passes:g}" for passes in PASSES]
-    table = Table("test error after so many passes, MNIST, 9 against the rest", columns)
+    table = Table(title, columns)
     for name in lines:
         line = LINES[name]
         several = name.startswith("ten")

@@ -7,7 +7,7 @@ but the data. The examples must be those trained on.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,10 @@ class Certificate:
     def best(self) -> Bound | None:
         """The smallest bound that applies; None if none does."""
         return min((bound for bound in self.bounds if bound.applies), key=lambda bound: bound.value, default=None)
+
+    def beyond_theory(self, why: str) -> Certificate:
+        """The same numbers of a run that none of the theorems is about, for this reason."""
+        return replace(self, bounds=tuple(replace(bound, applies=False, why=why) for bound in self.bounds))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON: an infinite value is null."""

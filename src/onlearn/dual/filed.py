@@ -1,0 +1,78 @@
+"""What the model file holds of a kernel classifier, besides what it holds of every learner."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from onlearn import kernels
+from onlearn.dual.budget import BudgetTraining
+from onlearn.dual.inpasses import ON_NUMBERS
+from onlearn.dual.policies import POLICIES
+from onlearn.dual.slots import Slots
+from onlearn.dual.supports import Supports
+from onlearn.dual.training import DualTraining
+from onlearn.training import Training
+
+
+class Filed:
+    """The part of a kernel classifier that writes it to a model file, and reads it back."""
+
+    kernel: Any
+    budget: int | None
+    budget_policy: Any
+    representation_: str
+    representation_reason_: str
+    _kernel: Any
+    _training: Any
+    _settle: Any
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        mine: dict[str, Any] = {"representation": self.representation_, "reason": self.representation_reason_}
+        missing = object()
+        width = self.__dict__.get("n_features_in_", missing)
+        if width is missing:  # strings and trees have no columns
+            self.__dict__["n_features_in_"] = 0
+        try:
+            facts, arrays = super()._pack()  # type: ignore[misc]
+        finally:
+            if width is missing:
+                del self.__dict__["n_features_in_"]
+        mine["kernel"], more = kernels.pack(self._kernel)
+        arrays.update(more)
+        if self.representation_ == "dual":
+            mine["support"], more = self._training.supports.pack()
+            arrays.update({f"support.{key}": array for key, array in more.items()})
+            if isinstance(self._training, BudgetTraining):
+                mine["budget"], more = self._training.pack_more()
+                arrays.update(more)
+        return {**facts, "dual": mine}, arrays
+
+    def _training_class(self) -> type[Training]:
+        dual = BudgetTraining if self.budget is not None else DualTraining
+        return dual if self.representation_ == "dual" else Training
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        mine = facts["dual"]
+        self.representation_, self.representation_reason_ = mine["representation"], mine["reason"]
+        self.kernel = kernels.unpack(mine["kernel"], arrays)
+        self._kernel = copy.copy(self.kernel)
+        limit = mine.get("budget")
+        if self.representation_ == "dual":  # what was set since learning began was never learned with
+            self.budget = None if limit is None else int(limit["budget"])
+        super()._unpack(facts, arrays)  # type: ignore[misc]
+        if self.representation_ == "dual":
+            kept = {key.removeprefix("support."): a for key, a in arrays.items() if key.startswith("support.")}
+            if self.budget is None:
+                self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
+            else:
+                some = None if mine["support"]["kind"] == "none" else kernels.unpack_data(mine["support"], kept)
+                self._training.attach(Slots(self._kernel, int(self.budget), some))
+                self._training.unpack_more(limit, arrays)
+                if POLICIES.get(self.budget_policy) != self._training.policy:
+                    self.budget_policy = self._training.policy
+        if self._kernel.data not in ON_NUMBERS:
+            del self.__dict__["n_features_in_"]
+        self._settle()
