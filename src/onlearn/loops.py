@@ -2,8 +2,7 @@
 
 Both take the examples in the given order and return the number of examples done, which is less than all only when
 the rule returned something that is not a number, the rows lack what a step needs, or were not ``checked`` and one of
-them has a score that is not finite. They go from one example that is
-audited to the next: a seldom done part that stands inside a loop slows down all of it.
+them has a score that is not finite.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 from onlearn.inputs import LAST
 from onlearn.outputs import decide, take_steps
-from onlearn.rows import lacks, look_ahead, opinion, score, scores, sqnorm, step
+from onlearn.rows import lacks, look_ahead, one_opinion, opinion, score, scores, sqnorm, step
 from onlearn.verbs import handed, live, scale, settle, stride, tick
 from onlearn.weave import Loop, helper
 
@@ -42,25 +41,18 @@ class Audit(NamedTuple):
 
 
 @helper
-def stretch(audit: Any, n: int, stop: int) -> int:
-    """Where a stretch ends that starts at example n: after that one if it is audited, else before the next that is."""
-    due = audit.due[0]
-    return stop if due < 1 else min(stop, n + max(1, due - 1))
-
-
-@helper
-def take_down(audit: Any, y: float) -> None:
-    """Count an example, and keep what the audit found if it was about this one."""
+def audit_due(audit: Any, y: float) -> int:
+    """The place in the ring for the present example, or -1."""
     audit.due[0] -= 1
+    place = -1
     if audit.due[0] == 0:
-        outputs, place = len(audit.now), audit.due[2] % len(audit.gold)
+        place = audit.due[2] % len(audit.gold)
         audit.gold[place] = y
-        for c in range(outputs):
-            audit.scores[place * outputs + c] = tame(audit.now[c])
         audit.due[2] += 1
         if audit.due[2] % len(audit.gold) == 0:
             audit.due[1] *= 2
         audit.due[0] = audit.due[1]
+    return place
 
 
 @helper
@@ -89,39 +81,34 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 @Loop
 def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
     """One output: binary classification (y is -1 or +1) and regression."""
-    start = 0
-    while start < len(order):
-        if audit.due[0] == 1:
-            audit.now[0] = score(rows, order[start], g, st)
-            opinion(st, g, rows, order[start], theta, audit.now)
-        stop = stretch(audit, start, len(order))
-        for n in range(start, stop):
-            look_ahead(rows, order, n)
-            i, gold, importance = order[n], y[n], weight[n]
-            if importance != 0.0:  # else it is as if the example were not there
-                raw = score(rows, i, g, st)
-                if strange(raw) and not checked:
-                    return n
-                s = tame(raw * scale(g, 0) - theta)
-                q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
-                t = rule(s, gold, q, params)
-                wanting = lacks(rows, i)
-                if t != t or (t != 0.0 and wanting):
-                    return n
-                take_down(audit, gold)
-                mistake = s * gold <= 0.0
-                tally[MISTAKES] += mistake
-                tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
-                tally[SEEN] += 1.0
-                live(st, g, mistake, t != 0.0)
-                if t != 0.0:
-                    tally[UPDATES] += 1.0
-                    t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
-                    step(rows, i, g, st, stride(g, t, 0), q)
-                settle(g, st)
-                tick(st, g)
-                remember(tally, doubling)
-        start = stop
+    for n in range(len(order)):
+        look_ahead(rows, order, n)
+        i, gold, importance = order[n], y[n], weight[n]
+        if importance != 0.0:  # else it is as if the example were not there
+            raw = score(rows, i, g, st)
+            if strange(raw) and not checked:
+                return n
+            s = tame(raw * scale(g, 0) - theta)
+            q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
+            t = rule(s, gold, q, params)
+            wanting = lacks(rows, i)
+            if t != t or (t != 0.0 and wanting):
+                return n
+            place = audit_due(audit, gold)
+            if place >= 0:
+                audit.scores[place] = tame(one_opinion(st, g, rows, i, theta, raw))
+            mistake = s * gold <= 0.0
+            tally[MISTAKES] += mistake
+            tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
+            tally[SEEN] += 1.0
+            live(st, g, mistake, t != 0.0)
+            if t != 0.0:
+                tally[UPDATES] += 1.0
+                t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
+                step(rows, i, g, st, stride(g, t, 0), q)
+            settle(g, st)
+            tick(st, g)
+            remember(tally, doubling)
     return len(order)
 
 
@@ -133,43 +120,43 @@ def learn_many(
     outputs = len(out.s)
     for c in range(outputs):
         out.q[c] = 1.0
-    start = 0
-    while start < len(order):
-        if audit.due[0] == 1:
-            scores(rows, order[start], g, st, audit.now)
-            opinion(st, g, rows, order[start], theta, audit.now)
-        stop = stretch(audit, start, len(order))
-        for n in range(start, stop):
-            look_ahead(rows, order, n)
-            i, gold, importance = order[n], y[n], weight[n]
-            if importance != 0.0:
-                scores(rows, i, g, st, out.s)
-                if strange(out.s[0]) and not checked:  # what is strange in a row shows in every score
+    for n in range(len(order)):
+        look_ahead(rows, order, n)
+        i, gold, importance = order[n], y[n], weight[n]
+        if importance != 0.0:
+            scores(rows, i, g, st, out.s)
+            if strange(out.s[0]) and not checked:  # what is strange in a row shows in every score
+                return n
+            if audit.due[0] == 1:  # this example will be audited, if it is learned from
+                for c in range(outputs):
+                    audit.now[c] = out.s[c]
+            for c in range(outputs):
+                out.s[c] = tame(out.s[c] * scale(g, c) - theta)
+            margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
+            change, wanting = False, lacks(rows, i)
+            for c in range(outputs):
+                change = change or out.t[c] != 0.0
+                if out.t[c] != out.t[c] or (wanting and out.t[c] != 0.0):
                     return n
+            place = audit_due(audit, gold)
+            if place >= 0:
+                opinion(st, g, rows, i, theta, audit.now)
                 for c in range(outputs):
-                    out.s[c] = tame(out.s[c] * scale(g, c) - theta)
-                margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
-                change, wanting = False, lacks(rows, i)
+                    audit.scores[place * outputs + c] = tame(audit.now[c])
+            tally[MISTAKES] += margin <= 0.0
+            tally[LOSS] += min(cost, HIGHEST_LOSS)
+            tally[SEEN] += 1.0
+            live(st, g, margin <= 0.0, change)
+            if change:
+                tally[UPDATES] += 1.0
                 for c in range(outputs):
-                    change = change or out.t[c] != 0.0
-                    if out.t[c] != out.t[c] or (wanting and out.t[c] != 0.0):
-                        return n
-                take_down(audit, gold)
-                tally[MISTAKES] += margin <= 0.0
-                tally[LOSS] += min(cost, HIGHEST_LOSS)
-                tally[SEEN] += 1.0
-                live(st, g, margin <= 0.0, change)
-                if change:
-                    tally[UPDATES] += 1.0
-                    for c in range(outputs):
-                        if out.t[c] != 0.0:
-                            t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * importance
-                            out.t[c] = stride(g, t, c)
-                    take_steps(out, rows, i, g, st)
-                settle(g, st)
-                tick(st, g)
-                remember(tally, doubling)
-        start = stop
+                    if out.t[c] != 0.0:
+                        t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * importance
+                        out.t[c] = stride(g, t, c)
+                take_steps(out, rows, i, g, st)
+            settle(g, st)
+            tick(st, g)
+            remember(tally, doubling)
     return len(order)
 
 

@@ -303,5 +303,10 @@ def _(rows, i):
 
 
 @Verb
+def one_opinion(st, g, rows, i, theta, raw):
+    """The score of row i by what would be handed out now, from its weighted sum; of a learner with one output."""
+
+
+@Verb
 def opinion(st, g, rows, i, theta, s):
     """Turn s, the weighted sums of row i in stored weights, into its scores by what would be handed out now."""

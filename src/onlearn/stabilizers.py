@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compile import prefetch
-from onlearn.rows import ONE, add_products, column, dot, opinion, span
+from onlearn.rows import ONE, add_products, column, dot, one_opinion, opinion, span
 from onlearn.spelling import Family, choice
 from onlearn.verbs import (
     Ledger,
@@ -48,6 +48,11 @@ class Last:
 
 class Newest(NamedTuple):
     nothing: Numbers
+
+
+@one_opinion.on(Newest, object, object)
+def _(st, g, rows, i, theta, raw):
+    return raw * scale(g, 0) - theta
 
 
 @opinion.on(Newest, object, object)
@@ -118,18 +123,23 @@ def _(st, g, j, c):
     return (st.clock[c] * v - st.u[j]) / st.seen[0] if st.seen[0] > 0.0 else scale(g, c) * v
 
 
+@one_opinion.on(Mean, object, object)
+def _(st, g, rows, i, theta, raw):
+    s = raw * scale(g, 0)
+    if st.seen[0] > 0.0:
+        s = (st.clock[0] * raw - dot(rows, i, st.u, 1, 0)) / st.seen[0]
+    return s - theta
+
+
 @opinion.on(Mean, object, object)
 def _(st, g, rows, i, theta, s):
     if st.seen[0] == 0.0:
         for c in range(len(s)):
             s[c] = s[c] * scale(g, c) - theta
     else:
-        if len(s) == 1:
-            s[0] = dot(rows, i, st.u, 1, 0) - st.clock[0] * s[0]
-        else:
-            for c in range(len(s)):
-                s[c] = rows.bias * st.u[c] - st.clock[c] * s[c]
-            add_products(rows, i, st.u, ONE, s)  # all outputs in one walk
+        for c in range(len(s)):
+            s[c] = rows.bias * st.u[c] - st.clock[c] * s[c]
+        add_products(rows, i, st.u, ONE, s)  # all outputs in one walk
         for c in range(len(s)):
             s[c] = -s[c] / st.seen[0] - theta
 
@@ -165,6 +175,14 @@ def _(st, g, mistake, change):
 @handed.on(Longest, object)
 def _(st, g, j, c):
     return st.best[j] if st.run[1] > st.run[0] else scale(g, c) * weigh(g, st, j)
+
+
+@one_opinion.on(Longest, object, object)
+def _(st, g, rows, i, theta, raw):
+    s = raw * scale(g, 0)
+    if st.run[1] > st.run[0]:
+        s = dot(rows, i, st.best, 1, 0)
+    return s - theta
 
 
 @opinion.on(Longest, object, object)
@@ -280,6 +298,13 @@ def _(st, c, factor):
             st.change[n] *= factor
     for h in range(st.used[1] + 1):
         st.scales[h * outputs + c] /= factor
+
+
+@one_opinion.on(Electorate, object, object)
+def _(st, g, rows, i, theta, raw):
+    out = np.empty(1)
+    cast_votes(st, rows, i, theta, np.zeros(len(st.base)), np.empty(1), out)
+    return out[0]
 
 
 @opinion.on(Electorate, object, object)
