@@ -48,7 +48,7 @@ WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "KernelClassifier", "OnlineRegressor
 
 
 # Each of these differs from the others in its code or its parameters; the rest, which do in their loops only, are slow.
-TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "Winnow", "LogisticRegression"}
+TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "LogisticRegression"}
 
 
 @pytest.mark.parametrize(

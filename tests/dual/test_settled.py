@@ -40,8 +40,8 @@ def test_parameters_that_would_have_no_effect_are_refused(began: Any, changed: A
     with pytest.raises(ValueError, match=words):
         model.fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), before)
-    model.warm_start = False
-    model.fit(X, y).partial_fit(X, y)
+    if "kernel" in changed:  # the others would compile loops of their own
+        model.set_params(warm_start=False).fit(X, y).partial_fit(X, y)
 
 
 def test_parameters_that_mean_the_same_or_do_not_matter_may_change(tmp_path: Path) -> None:
