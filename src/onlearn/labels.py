@@ -23,7 +23,7 @@ def unique_labels(y: np.ndarray) -> np.ndarray:
 def check_labels(y: np.ndarray) -> None:
     """Refuse what cannot be labels, or cannot be put in an order."""
     if y.dtype == object:
-        lacking = [n for n, label in enumerate(y) if label is None or label != label]
+        lacking = [n for n, label in enumerate(y) if label is None or (isinstance(label, float) and label != label)]
         if lacking:
             raise ValueError(f"y holds {y[lacking[0]]!r} in row {lacking[0]}, which is not a label: remove the row")
         kinds = {"str" if isinstance(label, str) else "number" for label in y}

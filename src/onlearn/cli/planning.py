@@ -9,13 +9,12 @@ from typing import Any
 import typer
 
 from onlearn.cli.kernel import OPTIONS, kernel_learner, refuse_without_kernel
+from onlearn.features.scaling import SCALES
+from onlearn.features.spec import MISSING
+from onlearn.features.text import WEIGHTINGS
 from onlearn.pipeline.plan import ROLES, Plan
 
-WORDS = {
-    "missing": ("absent", "error", "zero", "indicator"),
-    "weighting": ("counts", "binary", "log", "idf", "tfidf", "log-tfidf"),
-    "scale": ("standard", "max-abs", "log1p", "none"),
-}
+WORDS = {"missing": MISSING, "weighting": WEIGHTINGS, "scale": SCALES}
 CHOICES = ("rule", "geometry", "stabilizer", "multiclass")
 
 
@@ -26,11 +25,14 @@ def plan_of(asked: dict[str, Any]) -> Plan:
     if asked["prune_weights"] != asked["prune_weights"]:
         raise typer.BadParameter("nan is not the size of a weight", param_hint="--prune-weights")
     text: dict[str, Any] = {}
-    for name, option in (("ngrams", "ngrams"), ("chars", "chars")):
-        if asked[option] is not None:
-            text[name] = lengths(asked[option], f"--{option}")
-    if asked["ngrams"] == "none" and asked["chars"] is None:
-        raise typer.BadParameter("without words there must be characters: give --chars", param_hint="--ngrams")
+    if asked["chars"] is not None:
+        text["chars"] = lengths(asked["chars"], "--chars")
+    if asked["ngrams"] == "none":
+        if asked["chars"] is None:
+            raise typer.BadParameter("without words there must be characters: give --chars", param_hint="--ngrams")
+        text["ngrams"] = None
+    elif asked["ngrams"] is not None:
+        text["ngrams"] = lengths(asked["ngrams"], "--ngrams")
     for option, words in WORDS.items():
         if asked[option] is not None:
             one_of(asked[option], words, f"--{option}")
@@ -180,10 +182,8 @@ def one_of(value: str, words: tuple[str, ...], option: str) -> str:
     return value
 
 
-def lengths(value: str, option: str) -> tuple[int, int] | None:
-    """1-2 or 2 as a pair of lengths; none as None."""
-    if value == "none":
-        return None
+def lengths(value: str, option: str) -> tuple[int, int]:
+    """1-2 or 2 as a pair of lengths."""
     first, _, last = value.partition("-")
     try:
         low, high = int(first), int(last or first)

@@ -6,7 +6,6 @@ which lie behind all those columns: it may share a weight with others like it, b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,56 @@ from onlearn.hashing import HALF, ODD, OTHER
 WIDEST = 1 << 24  # columns of a matrix that get a weight each
 
 
-class Behind:
+class Plain:
+    """Every index is a column: of a learner that was taught a matrix in Python, however wide."""
+
+    way = "plain"
+    values = 0  # that had an index too far to be a column
+
+    def afresh(self) -> Plain:
+        """The same before anything was counted."""
+        return self
+
+    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
+        """A matrix of the columns that have weights; with ``learn``, what is far is counted."""
+        return X
+
+    def name_of(self, column: int) -> str | None:
+        """What a bucket is called; None for a column."""
+        return None
+
+    def collisions(self) -> dict[str, float] | None:
+        """How many far indices there seem to be, and how many share a bucket; None if none was counted."""
+        return None
+
+    def note(self) -> str | None:
+        """A sentence about the far indices that were learned from."""
+        return None
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What the model file keeps of it."""
+        return {"way": self.way}, {}
+
+
+class Folded(Plain):
+    """Far indices hashed into the columns, as models were taught before there were buckets for them."""
+
+    way = "folded"
+
+    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
+        if X.shape[1] <= WIDEST:
+            return X
+        indices = X.indices.astype(np.uint64)
+        beyond = indices >= WIDEST
+        mixed = indices[beyond] * ODD
+        indices[beyond] = (mixed ^ (mixed >> HALF)) % np.uint64(WIDEST)
+        return _summed(X, indices.astype(np.int32), WIDEST)
+
+
+class Behind(Plain):
     """Far indices in buckets behind the columns; what was learned from is counted."""
+
+    way = "behind"
 
     def __init__(self, bits: int = 22) -> None:
         self.bits = bits
@@ -29,7 +76,6 @@ class Behind:
         self.seen = np.zeros(0, np.uint64)  # a bit for each bucket, once one is in use
 
     def afresh(self) -> Behind:
-        """The same before anything was counted."""
         return Behind(self.bits)
 
     def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
@@ -51,15 +97,12 @@ class Behind:
         return _summed(X, indices.astype(np.int32), WIDEST + ((1 << self.bits) if len(far) else 0))
 
     def name_of(self, column: int) -> str | None:
-        """What a bucket is called; None for a column."""
         return f"an index beyond {WIDEST - 1}, bucket {column - WIDEST}" if column >= WIDEST else None
 
     def collisions(self) -> dict[str, float] | None:
-        """How many such indices there seem to be, and how many share a bucket; None if there were none."""
         return collisions(1 << self.bits, self.seen) if self.values else None
 
     def note(self) -> str | None:
-        """A sentence about the far indices that were learned from."""
         found = self.collisions()
         if found is None:
             return None
@@ -72,7 +115,7 @@ class Behind:
         return max(1, (1 << self.bits) // 64)
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        facts = {"way": "behind", "bits": self.bits, "values": self.values}
+        facts = {"way": self.way, "bits": self.bits, "values": self.values}
         return facts, {"seen": self.seen.copy()} if self.values else {}
 
     @classmethod
@@ -88,71 +131,14 @@ class Behind:
         return self
 
 
-class Folded:
-    """Far indices hashed into the columns, as models were taught before there were buckets for them."""
-
-    values = 0
-
-    def afresh(self) -> Folded:
-        return self
-
-    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
-        if X.shape[1] <= WIDEST:
-            return X
-        indices = X.indices.astype(np.uint64)
-        beyond = indices >= WIDEST
-        mixed = indices[beyond] * ODD
-        indices[beyond] = (mixed ^ (mixed >> HALF)) % np.uint64(WIDEST)
-        return _summed(X, indices.astype(np.int32), WIDEST)
-
-    def name_of(self, column: int) -> str | None:
-        return None
-
-    def collisions(self) -> dict[str, float] | None:
-        return None
-
-    def note(self) -> str | None:
-        return None
-
-    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"way": "folded"}, {}
-
-
-class Plain:
-    """Every index is a column: of a learner that was taught a matrix in Python, however wide."""
-
-    values = 0
-
-    def afresh(self) -> Plain:
-        return self
-
-    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
-        return X
-
-    def name_of(self, column: int) -> str | None:
-        return None
-
-    def collisions(self) -> dict[str, float] | None:
-        return None
-
-    def note(self) -> str | None:
-        return None
-
-    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"way": "plain"}, {}
-
-
-FarIndices = Behind | Folded | Plain
 BEFORE = {"way": "folded"}  # what a model file that says nothing means
 
 
-def unpack(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> FarIndices:
+def unpack(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Plain:
     """What was packed, whichever way it was."""
-    ways: dict[str, Callable[[], FarIndices]] = {
-        "behind": lambda: Behind.unpack(facts, arrays),
-        "folded": Folded,
-        "plain": Plain,
-    }
+    if facts["way"] == Behind.way:
+        return Behind.unpack(facts, arrays)
+    ways = {kind.way: kind for kind in (Folded, Plain)}
     if facts["way"] not in ways:
         raise ValueError(f"far indices are treated in an unknown way, {facts['way']!r}")
     return ways[facts["way"]]()

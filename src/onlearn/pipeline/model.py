@@ -34,7 +34,7 @@ class Model:
         self.reading: dict[str, Any] = {}
         self.trained: dict[str, Any] = {}
         self.target: tuple[float, float] = (0.0, 1.0)
-        self.far: farindices.FarIndices = farindices.Behind()
+        self.far: farindices.Plain = farindices.Behind()
 
     # ------------------------------------------------------------------ predicting
 
