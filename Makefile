@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+# By file: tests of one file share compiled loops, which two processes would otherwise compile at the same moment.
+pytest = $(bin)/python -m pytest -n $(JOBS) --dist loadfile
 
 bin := $(VENV)/bin
 pip := $(bin)/python -m pip -qq --no-input --disable-pip-version-check
@@ -21,10 +23,10 @@ demo: $(VENV)/.onlearn ## install, then train the named learners on data that sh
 	@$(bin)/onlearn demo
 
 test: lint types ## set up for the tests and run them, with the linters and type checks
-	$(bin)/python -m pytest -n $(JOBS) -m "not slow"
+	$(pytest) -m "not slow"
 
 test-all: lint types ## the same with the long sweeps
-	$(bin)/python -m pytest -n $(JOBS)
+	$(pytest)
 
 lint: imports ## style, formatting and the direction of imports
 	$(bin)/ruff check $(sources)

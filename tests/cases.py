@@ -113,8 +113,15 @@ def possible(group, stabilizer):
     return not (group in DRIFTING and stabilizer == "voted")
 
 
+def _sparse_turn(case):
+    """Layouts take turns, so that each occurs with every geometry and with every stabilizer."""
+    return (list(GEOMETRIES).index(case.group) + STABILIZERS.index(case.stabilizer)) % 2 == 1
+
+
 PAIRS = [pair for pair in product(GEOMETRIES, STABILIZERS) if possible(*pair)]
 BINARY = [Case(*pair, "binary", layout) for pair in PAIRS for layout in ("dense", "csr")]
+BINARY_COVERING = [c for c in BINARY if _sparse_turn(c) == (c.layout == "csr")]
+BINARY_OTHER = [c for c in BINARY if c not in BINARY_COVERING]
 MANY = [Case(*pair, output, layout) for pair in PAIRS for output in MULTICLASS for layout in ("dense", "csr")]
 
 

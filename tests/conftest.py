@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,9 @@ from hypothesis import settings
 # Derandomized: a failure is a failure for everyone. No deadline: the first example may compile a loop.
 settings.register_profile("onlearn", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("onlearn")
+
+# Compiling makes very many objects that live on: a tenth of the time went into looking for garbage among them.
+gc.set_threshold(100_000, 20, 100)
 
 
 @pytest.fixture(scope="session")

@@ -164,6 +164,22 @@ def test_warm_start_goes_on_and_without_it_fit_begins_anew():
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 
+def test_going_on_holds_to_what_learning_began_with():
+    """A changed rule, geometry or stabilizer would have no effect, so it is refused; a new ``fit`` takes it."""
+    model = onlearn.OnlineClassifier(onlearn.rules.PA1(0.1), random_state=0, warm_start=True).fit(X, Y)
+    weights = model.coef_
+    for change in ({"rule__aggressiveness": 0.5}, {"stabilizer": "last"}, {"geometry": "adagrad"}):
+        changed = clone(model).fit(X, Y).set_params(**change)
+        for go_on in (changed.fit, changed.partial_fit):
+            with pytest.raises(ValueError, match=r"was .* when learning began and cannot change to"):
+                go_on(X, Y)
+        np.testing.assert_array_equal(changed.coef_, weights)
+    model.set_params(epochs=1, class_weight="balanced").fit(X, Y)
+    line = onlearn.OnlineRegressor(random_state=0).partial_fit(X, Y).set_params(fit_intercept=False)
+    with pytest.raises(ValueError, match=r"fit_intercept was True when learning began"):
+        line.partial_fit(X, Y)
+
+
 def test_history_counts_mistakes_by_pass_and_by_doubling():
     model = onlearn.OnlineClassifier(epochs=3, random_state=0).fit(X, Y)
     passes = model.history_["passes"]

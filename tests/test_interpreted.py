@@ -18,7 +18,7 @@ import onlearn
 from onlearn import OnlineClassifier, OnlineRegressor
 
 ROWS = 16
-CASES = cases.BINARY[::5] + cases.MANY_COVERING
+CASES = cases.BINARY_COVERING[::3] + cases.MANY_COVERING
 
 
 def trained() -> dict[str, dict[str, list]]:

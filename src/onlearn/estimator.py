@@ -20,6 +20,7 @@ from onlearn.calibrate import CALIBRATIONS
 from onlearn.geometry import GEOMETRIES
 from onlearn.predicting import best_outputs, linear_scores, voted_scores
 from onlearn.rules import RULES
+from onlearn.settled import Settled
 from onlearn.stabilizers import STABILIZERS
 from onlearn.training import Training
 
@@ -49,7 +50,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-class LinearModel(BaseEstimator):
+class LinearModel(Settled, BaseEstimator):
     """The part of a linear estimator that does not care what is predicted."""
 
     families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
@@ -230,6 +231,7 @@ class LinearModel(BaseEstimator):
     def _start(self, X: Any, targets: Callable[[], np.ndarray], output: str | None, outputs: int,
                sees_all: bool) -> Training:  # fmt: skip
         """A new training for data like X; ``targets`` makes what ``Training.learn`` will be given, if need be."""
+        self._settle()
         choices = self._choices()
         geometry = choices["geometry"]
         bias = float(self.fit_intercept)
@@ -376,6 +378,7 @@ class LinearModel(BaseEstimator):
         if mine["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(mine["feature_names_in"], dtype=object)
         self._seed, self._dtype = int(mine["seed"]), np.dtype(mine["dtype"])
+        self._settle()
 
     def _training_class(self) -> type[Training]:
         """What to read a training from a file with."""

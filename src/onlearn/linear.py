@@ -103,6 +103,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
         self._check_settings()
         going_on = self.warm_start and hasattr(self, "_training")
+        if going_on:
+            self._hold_to_settings()
         X, checked = self._check_all_rows(X, sample_weight, going_on)
         y = self._check_labels(X, y)
         weight = self._check_weights(sample_weight, X, sees_all=True)
@@ -133,6 +135,8 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
         self._check_settings()
         first = not hasattr(self, "_training")
+        if not first:
+            self._hold_to_settings()
         if self._choices()["calibration"].name == "holdout":
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
         if classes is None and first and self.grow is not True:

@@ -27,7 +27,7 @@ from onlearn.dual.interrupt import interruptible
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.representation import Choice, choose
 from onlearn.dual.scoring import dual_scores, staged_scores
-from onlearn.dual.settled import Settled
+from onlearn.dual.settled import SettledKernel
 from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
@@ -40,7 +40,7 @@ from onlearn.linear import OnlineClassifier
 REPRESENTATIONS = ("dual", "primal", "auto")
 
 
-class KernelClassifier(Estimated, InPasses, Filed, Settled, SmallerForms, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -230,9 +230,9 @@ class KernelClassifier(Estimated, InPasses, Filed, Settled, SmallerForms, Online
         return choose(self._kernel, raw, points, self.epochs or 5, forced=self.representation == "primal")
 
     def _start(self, X: Any, targets: Any, output: str | None, outputs: int, sees_all: bool) -> Any:
-        self._settle()
         if self.representation_ == "primal":
             return super()._start(X, targets, output, outputs, sees_all)
+        self._settle()
         choices = self._choices()
         random = check_random_state(self.random_state)
         whole = isinstance(self.random_state, Integral)
@@ -257,7 +257,6 @@ class KernelClassifier(Estimated, InPasses, Filed, Settled, SmallerForms, Online
         return encode(labels, self.classes_, grows=False)
 
     def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
-        self._hold_to_settings()
         training = self._training
         training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         try:
@@ -277,7 +276,6 @@ class KernelClassifier(Estimated, InPasses, Filed, Settled, SmallerForms, Online
             return super()._pass_over(standing, y, weight)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        self._hold_to_settings()
         if self.representation_ == "dual":
             if self._kernel.data == "matrix" and self._training.n_seen:
                 raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")

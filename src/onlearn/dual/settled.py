@@ -1,4 +1,4 @@
-"""What learning began with, and holds to: weights in the feature space of one kernel mean nothing in another's."""
+"""What learning in the dual began with, and holds to: a kernel's feature space means nothing in another's."""
 
 from __future__ import annotations
 
@@ -6,37 +6,19 @@ import copy
 from typing import Any
 
 from onlearn import kernels
+from onlearn.settled import Settled
 
-FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "representation", "keep_stages")
+FIXED = ("representation", "keep_stages")
 
 
-class Settled:
+class SettledKernel(Settled):
     """The part of a kernel classifier that refuses to go on learning with other parameters than it began with."""
 
     kernel: Any
     budget: int | None
-    _choices: Any
-    _settled: dict[str, Any]
-
-    def _settle(self) -> None:
-        """Learning begins: remember with what."""
-        self._settled = self._settings()
-
-    def _hold_to_settings(self) -> None:
-        """Refuse parameters that were changed since learning began, and that would have no effect."""
-        for name, now in self._settings().items():
-            before = self._settled[name]
-            if now != before:
-                raise ValueError(
-                    f"{name} was {before!r} when learning began and cannot change to {now!r} now: set it back, "
-                    "or fit anew (without warm_start)"
-                )
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters that what is learned depends on, as objects."""
-        choices = self._choices()
-        settings = {"kernel": copy.copy(kernels.get(self.kernel)), "budget": self.budget}
-        settings.update({name: choices[name] for name in ("rule", "stabilizer", "geometry")})
+        settings = {"kernel": copy.copy(kernels.get(self.kernel)), "budget": self.budget, **super()._settings()}
         if self.budget is not None:
-            settings["budget_policy"] = choices["budget_policy"]
+            settings["budget_policy"] = self._choices()["budget_policy"]
         return {**settings, **{name: getattr(self, name) for name in FIXED}}
