@@ -40,6 +40,14 @@ if INTERPRETED:
         """The place of the first of the highest scores, or -1 if one is not finite; whole vectors only."""
         return int(np.argmax(scores)) if np.isfinite(scores).all() else -1
 
+    def sum_lines(out: Any, at: Any, factors: Any, lines: Any, start: Any, stop: Any, table: Any, base: Any,
+                  vectors: Any) -> None:  # fmt: skip
+        """out[at:] = sum over start <= p < stop of factors[p] * table[base:][line lines[p]], over some vectors."""
+        lanes = int(vectors) * WIDTH // table.itemsize
+        some = slice(int(start), int(stop))
+        rows = table[int(base) : int(base) + len(table[int(base) :]) // lanes * lanes].reshape(-1, lanes)
+        out[int(at) : int(at) + lanes] = factors[some] @ rows[lines[some]]
+
 else:
 
     @intrinsic
@@ -143,6 +151,36 @@ else:
             return builder.load(found)
 
         return types.int64(scores), generate
+
+    @intrinsic(prefer_literal=True)
+    def sum_lines(context: Any, out: Any, at: Any, factors: Any, lines: Any, start: Any, stop: Any, table: Any,
+                  base: Any, vectors: Any) -> Any:  # fmt: skip
+        """out[at:] = sum over start <= p < stop of factors[p] * table[base:][line lines[p]], over some vectors.
+
+        A line of the table has the length of the vectors, a constant. The sums stay in registers.
+        """
+        given = vectors.literal_value
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            result, values, places, weights = (_array(target, builder, signature, arguments, n) for n in (0, 2, 3, 6))
+            first, begin, end, offset = (arguments[n] for n in (1, 4, 5, 7))
+            kind, lanes = _vector(target, signature.args[6].dtype)
+            sums = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * lanes)) for _ in range(given)]
+            shifts = [ir.Constant(WORD, v * lanes) for v in range(given)]
+            with cgutils.for_range_slice(builder, begin, end, ir.Constant(WORD, 1)) as (p, _):
+                factor = _spread(builder, builder.load(builder.gep(values.data, [p])), kind)
+                number = builder.load(builder.gep(places.data, [p]))
+                number = builder.zext(number, WORD) if number.type.width < 64 else number
+                line = builder.add(offset, builder.mul(number, ir.Constant(WORD, given * lanes)))
+                for shift, total in zip(shifts, sums, strict=True):
+                    part = _load(builder, weights, builder.add(line, shift), kind)
+                    builder.store(_fused(builder, factor, part, builder.load(total)), total)
+            for shift, total in zip(shifts, sums, strict=True):
+                _store(builder, builder.load(total), result, builder.add(first, shift))
+            return target.get_dummy_value()
+
+        place = types.uint64
+        return types.void(out, place, factors, lines, place, place, table, place, vectors), generate
 
 
 def _array(target: Any, builder: Any, signature: Any, arguments: Any, n: int) -> Any:

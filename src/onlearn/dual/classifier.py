@@ -200,12 +200,12 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
                 raw = raw.astype(self._dtype, copy=False)
         if reset:
-            points = self._kernel.points(raw)
+            points = self._points(raw)
             self._check_kernel(points)
             chosen = self._choose(raw, points)
             self.representation_, self.representation_reason_ = chosen.name, chosen.reason
         elif self.representation_ == "dual":
-            points = self._kernel.points(raw)
+            points = self._points(raw)
         if self.representation_ == "primal":
             return self._kernel.features(raw)
         return Examples(raw, points, raw.shape[1] if hasattr(raw, "shape") else 1)
@@ -219,6 +219,10 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             raise ValueError(f"{verdict}; a classifier cannot learn with it")
         if not verdict:
             warnings.warn(f"{verdict}; what theory says of kernels need not hold", UserWarning, stacklevel=6)
+
+    def _points(self, raw: Any) -> Any:
+        """The examples as the kernel wants to see them; a budget makes for few kernel values."""
+        return self._kernel.quick_points(raw) if self.budget is None else self._kernel.points(raw)
 
     def _choose(self, raw: Any, points: Any) -> Choice:
         if self.representation == "dual":

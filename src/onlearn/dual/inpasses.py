@@ -25,6 +25,7 @@ class InPasses:
     epochs: int | None
     cache_mb: float
     _training: Any
+    _points: Any
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
@@ -41,7 +42,7 @@ class InPasses:
 
         Before each pass call ``begin_pass`` of what is returned.
         """
-        points = self._kernel.points(X)
+        points = self._points(X)
         self._check_kernel(points)  # type: ignore[attr-defined]
         self.__dict__["_dtype"] = np.dtype(points.dtype)  # one precision for all
         self._training.in_pieces = True

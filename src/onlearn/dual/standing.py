@@ -66,6 +66,10 @@ class Standing:
         self.visited = []
         self.begun, self.settled = self.log.count, len(self.supports)
 
+    def pending(self) -> int:
+        """With how many support examples, at most, kernel values of an example are wanting."""
+        return min(len(self.supports), self.log.count - int(self.at.min()) + len(self.cache.coming))
+
     def update(self, rows: np.ndarray, points: Any) -> np.ndarray:
         """Bring the sums of some rows up to date.
 
@@ -96,13 +100,13 @@ class Standing:
         # the newest ones are there without a gap
         old = int(np.searchsorted(columns - np.arange(len(columns)), count - len(columns)))
         if old < len(columns):
-            self.supports.products(points, int(columns[old]), out=values[:, old:])
+            self.supports.products(points, int(columns[old]), values[:, old:], safe=True)
         held = self.cache.holds(columns[:old])
         for n in np.flatnonzero(held):
             values[:, n] = self.cache.column(rows, int(columns[n]))
         if not held.all():
             lacking = np.flatnonzero(~held)
-            values[:, lacking] = self.supports.kernel.block(points, self.supports.take(columns[lacking]))
+            values[:, lacking] = self.supports.kernel.block(points, self.supports.take(columns[lacking]), safe=True)
         return values
 
     def columns(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
@@ -113,7 +117,7 @@ class Standing:
         for n in np.flatnonzero(held):
             out[n] = self.cache.column(rows, int(place[n]))
         if not held.all():
-            out[~held] = self.supports.kernel.block(points.take(which[~held]), points)
+            out[~held] = self.supports.kernel.block(points.take(which[~held]), points, safe=True)
         return out
 
     def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any) -> None:

@@ -48,15 +48,15 @@ class Supports:
             self.raw = [stack(self.raw)]
         return self.raw[0] if self.raw else None
 
-    def products(self, points: Any, first: int = 0, out: np.ndarray | None = None) -> np.ndarray:
-        """Kernel values of the points with the support examples from ``first`` on."""
+    def products(self, points: Any, first: int = 0, out: np.ndarray | None = None, safe: bool = False) -> np.ndarray:
+        """Kernel values of the points with the support examples from ``first`` on; ``safe`` as in ``Kernel.block``."""
         if out is None:
             out = np.empty((len(points), self.count - first), dtype=points.dtype)
         for start, piece in zip(self.starts, self.pieces, strict=True):
             low, high = max(first, start), start + len(piece)
             if low < high:
                 part = piece if low == start else piece.take(slice(low - start, None))
-                self.kernel.block(points, part, out=out[:, low - first : high - first])
+                self.kernel.block(points, part, out[:, low - first : high - first], safe)
         return out
 
     def take(self, which: np.ndarray) -> Any:

@@ -21,9 +21,9 @@ from onlearn.geometry.decay import SMALLEST, restart
 from onlearn.loops import UPDATES
 from onlearn.training import Training
 
-SMALL, LARGE = 64, 2048  # examples in a block
+SMALL, LARGE = 64, 4096  # examples in a block
 STEPS = 40  # of a block, aimed at: columns of kernel values are computed for little else
-VALUES = 1 << 22  # kernel values of a block and the support examples, at most
+VALUES = 1 << 22  # kernel values of a block that are computed before it is learned from, about
 SAMPLE = 256  # examples that tell the size of a hypothesis
 
 
@@ -87,7 +87,7 @@ class DualTraining(Training):
         return "interrupted" if self.interrupted() else super()._why_stop()
 
     def _block_size(self, standing: Standing) -> int:
-        size = max(1, min(self._size_by_steps(), VALUES // (len(self.supports) + 1)))
+        size = max(1, min(self._size_by_steps(), VALUES // (standing.pending() + 1)))
         if not hasattr(self.g, "m"):
             return size
         # Weights that shrink are stored in units of M; the block must end before M is so small that the units change.

@@ -79,6 +79,10 @@ class Points:
         """Some of them: a slice (which copies nothing) or an array of row numbers."""
         return Points({name: view.take(rows) for name, view in self.views.items()})
 
+    def thinned(self) -> Points:
+        """The same with dense rows that are mostly zeros made sparse."""
+        return Points({n: view.thinned() if hasattr(view, "thinned") else view for n, view in self.views.items()})
+
     def join(self, others: Sequence[Points]) -> Points:
         """All of them in one, these first."""
         if not others:
@@ -159,6 +163,7 @@ class Kernel(Parameters):
     data: str = "vectors"  # what it works on: "vectors", "strings", "trees", "matrix" or "any"
     always_psd: bool = True  # whether it is an inner product whatever the data
     __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
+    of_products: bool = False  # whether it is computed from products x.z alone
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
@@ -206,8 +211,16 @@ class Kernel(Parameters):
         self.prepare(X, views)
         return Points(views)
 
-    def block(self, P: Points, Q: Points, out: np.ndarray | None = None) -> np.ndarray:
-        """k of all pairs, ``len(P) x len(Q)``, into ``out`` if given."""
+    def quick_points(self, X: Any) -> Points:
+        """The same, made ready for very many kernel values: rows that are mostly zeros are then multiplied as such."""
+        points = self.points(X)
+        return points.thinned() if self.of_products else points
+
+    def block(self, P: Points, Q: Points, out: np.ndarray | None = None, safe: bool = False) -> np.ndarray:
+        """k of all pairs, ``len(P) x len(Q)``, into ``out`` if given.
+
+        ``safe`` says that k(x, x) is not too large for any of them.
+        """
         dtype = np.result_type(P.dtype, Q.dtype)
         shape = len(P), len(Q)
         if out is None:
@@ -216,13 +229,13 @@ class Kernel(Parameters):
             raise ValueError(
                 f"out must be {dtype} of shape {shape} with adjacent columns, not {out.dtype} of shape {out.shape}"
             )
-        room, users, safe = Room(dtype), Counter(self.uses()), self.bounded(P, Q, dtype)
+        room, users, safe = Room(dtype), Counter(self.uses()), (safe and self.always_psd) or self.bounded(P, Q, dtype)
 
         def work(n: int) -> None:
             top, left = tiles[n]
             few = P.take(slice(top, top + rows)) if shape[0] > rows else P
-            some = Q.take(slice(left, left + COLUMNS)) if shape[1] > COLUMNS else Q
-            part = out[top : top + rows, left : left + COLUMNS]
+            some = Q.take(slice(left, left + columns)) if shape[1] > columns else Q
+            part = out[top : top + rows, left : left + columns]
             tile = Tile(few, some, users, room)
             with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told in words
                 self.fill(tile, part)
@@ -236,9 +249,12 @@ class Kernel(Parameters):
 
         much = shape[0] * shape[1] * max(getattr(view, "effort", MUCH) for view in P.views.values()) > MUCH
         rows = max(ROWS, ROWS * COLUMNS // max(1, shape[1]))  # few columns: longer tiles
-        if much:
+        columns = max(COLUMNS, ROWS * COLUMNS // max(1, shape[0]))  # few rows: wider ones
+        if much and shape[0] >= LEAST:
             rows = min(rows, max(LEAST, -(-shape[0] // cores())))
-        tiles = [(top, left) for left in range(0, shape[1], COLUMNS) for top in range(0, shape[0], rows)]
+        elif much:
+            columns = min(columns, max(LEAST, -(-shape[1] // cores())))
+        tiles = [(top, left) for left in range(0, shape[1], columns) for top in range(0, shape[0], rows)]
         over_tiles(work, len(tiles), much)
         return out
 

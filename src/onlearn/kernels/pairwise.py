@@ -26,7 +26,8 @@ def share(work: Callable[[int, int], Any], rows: int, nanoseconds: float) -> Non
 class Pairwise(Kernel):
     """A kernel of strings or trees, in double precision."""
 
-    def block(self, P: Points, Q: Points, out: np.ndarray | None = None) -> np.ndarray:
+    def block(self, P: Points, Q: Points, out: np.ndarray | None = None, safe: bool = False) -> np.ndarray:
+        """As of other kernels; whether values are too large shows when they are there, so ``safe`` saves nothing."""
         shape = len(P), len(Q)
         if out is None:
             out = np.empty(shape)

@@ -23,8 +23,11 @@ FUSE = {"contract"}  # a product and a sum in one step, nothing else: ``exponent
 
 
 def _with(flags: set[str]) -> Callable[[Any], Any]:
+    here = Path(__file__).parent
+    sources = sorted([here.parent / "compile.py", here.parent / "vectors.py", *here.glob("*.py")])
+
     def decorate(function: Any) -> Any:
-        return jit(function, ("functions", *sorted(Path(__file__).parent.glob("*.py"))), fastmath=flags)
+        return jit(function, ("functions", *sources), fastmath=flags)
 
     return decorate
 

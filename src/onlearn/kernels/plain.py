@@ -28,6 +28,8 @@ def prepare_vectors(X: Any, views: dict[Hashable, Any], who: Kernel) -> None:
 class OfProducts(Kernel):
     """A kernel that is computed from the products x.z."""
 
+    of_products = True
+
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         prepare_vectors(X, views, self)
 

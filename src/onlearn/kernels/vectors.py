@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.inputs import check_finite, plain_table
+from onlearn.kernels.lines import Lines, as_table, products
 from onlearn.kernels.passes import sparse_products
 from onlearn.kernels.threads import in_threads
 
-QUICKER = 40.0  # how many multiplications the BLAS does while two sparse rows do one (measured: 25 to 100)
-MIXED = 20.0  # and while a sparse row and a dense one do one
+# What ways to multiply rows take, in multiplications of the BLAS: for two numbers of sparse rows, for one of a sparse
+# row and one of a dense row, for one of a sparse row and one of a table; and to lay out a number of a table.
+MEET, SPREAD, SUM, LAY = 40.0, 20.0, 2.2, 8.0
 MOST_DENSE = 1 << 28  # bytes that a sparse matrix may take when it is made dense for speed
+THIN = 0.35  # share of numbers that are not zero up to which it is worth leaving the others out
+SAMPLE = 200  # rows that tell how many zeros there are
+SMALL = 1 << 16  # numbers; fewer are left as they are
 
 
 class Vectors:
@@ -34,7 +39,7 @@ class Vectors:
 
     @property
     def effort(self) -> int:
-        return self.width if not self.sparse else min(self.width, 1 + 8 * self.X.nnz // max(1, len(self)))
+        return self.width if not self.sparse else min(self.width, 1 + 8 * self.numbers // max(1, len(self)))
 
     @property
     def sparse(self) -> bool:
@@ -66,34 +71,125 @@ class Vectors:
         return self.X.tocsc()
 
     @cached_property
+    def lines(self) -> Lines:
+        return Lines.of(self.X)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        return self.as_table(self.dtype)
+
+    def as_table(self, dtype: np.dtype) -> np.ndarray:
+        return as_table(self.lines if self.sparse else self.X, self.width, dtype)
+
+    @cached_property
     def dense(self) -> np.ndarray:
         return self.X.toarray() if self.sparse else self.X
+
+    def thinned(self) -> Vectors:
+        """The same rows without their zeros, if that makes products faster."""
+        if not self.sparse:
+            some = self.X[:: max(1, len(self) // SAMPLE)]
+            if self.X.size < SMALL or np.count_nonzero(some) > THIN * some.size:
+                return self
+        return Thin(self.lines, self.width, self.squares)
+
+    @cached_property
+    def numbers(self) -> int:
+        """How many numbers are not known to be zero."""
+        return self.lines.numbers if self.sparse else int(self.X.size)
 
     def dots(self, other: Vectors, out: np.ndarray) -> None:
         """x.z for all pairs, into ``out``."""
         same_width(self, other)
-        if self.sparse and other.sparse and self.is_thin(other):
-            by_column, X = other.turned, self.X
+        costs = self._ways(other)
+        min(costs, key=costs.__getitem__)(self, other, out)
 
-            def work(start: int, stop: int) -> None:
-                out[start:stop] = 0
-                lines = (X.data, X.indices, X.indptr, by_column.data, by_column.indices, by_column.indptr)
-                sparse_products(*lines, out, start, stop)
+    def _ways(self, other: Vectors) -> dict[Callable[..., None], float]:
+        """The ways to multiply these rows, and what they cost."""
+        mine, theirs, width = len(self), len(other), max(1, self.width)
+        dense = (mine * self.sparse + theirs * other.sparse) * width * self.dtype.itemsize
+        ways: dict[Callable[..., None], float] = {}
+        if dense <= MOST_DENSE:
+            ways[_by_blas] = float(mine) * theirs * width
+        if self.sparse and other.sparse:
+            ways[_where_they_meet] = MEET * self.numbers * other.numbers / width
+        if self.sparse and (not other.sparse or theirs * width * self.dtype.itemsize <= MOST_DENSE):
+            ways[_by_table] = SUM * self.numbers * theirs + LAY * theirs * width * ("table" not in other.__dict__)
+        if other.sparse and (not self.sparse or mine * width * self.dtype.itemsize <= MOST_DENSE):
+            ways[_by_table_turned] = SUM * other.numbers * mine + LAY * mine * width * ("table" not in self.__dict__)
+        if self.sparse and not other.sparse:
+            ways[_by_sparse_rows] = SPREAD * self.numbers * theirs
+        if other.sparse and not self.sparse:
+            ways[_by_sparse_columns] = SPREAD * other.numbers * mine
+        return ways
 
-            in_threads(work, len(self), 4 * X.nnz * max(1, other.X.nnz // max(1, other.width)))
-        elif self.sparse and not other.sparse and self.X.nnz * MIXED < self.X.shape[0] * self.width:
-            out[...] = self.X @ other.X.T
-        elif other.sparse and not self.sparse and other.X.nnz * MIXED < other.X.shape[0] * self.width:
-            out[...] = (other.X @ self.X.T).T
-        else:
-            np.matmul(self.dense, other.dense.T, out=out)
 
-    def is_thin(self, other: Vectors) -> bool:
-        """Whether so few pairs of values meet that it is not worth making dense rows of them."""
-        cells = len(self) * len(other) * self.width
-        meetings = self.X.nnz * other.X.nnz / max(1, self.width)
-        room = (len(self) + len(other)) * self.width * self.dtype.itemsize
-        return room > MOST_DENSE or meetings * QUICKER < cells
+class Thin(Vectors):
+    """Sparse rows of which very many products will be asked for."""
+
+    def __init__(self, lines: Lines, width: int, squares: np.ndarray) -> None:
+        self.lines, self.squares, self._width = lines, squares, width
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802
+        return self.lines.matrix(self._width)
+
+    @property
+    def dtype(self) -> Any:
+        return self.lines.data.dtype
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @property
+    def sparse(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+    def take(self, rows: Any) -> Vectors:
+        return Thin(self.lines.take(rows), self._width, self.squares[rows])
+
+    def join(self, others: Sequence[Vectors]) -> Vectors:
+        for other in others:
+            same_width(self, other)
+        squares = np.concatenate([self.squares, *(other.squares for other in others)])
+        return Thin(Lines.joined([self.lines, *(other.lines for other in others)]), self._width, squares)
+
+
+def _by_blas(A: Vectors, B: Vectors, out: np.ndarray) -> None:
+    np.matmul(A.dense, B.dense.T, out=out)
+
+
+def _by_table(A: Vectors, B: Vectors, out: np.ndarray) -> None:
+    products(A.lines, B.table if B.dtype == out.dtype else B.as_table(out.dtype), A.width, out)
+
+
+def _by_table_turned(A: Vectors, B: Vectors, out: np.ndarray) -> None:
+    turned = np.empty(out.shape[::-1], out.dtype)
+    _by_table(B, A, turned)
+    out[...] = turned.T
+
+
+def _by_sparse_rows(A: Vectors, B: Vectors, out: np.ndarray) -> None:
+    out[...] = A.X @ B.X.T
+
+
+def _by_sparse_columns(A: Vectors, B: Vectors, out: np.ndarray) -> None:
+    out[...] = (B.X @ A.X.T).T
+
+
+def _where_they_meet(A: Vectors, B: Vectors, out: np.ndarray) -> None:
+    X, by_column = A.X, B.turned
+
+    def work(start: int, stop: int) -> None:
+        out[start:stop] = 0
+        lines = (X.data, X.indices, X.indptr, by_column.data, by_column.indices, by_column.indptr)
+        sparse_products(*lines, out, start, stop)
+
+    in_threads(work, len(A), 4 * X.nnz * max(1, B.X.nnz // max(1, B.width)))
 
 
 STRINGS = "{} works on rows of numbers, not on strings"
