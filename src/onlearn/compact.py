@@ -14,6 +14,7 @@ import numpy as np
 
 LARGE = 1 << 16  # bytes; less is not worth it
 SAMPLE = 1001  # elements that tell which value is the most common one
+SELDOM = 0.1  # of those; less is not worth a look at all the others
 WORTH = 0.8  # store it differently if that takes so much of the room, or less
 
 KINDS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # types that are worth it
@@ -32,13 +33,14 @@ def compact(arrays: Arrays, large: int = LARGE) -> tuple[Arrays, dict[str, Any]]
         how: dict[str, Any] = {"dtype": f"{array.dtype.kind}{array.itemsize}", "shape": list(array.shape)}
         flat = array.reshape(-1)
         bits = flat.view(f"u{flat.itemsize}")  # zeros of either sign are kept apart
-        common = _common(bits)
-        differs = bits != common
-        count = int(np.count_nonzero(differs))
-        if count * flat.itemsize + flat.size / 8 <= WORTH * flat.nbytes:
-            how["common"] = int(common)
-            stored[_where(key)] = np.packbits(differs)
-            flat = flat[differs]
+        common, share = _common(bits)
+        if share >= SELDOM:
+            differs = bits != common
+            count = int(np.count_nonzero(differs))
+            if count * flat.itemsize + flat.size / 8 <= WORTH * flat.nbytes:
+                how["common"] = int(common)
+                stored[_where(key)] = np.packbits(differs)
+                flat = flat[differs]
         narrow = _narrow(flat)
         if "common" in how or narrow.itemsize < flat.itemsize:
             stored[key], known[key] = narrow, how
@@ -73,10 +75,10 @@ def _where(key: str) -> str:
     return f"{key} differs"
 
 
-def _common(bits: np.ndarray) -> Any:
-    """The most common value, judged by some."""
+def _common(bits: np.ndarray) -> tuple[Any, float]:
+    """The most common value and its share, judged by some."""
     values, counts = np.unique(bits[:: max(1, len(bits) // SAMPLE)], return_counts=True)
-    return values[counts.argmax()]
+    return values[counts.argmax()], float(counts.max() / counts.sum())
 
 
 def _narrow(values: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The compiled half of a vocabulary: an open-addressing table from the hash of a name to its number.
 
-A slot is two words side by side, so that a look costs one cache line: the hash, and the number plus one (0: empty).
-The table outgrows the caches, so the slots of features to come are asked for ahead.
+A slot is one word: the upper bits of the hash, and the number plus one (0: empty). Where these bits agree, the whole
+hash is compared, in the list of hashes by number. Both outgrow the caches, so what features to come will need is asked
+for ahead: first their slot, then the hash of the number that is there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 
 from onlearn.compile import compiled, prefetch
 
-AHEAD = np.uint64(14)  # features
+AHEAD, SOON = np.uint64(14), np.uint64(6)  # features
+NUMBER = np.uint64((1 << 31) - 1)  # the bits of a slot that hold the number; the others are those of the hash
 ZERO, ONE, SIX = np.uint64(0), np.uint64(1), np.uint64(6)
 LOW = np.uint64(63)
 UNKNOWN = np.int32(-1)
@@ -21,34 +23,57 @@ UNKNOWN = np.int32(-1)
 @compiled
 def place(slots: Any, hashes: Any, first: Any, past: Any) -> None:
     """Put the names numbered ``first`` to ``past``, none of which is there yet, into the table."""
-    mask = np.uint64(len(slots) // 2 - 1)
+    mask = np.uint64(len(slots) - 1)
     end = np.uint64(past)
     for k in range(np.uint64(first), end):
         ahead = np.uint64(k) + AHEAD
         if ahead < end:
-            prefetch(slots, (hashes[ahead] & mask) << ONE)
+            prefetch(slots, hashes[ahead] & mask)
         s = hashes[k] & mask
-        while slots[(s << ONE) + ONE] != ZERO:
+        while slots[s] != ZERO:
             s = (s + ONE) & mask
-        slots[s << ONE] = hashes[k]
-        slots[(s << ONE) + ONE] = np.uint64(k) + ONE
+        slots[s] = (hashes[k] & ~NUMBER) | (np.uint64(k) + ONE)
 
 
 @compiled
-def find(slots: Any, hashes: Any, out: Any) -> None:
+def slot_of(slots: Any, known: Any, h: Any) -> Any:
+    """Where a hash is, or the empty slot where it would be; ``known`` are the hashes by number.
+
+    Another thread may just be adding names: one that is not among ``known`` yet is passed over.
+    """
+    mask, count = np.uint64(len(slots) - 1), np.uint64(len(known))
+    s = h & mask
+    while True:
+        held = slots[s]
+        if held == ZERO:
+            break
+        if (held ^ h) <= NUMBER:
+            number = (held & NUMBER) - ONE
+            if number < count and known[number] == h:
+                break
+        s = (s + ONE) & mask
+    return s
+
+
+@compiled
+def ask(slots: Any, known: Any, hashes: Any, k: Any, end: Any) -> None:
+    """Ask for what the features after the k-th will need."""
+    mask = np.uint64(len(slots) - 1)
+    if k + AHEAD < end:
+        prefetch(slots, hashes[k + AHEAD] & mask)
+    if k + SOON < end:
+        held = slots[hashes[k + SOON] & mask] & NUMBER
+        if held != ZERO:
+            prefetch(known, held - ONE)
+
+
+@compiled
+def find(slots: Any, known: Any, hashes: Any, out: Any) -> None:
     """The number of each hash, or -1."""
-    mask = np.uint64(len(slots) // 2 - 1)
     end = np.uint64(len(hashes))
     for k in range(end):
-        ahead = np.uint64(k) + AHEAD
-        if ahead < end:
-            prefetch(slots, (hashes[ahead] & mask) << ONE)
-        h = hashes[k]
-        s = h & mask
-        held = slots[(s << ONE) + ONE]
-        while held != ZERO and slots[s << ONE] != h:
-            s = (s + ONE) & mask
-            held = slots[(s << ONE) + ONE]
+        ask(slots, known, hashes, np.uint64(k), end)
+        held = slots[slot_of(slots, known, hashes[k])] & NUMBER
         out[k] = UNKNOWN if held == ZERO else np.int32(held - ONE)
 
 
@@ -63,31 +88,25 @@ def find_or_add(
     It stops before a new name that the table, with its ``room``, or the pool of names cannot take; the caller makes
     room and calls again.
     """
-    mask = np.uint64(len(slots) // 2 - 1)
     end = np.uint64(len(hashes))
     k = np.uint64(first)
     used = ends[count]
     while k < end:
-        ahead = k + AHEAD
-        if ahead < end and out[ahead] < 0:
-            prefetch(slots, (hashes[ahead] & mask) << ONE)
+        if k + AHEAD < end and out[k + AHEAD] < 0:
+            prefetch(slots, hashes[k + AHEAD] & np.uint64(len(slots) - 1))
         if out[k] >= 0:
             k += ONE
             continue
         h = hashes[k]
-        s = h & mask
-        held = slots[(s << ONE) + ONE]
-        while held != ZERO and slots[s << ONE] != h:
-            s = (s + ONE) & mask
-            held = slots[(s << ONE) + ONE]
+        s = slot_of(slots, known, h)
+        held = slots[s] & NUMBER
         if held == ZERO:
             size = min(lengths[k], longest)
             if count >= room or used + size > len(pool):
                 break
-            slots[s << ONE] = h
             held = np.uint64(count) + ONE
-            slots[(s << ONE) + ONE] = held
             known[count] = h
+            slots[s] = (h & ~NUMBER) | held
             prefixes[count] = prefix_of[groups[k]]
             start = np.uint64(starts[k])
             at = np.uint64(used)

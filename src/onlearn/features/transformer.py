@@ -233,8 +233,8 @@ class Features(TransformerMixin, BaseEstimator):
         extraction = self._extraction
         words, arrays = extraction.vocabulary.pack()
         arrays = {f"vocabulary.{key}": array for key, array in arrays.items()}
-        arrays["scales"] = extraction.scales.copy()
-        arrays["documents"] = extraction.documents[: extraction.vocabulary.width].copy()
+        arrays["scales"] = extraction.scales
+        arrays["documents"] = extraction.documents[: extraction.vocabulary.width]
         return {**facts, "vocabulary": words}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -21,7 +21,10 @@ from onlearn.named import NamedRows
 
 SMALLEST = 1 << 10  # slots
 FULLEST = 0.6  # share of the slots in use before the table is doubled
-QUICKLY = 1 << 21  # words of the table
+QUICKLY = 1 << 20  # slots
+MANY = 1 << 16  # names; with so many, room is made for ROOMY (or all that may come) at once
+ROOMY = 1 << 22  # memory that nothing has been put into yet takes no room
+NAME = 16  # bytes that a name takes, about
 LONGEST = 256  # bytes of a name that are kept; what follows counts for the hash only
 STATES = ("grow", "hash", "drop")  # what becomes of a name that is new while learning
 
@@ -46,11 +49,11 @@ class Vocabulary:
         self.max_names, self.bits = max_names, bits
         self.state = "grow"
         self._count = 0
-        self._slots = np.zeros(2 * SMALLEST, np.uint64)
+        self._slots = np.zeros(SMALLEST, np.uint64)
         self._hashes = np.zeros(SMALLEST, np.uint64)
         self._ends = np.zeros(SMALLEST + 1, np.int64)
         self._prefix = np.zeros(SMALLEST, np.uint32)
-        self._pool = np.zeros(16 * SMALLEST, np.uint8)
+        self._pool = np.zeros(NAME * SMALLEST, np.uint8)
         self._prefixes: dict[str, int] = {}
         self._seen = np.zeros(0, np.uint64)
         self._before = 0.0, 0  # the share of the data, and the names, when ``expect`` was last called
@@ -83,7 +86,7 @@ class Vocabulary:
         A name it is just adding may seem unknown still, but no number is ever wrong: they do not change.
         """
         ids = np.empty(len(hashes), np.int32)
-        hashtable.find(self._slots, fixed(hashes), ids)
+        hashtable.find(self._slots, self._hashes, fixed(hashes), ids)
         return ids
 
     def learn(self, rows: NamedRows, known: np.ndarray | None = None) -> np.ndarray:
@@ -95,7 +98,7 @@ class Vocabulary:
         prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
         done = 0
         while True:
-            room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots) / 2))
+            room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots)))
             done, self._count = hashtable.find_or_add(
                 self._slots, *features, prefix_of,
                 self._hashes, self._ends, self._prefix, self._pool, LONGEST, done, room, self._count, ids,
@@ -111,7 +114,7 @@ class Vocabulary:
     def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
         """Numbers of names and, where these are in use, of buckets; with ``note`` it is kept which."""
         ids = np.empty(len(hashes), np.int32)
-        hashtable.find(self._slots, fixed(hashes), ids)
+        hashtable.find(self._slots, self._hashes, fixed(hashes), ids)
         if self.state == "hash":
             mask = np.uint64((1 << self.bits) - 1)
             hashtable.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
@@ -127,14 +130,21 @@ class Vocabulary:
     def _make_room(self) -> None:
         """Room for at least one more name, whatever it is that has run out."""
         if self._count >= len(self._hashes):
-            size = 2 * len(self._hashes)
-            self._hashes, self._prefix = _longer(self._hashes, size), _longer(self._prefix, size)
-            self._ends = _longer(self._ends, size + 1)
+            self._lengthen(2 * len(self._hashes))
         if self._ends[self._count] + LONGEST > len(self._pool):
-            self._pool = _longer(self._pool, 2 * len(self._pool))
-        if self._count >= int(FULLEST * len(self._slots) / 2):
+            self._pool = _longer(self._pool, max(2 * len(self._pool), NAME * self._roomy(self._count)))
+        if self._count >= int(FULLEST * len(self._slots)):
             # fourfold while it is small: names come fast at first
-            self._rebuild(len(self._slots) * (2 if len(self._slots) < QUICKLY else 1))
+            self._rebuild(len(self._slots) * (4 if len(self._slots) < QUICKLY else 2))
+
+    def _roomy(self, names: int) -> int:
+        """For how many names to make room if there must be room for some."""
+        return names if names < MANY else max(names, min(self.max_names, ROOMY))
+
+    def _lengthen(self, names: int) -> None:
+        size = self._roomy(names)
+        self._hashes, self._prefix = _longer(self._hashes, size), _longer(self._prefix, size)
+        self._ends = _longer(self._ends, size + 1)
 
     def expect(self, share: float) -> None:
         """Told what share of the data has been seen, make room for the names still to come.
@@ -149,17 +159,16 @@ class Vocabulary:
         power = math.log(self._count / count_before) / math.log(share / share_before)
         names = min(self.max_names, int(self._count * (1 / share) ** min(power, 1.0)))
         if names > len(self._hashes):
-            self._hashes, self._prefix = _longer(self._hashes, names), _longer(self._prefix, names)
-            self._ends = _longer(self._ends, names + 1)
+            self._lengthen(names)
         size = int(self._ends[self._count] / self._count * names) + LONGEST
         if size > len(self._pool):
-            self._pool = _longer(self._pool, size)
-        if 2 * _slots_for(names) > len(self._slots):
+            self._pool = _longer(self._pool, max(size, NAME * self._roomy(names)))
+        if _slots_for(names) > len(self._slots):
             self._rebuild(_slots_for(names))
 
     def _rebuild(self, size: int) -> None:
         """A table of ``size`` slots."""
-        self._slots = np.zeros(2 * size, np.uint64)
+        self._slots = np.zeros(size, np.uint64)
         hashtable.place(self._slots, self._hashes, 0, self._count)
 
     # ------------------------------------------------------------------ names
@@ -209,7 +218,7 @@ class Vocabulary:
         kept = kept[kept < self._count]
         sizes = self._ends[kept + 1] - self._ends[kept]
         room = max(SMALLEST, len(kept))
-        ends, pool = np.zeros(room + 1, np.int64), np.zeros(max(16 * SMALLEST, int(sizes.sum()) + LONGEST), np.uint8)
+        ends, pool = np.zeros(room + 1, np.int64), np.zeros(max(NAME * SMALLEST, int(sizes.sum()) + LONGEST), np.uint8)
         hashtable.copy_names(self._ends, self._pool, kept, ends, pool)
         self._hashes, self._prefix = _longer(self._hashes[kept], room), _longer(self._prefix[kept], room)
         self._ends, self._pool, self._count = ends, pool, len(kept)
@@ -223,7 +232,7 @@ class Vocabulary:
     # ------------------------------------------------------------------ the model file
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Plain facts, and arrays."""
+        """Plain facts, and arrays: those in use themselves, not copies, for they are large."""
         n = self._count
         facts: dict[str, Any] = {
             "max_names": self.max_names,
@@ -232,13 +241,13 @@ class Vocabulary:
             "prefixes": list(self._prefixes),
         }
         arrays: dict[str, np.ndarray] = {
-            "hashes": self._hashes[:n].copy(),
-            "ends": self._ends[: n + 1].copy(),
-            "prefix": self._prefix[:n].copy(),
-            "pool": self._pool[: self._ends[n]].copy(),
+            "hashes": self._hashes[:n],
+            "ends": self._ends[: n + 1],
+            "prefix": self._prefix[:n],
+            "pool": self._pool[: self._ends[n]],
         }
         if self.state == "hash":
-            arrays["seen"] = self._seen.copy()
+            arrays["seen"] = self._seen
         return facts, arrays
 
     @classmethod
@@ -267,7 +276,7 @@ class Vocabulary:
         self.state, self._count = facts["state"], n
         room = max(SMALLEST, n)
         self._hashes, self._prefix, self._ends = _longer(hashes, room), _longer(prefix, room), _longer(ends, room + 1)
-        self._pool = _longer(pool, max(16 * SMALLEST, len(pool) + LONGEST))
+        self._pool = _longer(pool, max(NAME * SMALLEST, len(pool) + LONGEST))
         self._prefixes = {p: k for k, p in enumerate(prefixes)}
         self._seen = np.zeros(0, np.uint64)
         if self.state == "hash":
@@ -277,6 +286,13 @@ class Vocabulary:
             self._seen = arrays["seen"].copy()
         self._rebuild(_slots_for(n))
         return self
+
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a pickle or a copy holds: not the room made ahead."""
+        return self.pack()
+
+    def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
+        self.__dict__.update(Vocabulary.unpack(*state).__dict__)
 
 
 def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
