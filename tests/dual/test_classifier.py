@@ -139,6 +139,7 @@ def test_a_saved_model_goes_on_as_if_it_had_never_been_away(kernel: str, stabili
     loaded = onlearn.load(tmp_path / "m.onl")
     np.testing.assert_array_equal(loaded.decision_function(T), model.decision_function(T))
     np.testing.assert_array_equal(loaded.predict_proba(T), model.predict_proba(T))
+    assert str(loaded.get_params()) == str(model.get_params())
     model.partial_fit(T, u)
     loaded.partial_fit(T, u)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))

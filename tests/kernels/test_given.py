@@ -25,6 +25,7 @@ def test_bilinear_is_the_formula():
     np.testing.assert_allclose(k.diag(X), np.diag(X @ A @ X.T), rtol=1e-12)
     assert k(X.astype(np.float32)).dtype == np.float32
     assert k.n_features(3) == 2  # its rank
+    assert kernels.Bilinear(sp.csr_matrix(A)) == k
     assert clone(k) == k and hash(clone(k)) == hash(k) and k != kernels.Bilinear(np.eye(3))
 
 
@@ -112,6 +113,7 @@ def test_is_psd():
     assert kernels.is_psd(kernels.Linear()(rows(30)))  # rank 3: eigenvalues that are 0 but for rounding
     assert kernels.is_psd(kernels.Gaussian()(rows(30).astype(np.float32)))
     assert not kernels.is_psd([[1.0, 2.0], [2.0, 1.0]])
+    assert kernels.is_psd(sp.csr_matrix(np.eye(3)))
     assert not kernels.is_psd([[1.0, 0.5], [0.4, 1.0]])
     assert kernels.is_psd([[1.0, 1.001], [1.001, 1.0]], tol=0.01)
     for bad, words in (([[1.0, 2.0]], "square"), ([[np.nan]], "NaN"), ([["a"]], "numbers")):
@@ -131,6 +133,9 @@ def test_verdicts():
     assert not skewed and not skewed.symmetric and "differ" in str(skewed)
     with pytest.raises(ValueError, match="no examples"):
         kernels.check_kernel("linear", np.empty((0, 2)))
+    for sample in (0, -1, 2.5):
+        with pytest.raises(ValueError, match="sample must be a whole number of at least 1"):
+            kernels.check_kernel("linear", data, sample=sample)
 
 
 @pytest.mark.parametrize("how", ["clip", "flip", "shift"])

@@ -12,7 +12,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +32,7 @@ from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
+from onlearn.kernels.owned import OwnsKernel
 from onlearn.kernels.vectors import refuse_strings
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
@@ -40,7 +40,7 @@ from onlearn.linear import OnlineClassifier
 REPRESENTATIONS = ("dual", "primal", "auto")
 
 
-class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -136,24 +136,6 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
     init = "zeros"
 
     # ------------------------------------------------------------------ parameters
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        params = super().get_params(deep=deep)
-        if deep:
-            try:
-                owned = kernels.get(self.kernel).get_params(deep=True)
-            except (TypeError, ValueError):  # a wrong spelling is reported by fit
-                owned = {}
-            params.update({f"kernel__{key}": value for key, value in owned.items()})
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        nested = {key: params.pop(key) for key in list(params) if key.startswith("kernel__")}
-        super().set_params(**params)
-        if nested:
-            own = {key.removeprefix("kernel__"): value for key, value in nested.items()}
-            self.kernel = clone(kernels.get(self.kernel)).set_params(**own)  # what was learned keeps the one it has
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

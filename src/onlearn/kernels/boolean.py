@@ -159,8 +159,8 @@ class Conjunctions(Counting):
     def features(self, X: Any) -> Any:
         explicit.refuse_too_many(self, X)
         literals = self.literals(X)
-        if self.exactly and self.size > len(literals):
-            raise ValueError(f"{self} of {len(literals)} columns has no features: there are too few columns")
+        if self.exactly and self.size > len(literals):  # too few columns for any
+            return literals[0][:, :0]
         made: list[Any] = [explicit.ones_like(literals[0])]  # of each size, over the columns so far
         for column in literals:
             for size in range(min(len(made), self.size), 0, -1):
