@@ -98,6 +98,7 @@ def test_hashes_stay_what_they_are():
     ("X", "kind", "why"),
     [
         (["one text"], TypeError, "row 0 is one text"),
+        (np.array(["one", "two"]), TypeError, "row 0 is one text"),
         ("text", TypeError, "list of rows"),
         ({"a": 1}, TypeError, "list of rows"),
         ([{"a": 1}, ["b"]], TypeError, "row 1 is a list"),

@@ -132,6 +132,16 @@ def test_what_cannot_be_is_refused(settings, why):
         Nystroem(**settings).fit(X)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_values_beyond_all_numbers_are_refused(way):
+    rows = X.copy()
+    rows[40:] *= 1e200
+    with pytest.raises(OverflowError, match=r"polynomial\(2\) is too large"):
+        Nystroem("polynomial(2)", 8, landmarks=way, random_state=0).fit(rows)
+    with pytest.raises(TypeError, match="gaussian works on rows of numbers, not on strings"):
+        Nystroem("gaussian", landmarks=way).fit(["one", "two"])
+
+
 class TestObjects:
     """Kernels of strings."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -255,6 +256,17 @@ def test_damaged_examples():
 
 
 # -- scikit-learn
+
+
+def test_two_single_rows_give_a_number():
+    """As scikit-learn calls functions that compare two examples."""
+    k = 0.5 * kernels.Gaussian(1.0) + kernels.Polynomial(2)
+    assert isinstance(k(X[0], Z[1]), float) and k(X[0].tolist(), Z[1]) == k(X, Z)[0, 1]
+    y = X.sum(axis=1)
+    theirs = KernelRidge(kernel="precomputed").fit(k(X), y).predict(k(Z, X))
+    np.testing.assert_allclose(KernelRidge(kernel=k).fit(X, y).predict(Z), theirs, rtol=1e-9)
+    with pytest.raises(ValueError, match="1D"):
+        k(X[0])
 
 
 def test_svc_takes_a_kernel():

@@ -34,7 +34,8 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """Turns rows of named features, or of too many numbered ones, into a CSR matrix of ``n_features`` columns.
 
     A row is a dict from name to number (a text as value makes the feature "name=value", of value 1), a list of names
-    (of value 1 each), or a list of such pairs as dicts are made of; or X is ``NamedRows``, or a matrix, whose columns are hashed.
+    (of value 1 each), or a list of pairs such as dicts are made of; or X is ``NamedRows``, or a matrix, whose columns
+    are hashed.
     Nothing is learned, so ``fit`` is not needed, and only tells the width of a matrix.
 
     ``signed``: half of the features count negatively, which keeps inner products unbiased. ``seed`` chooses the hash
@@ -137,7 +138,7 @@ def _kind(X: Any) -> str:
         return "matrix"
     if isinstance(X, (str, bytes, Mapping)):
         raise TypeError("X must be a list of rows, not one text or one dict: put it in a list")
-    if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
+    if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 1):
         return "matrix"
     if not len(X):
         raise ValueError("X is empty: there are no rows to hash, nor to tell by what they are made of")

@@ -22,6 +22,7 @@ from onlearn.approx import landmarks as choosing
 from onlearn.approx import manners
 from onlearn.inputs import plain_table
 from onlearn.kernels.owned import OwnsKernel
+from onlearn.kernels.vectors import refuse_strings
 
 CHOOSE = {
     "uniform": choosing.uniform,
@@ -128,6 +129,7 @@ class Nystroem(OwnsKernel, manners.Numeric):
     def _checked(self, X: Any, kernel: Any, reset: bool) -> Any:
         """Examples that rows can be taken of; what else they must be, the kernel checks."""
         if kernel.data == "vectors":
+            refuse_strings(X, kernel)
             return manners.checked_rows(self, X, reset)
         if isinstance(X, (str, bytes)):
             raise TypeError("X must be a list of examples, not one text: put it in a list")
@@ -158,12 +160,12 @@ class Nystroem(OwnsKernel, manners.Numeric):
         if len(others) > SAMPLE:
             others = np.sort(np.random.default_rng([seed, 1]).choice(others, SAMPLE, replace=False))
         P = P.take(others)
-        total = float(kernel.diagonal(P).sum())
+        total = float(choosing.lengths(kernel, P).sum())
         missed = total - sum(float(np.einsum("ij,ij->", phi, phi, dtype=np.float64)) for phi in self._features(P))
         exact = len(P) and missed <= np.sqrt(np.finfo(P.dtype).eps) * total  # then the landmarks span all there is
         if rows is not None and not exact:
             each = max(0, seen - len(Q)) / max(1, len(P))  # so many examples each of these stands for
-            total, missed = each * total + float(kernel.diagonal(Q).sum()), each * missed + float(apart.sum())
+            total, missed = each * total + float(choosing.lengths(kernel, Q).sum()), each * missed + float(apart.sum())
         self.error_ = max(0.0, missed / total) if total > 0 else 0.0
         return self
 
@@ -244,7 +246,7 @@ def _whitening(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
     And how far each landmark is from the span of the others, squared, which is 1 / (K^-1)_ii.
     """
     K = kernel.block(Q, Q).astype(np.float64)
-    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    values, vectors = np.linalg.eigh(K / 2 + K.T / 2)
     largest, noise = max(float(values[-1]), 0.0), np.finfo(Q.dtype).eps * len(Q)
     if values[0] < -max(INDEFINITE, 4 * noise) * max(largest, -float(values[0])):
         raise ValueError(
