@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,7 +18,7 @@ from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.certificate import dual_certificate, verdict_on
 from onlearn.dual.collapse import SmallerForms
-from onlearn.dual.estimate import Estimated
+from onlearn.dual.estimate import Estimated, told
 from onlearn.dual.filed import Filed
 from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
@@ -255,10 +254,9 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
     def _pass_in_blocks(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         training = self._training
         later = (self.epochs or self.max_epochs) > 1
-        if self.verbose:
-            print(f"{type(self).__name__}: {self._estimate(X)}", file=sys.stderr)
+        telling = told(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
-        with interruptible(training):
+        with interruptible(training), telling:
             return super()._pass_over(standing, y, weight)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:

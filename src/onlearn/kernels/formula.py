@@ -29,13 +29,10 @@ def get(kernel: Any) -> Kernel:
         return kernel()
     if isinstance(kernel, Kernel):
         return kernel
+    function = callable(kernel) and not isinstance(kernel, type)
     raise TypeError(
         f"a kernel must be a formula such as 'gaussian(2)' or an object of onlearn.kernels, not {_short(repr(kernel))}"
-        + (
-            ": of a function of two examples, kernels.Callable(function) makes one"
-            if callable(kernel) and not isinstance(kernel, type)
-            else ""
-        )
+        + (": of a function of two examples, kernels.Callable(function) makes one" if function else "")
     )
 
 

@@ -116,7 +116,7 @@ class Compose(Composite):
         return f"compose({self.k}, {shown(self.phi)})"
 
 
-class NotNormalised(ValueError):
+class NormalisationError(ValueError):
     """An example whose k(x, x) is not a number above 0; ``why`` says so without the row, which files know better."""
 
     def __init__(self, k: Kernel, row: int, value: float) -> None:
@@ -149,7 +149,7 @@ class Normalize(Composite):
             values = self.k.diagonal(P)
         bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
         if bad.size:
-            raise NotNormalised(self.k, int(bad[0]), float(values[bad[0]]))
+            raise NormalisationError(self.k, int(bad[0]), float(values[bad[0]]))
         return values**-0.5
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:

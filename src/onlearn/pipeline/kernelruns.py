@@ -84,7 +84,7 @@ class KernelRun(Run):
         whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
         try:
             self.standing = self.model.learner.stand(whole)
-        except kernels.NotNormalised as error:
+        except kernels.NormalisationError as error:
             raise data.DataError(f"{self._place(error.row)}: {error.why}") from None
         self.places = []
 
