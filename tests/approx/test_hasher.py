@@ -27,6 +27,9 @@ def test_dicts_pairs_and_named_rows_agree(signed):
     assert same(X, hasher.transform(PAIRS))
     assert same(X, hasher.transform(rows_of_names(PAIRS)))
     assert same(X, hasher.transform(iter(DICTS)))
+    towns = hasher.transform([{"town": "Bern", "age": 3.0}])
+    for row in ({"town": np.str_("Bern"), "age": 3}, [("age", 3), ("town", "Bern")], [("age", 3), ("town=Bern", 1)]):
+        assert same(towns, hasher.transform([row]))
 
 
 def test_names_count_one_each_time():
@@ -95,13 +98,14 @@ def test_hashes_stay_what_they_are():
     ("X", "kind", "why"),
     [
         (["one text"], TypeError, "row 0 is one text"),
+        (np.array(["one", "two"]), TypeError, "row 0 is one text"),
         ("text", TypeError, "list of rows"),
         ({"a": 1}, TypeError, "list of rows"),
         ([{"a": 1}, ["b"]], TypeError, "row 1 is a list"),
         ([["a"], {"b": 1}], TypeError, "row 1 is a dict"),
         ([["a"], "abc"], TypeError, "row 1 is a str"),
         ([["a"], [3]], TypeError, "row 1: a name must be a text"),
-        ([[("a", 1)], [("b", "x")]], TypeError, "row 1: the value of 'b'"),
+        ([[("a", 1)], [("b", b"x")]], TypeError, "row 1: the value of 'b'"),
         ([[("a", 1)], [("b", 1, 2)]], TypeError, "row 1 should hold pairs"),
         ([{"a": 1}, {"b": None}], TypeError, "row 1: the value of 'b'"),
         ([{"a": 1}, {}, {"c": 1, "b": float("nan")}], ValueError, "row 2: the value of 'b' is NaN"),

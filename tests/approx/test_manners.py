@@ -68,6 +68,8 @@ def test_the_model_file_holds_it(made, tmp_path):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     np.testing.assert_array_equal(dense(loaded.transform(frame)), dense(fitted.transform(frame)))
     assert list(loaded.feature_names_in_) == list("abcdef")
+    if hasattr(made, "kernel"):
+        assert str(loaded.get_params()) == str(fitted.get_params())
     assert list(loaded.get_feature_names_out()) == list(fitted.get_feature_names_out())
     again = clone(loaded).fit(frame)
     np.testing.assert_array_equal(dense(again.transform(frame)), dense(fitted.transform(frame)))
@@ -174,8 +176,11 @@ def test_a_linear_learner_behind_it_learns_circles():
         pipe = make_pipeline(made, onlearn.AveragedPerceptron(random_state=0)).fit(rows[:200], y[:200])
         assert pipe.score(rows[200:], y[200:]) > 0.97
     search = GridSearchCV(
-        make_pipeline(Nystroem(kernels.Gaussian(sigma=1.0), 30, random_state=0), onlearn.Perceptron(random_state=0)),
+        make_pipeline(Nystroem("gaussian(sigma=1)", 30, random_state=0), onlearn.Perceptron(random_state=0)),
         {"nystroem__kernel__sigma": [0.01, 0.5]},
         cv=3,
     ).fit(rows, y)
     assert search.best_params_ == {"nystroem__kernel__sigma": 0.5}
+    for made in (RandomKitchenSinks("gaussian(2)"), Nystroem(kernels.Gaussian(2))):
+        assert made.get_params()["kernel__sigma"] == 2
+        assert made.set_params(kernel__sigma=3).kernel == kernels.Gaussian(3)

@@ -215,13 +215,35 @@ def test_a_voted_kernel_learner_is_not_explained(folder, run, refused):
         (["--kernel", "substrings", "--text", "color"], "there is no column 'color'; did you mean 'colour'?"),
         (["--kernel", "substrings", "--text", "x", "--text", "y"], "--text names 2 columns"),
         (["--resume", "m.onl"], "a kernel model cannot be gone on with"),
-        (["--resume", "m.onl", "--kernel", "linear"], "--kernel has no use with --resume"),
+        (["--resume", "m.onl", "--kernel", "linear"], "--kernel and --resume exclude each other"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(folder, refused, monkeypatch, options, says):
     monkeypatch.chdir(folder)
     assert says in refused("train", "a.csv", "-o", "none.onl", *options)
     assert not (folder / "none.onl").exists()
+
+
+def test_bits_stay_bits(tmp_path, run):
+    """Numbers are scaled by default, but not where a kernel counts columns of 0 and 1."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (60, 3))
+    lines = ["a,b,c,label", *(f"{a},{b},{c},{'yes' if a != b else 'no'}" for a, b, c in bits)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    line = ["train", tmp_path / "a.csv", "-o", tmp_path / "m.onl", "--kernel", "conjunctions(2)", "--json"]
+    report = json.loads(run(*line))
+    assert "3 columns of 0 and 1 are not scaled, for conjunctions(2)" in " ".join(report["notes"])
+    assert list(onlearn.load(tmp_path / "m.onl").predict({"a": [0, 1], "b": [1, 1], "c": [0, 0]})) == ["yes", "no"]
+
+
+def test_a_text_that_cannot_be_normalised_is_named_with_its_line(folder, tmp_path, run, refused):
+    source, out = words(tmp_path / "w.jsonl", rows=60), tmp_path / "m.onl"
+    line = ["train", source, "-o", out, "--text", "word", "--kernel", "normalize(substrings(2, 3))", "--quiet"]
+    run(*line)
+    with open(source, "a") as file:
+        file.write('{"label": "greek", "word": "", "n": 60}\n')
+    told = r"w\.jsonl, line 61: an empty text"
+    assert re.search(told, refused(*line)) and re.search(told, refused("predict", out, source))
 
 
 def test_strings_need_columns(folder, refused, tmp_path):

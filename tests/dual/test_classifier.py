@@ -139,6 +139,7 @@ def test_a_saved_model_goes_on_as_if_it_had_never_been_away(kernel: str, stabili
     loaded = onlearn.load(tmp_path / "m.onl")
     np.testing.assert_array_equal(loaded.decision_function(T), model.decision_function(T))
     np.testing.assert_array_equal(loaded.predict_proba(T), model.predict_proba(T))
+    assert str(loaded.get_params()) == str(model.get_params())
     model.partial_fit(T, u)
     loaded.partial_fit(T, u)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
@@ -263,8 +264,14 @@ def test_time_and_memory_are_told_beforehand(capsys: pytest.CaptureFixture[str])
     X, y = moons()
     told = KernelClassifier("gaussian", epochs=3).estimate(X)
     assert told.rows == 200 and told.supports == 20 and told.seconds > 0 and told.megabytes > 0
-    KernelClassifier("gaussian", verbose=1, random_state=0).fit(X, y)
-    assert "beside the data for 200 examples, if 20 become support examples" in capsys.readouterr().err
+    model = KernelClassifier("gaussian", verbose=1, random_state=0).fit(X, np.arange(200) % 2)
+    said = capsys.readouterr().err
+    assert "beside the data for 200 examples, if 20 of them become support examples" in said
+    assert "examples have become support examples: if that goes on, about" in said  # there is nothing to be learned
+    assert model._training.after_block is None
+    assert told.corrected(50, 10) is None and "11 of the first 50 examples" in str(told.corrected(50, 11))
+    assert KernelClassifier(budget=5, verbose=1).fit(X, y).n_support_ == 5
+    assert "if 5 of them become support examples" in capsys.readouterr().err
 
 
 def test_a_time_limit_keeps_what_was_learned() -> None:

@@ -50,6 +50,7 @@ def test_a_class_or_a_kernel_will_do():
         ("linear +", "write a formula"),
         ("gaussan(2)", "did you mean 'gaussian'"),
         ("foo", "unknown kernel 'foo'"),
+        ("rbf(2)", "did you mean 'gaussian'"),
         ("linear - linear", r"the signs \+, \* and \*\*"),
         ("linear/2", r"the signs"),
         ("2 + 3", "no kernel in it"),
@@ -87,6 +88,8 @@ def test_other_things_are_not_kernels():
     for wrong in (3, None, dict):
         with pytest.raises(TypeError, match="a kernel must be a formula"):
             get(wrong)
+    with pytest.raises(TypeError, match=r"kernels.Callable\(function\) makes one"):
+        get(lambda x, z: 1.0)
 
 
 def test_functions_are_shown_but_not_read():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -25,6 +26,7 @@ def test_bilinear_is_the_formula():
     np.testing.assert_allclose(k.diag(X), np.diag(X @ A @ X.T), rtol=1e-12)
     assert k(X.astype(np.float32)).dtype == np.float32
     assert k.n_features(3) == 2  # its rank
+    assert kernels.Bilinear(sp.csr_matrix(A)) == k
     assert clone(k) == k and hash(clone(k)) == hash(k) and k != kernels.Bilinear(np.eye(3))
 
 
@@ -112,6 +114,7 @@ def test_is_psd():
     assert kernels.is_psd(kernels.Linear()(rows(30)))  # rank 3: eigenvalues that are 0 but for rounding
     assert kernels.is_psd(kernels.Gaussian()(rows(30).astype(np.float32)))
     assert not kernels.is_psd([[1.0, 2.0], [2.0, 1.0]])
+    assert kernels.is_psd(sp.csr_matrix(np.eye(3)))
     assert not kernels.is_psd([[1.0, 0.5], [0.4, 1.0]])
     assert kernels.is_psd([[1.0, 1.001], [1.001, 1.0]], tol=0.01)
     for bad, words in (([[1.0, 2.0]], "square"), ([[np.nan]], "NaN"), ([["a"]], "numbers")):
@@ -131,6 +134,9 @@ def test_verdicts():
     assert not skewed and not skewed.symmetric and "differ" in str(skewed)
     with pytest.raises(ValueError, match="no examples"):
         kernels.check_kernel("linear", np.empty((0, 2)))
+    for sample in (0, -1, 2.5):
+        with pytest.raises(ValueError, match="sample must be a whole number of at least 1"):
+            kernels.check_kernel("linear", data, sample=sample)
 
 
 @pytest.mark.parametrize("how", ["clip", "flip", "shift"])
@@ -250,6 +256,17 @@ def test_damaged_examples():
 
 
 # -- scikit-learn
+
+
+def test_two_single_rows_give_a_number():
+    """As scikit-learn calls functions that compare two examples."""
+    k = 0.5 * kernels.Gaussian(1.0) + kernels.Polynomial(2)
+    assert isinstance(k(X[0], Z[1]), float) and k(X[0].tolist(), Z[1]) == k(X, Z)[0, 1]
+    y = X.sum(axis=1)
+    theirs = KernelRidge(kernel="precomputed").fit(k(X), y).predict(k(Z, X))
+    np.testing.assert_allclose(KernelRidge(kernel=k).fit(X, y).predict(Z), theirs, rtol=1e-9)
+    with pytest.raises(ValueError, match="1D"):
+        k(X[0])
 
 
 def test_svc_takes_a_kernel():

@@ -34,7 +34,8 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """Turns rows of named features, or of too many numbered ones, into a CSR matrix of ``n_features`` columns.
 
     A row is a dict from name to number (a text as value makes the feature "name=value", of value 1), a list of names
-    (of value 1 each), or a list of (name, number) pairs; or X is ``NamedRows``, or a matrix, whose columns are hashed.
+    (of value 1 each), or a list of pairs such as dicts are made of; or X is ``NamedRows``, or a matrix, whose columns
+    are hashed.
     Nothing is learned, so ``fit`` is not needed, and only tells the width of a matrix.
 
     ``signed``: half of the features count negatively, which keeps inner products unbiased. ``seed`` chooses the hash
@@ -137,7 +138,7 @@ def _kind(X: Any) -> str:
         return "matrix"
     if isinstance(X, (str, bytes, Mapping)):
         raise TypeError("X must be a list of rows, not one text or one dict: put it in a list")
-    if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
+    if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 1):
         return "matrix"
     if not len(X):
         raise ValueError("X is empty: there are no rows to hash, nor to tell by what they are made of")
@@ -192,13 +193,16 @@ def _of_dicts(rows: Any, at: int) -> Read:
     for n, row in enumerate(rows):
         if not isinstance(row, (dict, Mapping)):
             raise TypeError(f"row {at + n} is a {type(row).__name__}, but others are dicts: all must be alike")
-    names = list(chain.from_iterable(rows))
-    values = list(chain.from_iterable([row.values() for row in rows]))
+    return _with_categories(list(chain.from_iterable(rows)), list(chain.from_iterable([row.values() for row in rows])))
+
+
+def _with_categories(names: list[Any], values: list[Any]) -> Read:
+    """Where a value is a text, the name is "name=text" and the value 1."""
     kinds = set(map(type, values))
     if kinds == {str} and set(map(type, names)) == {str}:
         return list(map("=".join, zip(names, values))), None
-    if str in kinds:
-        texts = [type(value) is str for value in values]
+    if any(issubclass(kind, str) for kind in kinds):  # NumPy's texts, too
+        texts = [isinstance(value, str) for value in values]
         names = [f"{name}={value}" if text else name for name, value, text in zip(names, values, texts)]
         values = [1.0 if text else value for value, text in zip(values, texts)]
     return names, values
@@ -210,8 +214,8 @@ def _of_pairs(rows: Any, at: int) -> Read:
         for n, row in enumerate(rows):
             for pair in row:
                 if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                    raise TypeError(f"row {at + n} should hold pairs of a name and a number, but has {pair!r}")
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+                    raise TypeError(f"row {at + n} should hold pairs of a name and a number or text, but has {pair!r}")
+    return _with_categories([pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
 
 def _of_names(rows: Any, at: int) -> Read:

@@ -30,7 +30,7 @@ def uniform(kernel: Any, P: Any, count: int, rng: np.random.Generator) -> np.nda
 
 def kmeans_plus_plus(kernel: Any, P: Any, count: int, rng: np.random.Generator) -> np.ndarray:
     """Spread out in feature space."""
-    count, diagonal = min(count, len(P)), kernel.diagonal(P)
+    count, diagonal = min(count, len(P)), lengths(kernel, P)
     chosen = [int(rng.integers(len(P)))]
     left = np.full(len(P), np.inf)
     _come_closer(kernel, P, diagonal, np.array(chosen), left)
@@ -66,7 +66,7 @@ def rpcholesky(kernel: Any, P: Any, count: int, rng: np.random.Generator) -> np.
     if count * len(P) > ROOM:
         among = np.sort(rng.choice(len(P), max(count, ROOM // count), replace=False))
         P = P.take(among)
-    diagonal = kernel.diagonal(P)
+    diagonal = lengths(kernel, P)
     left = np.clip(diagonal, 0.0, None)
     F, size, chosen = np.empty((count, len(P)), P.dtype), 0, np.empty(count, np.int64)
     while size < count and left.sum() > _nothing(diagonal, P):
@@ -97,6 +97,15 @@ def rpcholesky(kernel: Any, P: Any, count: int, rng: np.random.Generator) -> np.
         chosen[size : size + len(new)] = new
         size += len(new)
     return among[chosen[:size]]
+
+
+def lengths(kernel: Any, P: Any) -> np.ndarray:
+    """k(x, x) of all examples, whose sum must be a number."""
+    with np.errstate(over="ignore"):
+        diagonal = np.asarray(kernel.diagonal(P))
+        if not np.isfinite(diagonal.sum()):
+            raise kernel.too_large(np.dtype(np.float64), f"row {int(np.argmax(diagonal))}")
+    return diagonal
 
 
 def _draw(left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

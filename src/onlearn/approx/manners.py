@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onlearn import inputs
+from onlearn.kernels.vectors import refuse_strings
 from onlearn.predicting import linear_scores
 
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
@@ -20,6 +21,7 @@ TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the 
 
 def checked_rows(transformer: Any, X: Any, reset: bool) -> Any:
     """X as a finite float array or CSR matrix of the right width, without copying one that is."""
+    refuse_strings(X, type(transformer).__name__)
     names = inputs.column_names(X)
     X = inputs.plain_table(X)
     kinds = [np.float64, np.float32]

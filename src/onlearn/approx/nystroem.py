@@ -8,6 +8,7 @@ largest first, and have the sizes that go with them: a learner that adapts its r
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from onlearn import kernels
 from onlearn.approx import landmarks as choosing
 from onlearn.approx import manners
 from onlearn.inputs import plain_table
+from onlearn.kernels.owned import OwnsKernel
+from onlearn.kernels.vectors import refuse_strings
 
 CHOOSE = {
     "uniform": choosing.uniform,
@@ -39,7 +42,7 @@ def _keeps_uniform(nystroem: Any) -> bool:
     )
 
 
-class Nystroem(manners.Numeric):
+class Nystroem(OwnsKernel, manners.Numeric):
     """Turns examples (rows, strings, trees) into at most ``n_components`` features that approximate a kernel.
 
     ``kernel``: an object of ``onlearn.kernels``, or its text such as "0.5*gaussian(2) + polynomial(2)".
@@ -47,8 +50,9 @@ class Nystroem(manners.Numeric):
     given number, and the slowest); or the landmarks themselves.
 
     Fitted: ``landmarks_``; ``n_components_``, the number of features, fewer than landmarks where some say nothing new;
-    ``error_``, the part of the kernel that is missed, sum(k(x, x) - |phi(x)|^2) / sum(k(x, x)) over the fitted
-    examples, or over 2,000 of them drawn at random.
+    ``error_``, the part of the kernel that new examples will miss, sum(k(x, x) - |phi(x)|^2) / sum(k(x, x)): estimated
+    on the fitted examples, or on 2,000 of them drawn at random, with each landmark seen from the other landmarks (for
+    of itself it misses nothing). If the landmarks are your own, it is over the examples as they are.
 
     ``partial_fit`` keeps uniform landmarks of a stream. As long as they change, so do the features: a learner should
     start when they are settled. The other ways to choose need to see all examples: ``fit`` them to a sample.
@@ -82,10 +86,9 @@ class Nystroem(manners.Numeric):
         rng = np.random.default_rng(seed)
         P = kernel.points(X)
         if choose is None:
-            chosen = self._own(kernel)
-        else:
-            chosen = _take(X, choose(kernel, P, count, rng))
-        return self._settle(kernel, seed, chosen, len(P), P)
+            return self._settle(kernel, seed, self._own(kernel), len(P), P, None)
+        rows = choose(kernel, P, count, rng)
+        return self._settle(kernel, seed, _take(X, rows), len(P), P, rows)
 
     @available_if(_keeps_uniform)
     def partial_fit(self, X: Any, y: Any = None) -> Nystroem:
@@ -109,8 +112,8 @@ class Nystroem(manners.Numeric):
             self.n_seen_ = seen
             return self
         old = [] if fresh else [_take(self.landmarks_, source[source < held])]
-        chosen = _join([*old, _take(X, source[source >= held] - held)])
-        return self._settle(kernel, seed, chosen, seen, P)
+        new = source[source >= held] - held
+        return self._settle(kernel, seed, _join([*old, _take(X, new)]), seen, P, new)
 
     def _settings(self) -> tuple[Any, int, Any]:
         """The kernel, the number of landmarks and how to choose them, or None if they are given."""
@@ -126,6 +129,7 @@ class Nystroem(manners.Numeric):
     def _checked(self, X: Any, kernel: Any, reset: bool) -> Any:
         """Examples that rows can be taken of; what else they must be, the kernel checks."""
         if kernel.data == "vectors":
+            refuse_strings(X, kernel)
             return manners.checked_rows(self, X, reset)
         if isinstance(X, (str, bytes)):
             raise TypeError("X must be a list of examples, not one text: put it in a list")
@@ -145,19 +149,24 @@ class Nystroem(manners.Numeric):
             raise ValueError(f"landmarks has {rows.shape[1]} features, but X has {self.n_features_in_} features")
         return rows
 
-    def _settle(self, kernel: Any, seed: int, chosen: Any, seen: int, P: Any) -> Nystroem:
-        """Whiten the landmarks, and estimate the error on the examples P."""
-        whitening = _whitening(kernel, kernel.points(chosen))
+    def _settle(self, kernel: Any, seed: int, chosen: Any, seen: int, P: Any, rows: np.ndarray | None) -> Nystroem:
+        """Whiten the landmarks, and estimate the error on the examples P, of which those rows are landmarks."""
+        Q = kernel.points(chosen)
+        whitening, apart = _whitening(kernel, Q)
         self.kernel_, self._seed, self.n_seen_ = kernel, seed, seen
         self.landmarks_, self.whitening_, self.n_components_ = chosen, whitening, whitening.shape[1]
         self._casts: dict[Any, Any] = {}
-        if len(P) > SAMPLE:
-            P = P.take(np.sort(np.random.default_rng([seed, 1]).choice(len(P), SAMPLE, replace=False)))
-        diagonal, explained = kernel.diagonal(P), 0.0
-        for phi in self._features(P):
-            explained += float(np.einsum("ij,ij->", phi, phi, dtype=np.float64))
-        total = float(diagonal.sum())
-        self.error_ = max(0.0, 1.0 - explained / total) if total > 0 else 0.0
+        others = np.arange(len(P)) if rows is None else np.setdiff1d(np.arange(len(P)), rows)
+        if len(others) > SAMPLE:
+            others = np.sort(np.random.default_rng([seed, 1]).choice(others, SAMPLE, replace=False))
+        P = P.take(others)
+        total = float(choosing.lengths(kernel, P).sum())
+        missed = total - sum(float(np.einsum("ij,ij->", phi, phi, dtype=np.float64)) for phi in self._features(P))
+        exact = len(P) and missed <= np.sqrt(np.finfo(P.dtype).eps) * total  # then the landmarks span all there is
+        if rows is not None and not exact:
+            each = max(0, seen - len(Q)) / max(1, len(P))  # so many examples each of these stands for
+            total, missed = each * total + float(choosing.lengths(kernel, Q).sum()), each * missed + float(apart.sum())
+        self.error_ = max(0.0, missed / total) if total > 0 else 0.0
         return self
 
     # ------------------------------------------------------------------ the features
@@ -195,9 +204,14 @@ class Nystroem(manners.Numeric):
         own = not isinstance(self.landmarks, str)
         arrays = {f"kernel.{key}": value for key, value in arrays.items()}
         arrays |= {f"landmarks.{key}": value for key, value in held.items()}
-        params = {"n_components": int(self.n_components), "landmarks": None if own else self.landmarks}
+        params = {
+            "kernel": self.kernel if isinstance(self.kernel, str) else None,
+            "n_components": int(self.n_components),
+            "landmarks": None if own else self.landmarks,
+            "random_state": int(self.random_state) if isinstance(self.random_state, Integral) else None,
+        }
         facts = {
-            "params": {**params, "random_state": self._seed if isinstance(self.random_state, int) else None},
+            "params": params,
             "width": manners.pack_width(self),
             "kernel": kernel,
             "landmarks": examples,
@@ -220,15 +234,19 @@ class Nystroem(manners.Numeric):
             )
         self._seed, self.n_seen_, self.error_ = int(mine["seed"]), int(mine["n_seen"]), float(mine["error"])
         self.n_components_ = self.whitening_.shape[1]
-        self.kernel = self.kernel_
+        if facts["params"].get("kernel") is None:  # an object, not a text
+            self.kernel = self.kernel_
         if self.landmarks is None:
             self.landmarks = self.landmarks_
 
 
-def _whitening(kernel: Any, Q: Any) -> np.ndarray:
-    """U L^(-1/2) of the landmarks' kernel matrix, without the directions that are rounding only."""
+def _whitening(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
+    """U L^(-1/2) of the landmarks' kernel matrix K, without the directions that are rounding only.
+
+    And how far each landmark is from the span of the others, squared, which is 1 / (K^-1)_ii.
+    """
     K = kernel.block(Q, Q).astype(np.float64)
-    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    values, vectors = np.linalg.eigh(K / 2 + K.T / 2)
     largest, noise = max(float(values[-1]), 0.0), np.finfo(Q.dtype).eps * len(Q)
     if values[0] < -max(INDEFINITE, 4 * noise) * max(largest, -float(values[0])):
         raise ValueError(
@@ -237,8 +255,9 @@ def _whitening(kernel: Any, Q: Any) -> np.ndarray:
         )
     kept = np.flatnonzero(values > largest * noise)[::-1]
     if not len(kept):  # all kernel values are 0, and so is the one feature
-        return np.zeros((len(Q), 1))
-    return vectors[:, kept] / np.sqrt(values[kept])
+        return np.zeros((len(Q), 1)), np.zeros(len(Q))
+    apart = 1.0 / (vectors**2 / np.maximum(values, largest * noise)).sum(axis=1)
+    return vectors[:, kept] / np.sqrt(values[kept]), np.where(apart > len(Q) * largest * noise, apart, 0.0)
 
 
 def _count(X: Any) -> int:

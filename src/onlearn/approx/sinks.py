@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.approx import frequencies, manners, tensorsketch
 from onlearn.approx.waves import to_waves
+from onlearn.kernels.owned import OwnsKernel
 
 
-class RandomKitchenSinks(manners.Numeric):
+class RandomKitchenSinks(OwnsKernel, manners.Numeric):
     """Turns rows into ``n_components`` random features whose inner products approximate a kernel.
 
     ``kernel``: a Gaussian, Laplacian or polynomial kernel, as an object of ``onlearn.kernels`` or as text, such as
@@ -136,11 +137,14 @@ class RandomKitchenSinks(manners.Numeric):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {name: getattr(self, name) for name in ARRAYS if hasattr(self, name)}
-        return {"width": manners.pack_width(self), "kernel": repr(self.kernel_), "seed": self._seed}, arrays
+        kernel = {"kernel": repr(self.kernel_), "kernel_as_text": isinstance(self.kernel, str)}
+        return {"width": manners.pack_width(self), **kernel, "seed": self._seed}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         manners.unpack_width(self, facts["width"])
         self.kernel_, self._seed = kernels.get(facts["kernel"]), int(facts["seed"])
+        if not facts.get("kernel_as_text", True):
+            self.kernel = kernels.get(self.kernel)
         width, count = self.n_features_in_, int(self.n_components)
         if self.kernel_.name == "polynomial":
             shapes: dict[str, Any] = dict.fromkeys(("places_", "signs_"), (self.kernel_.degree, width + 1))

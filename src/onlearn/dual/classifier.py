@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +18,7 @@ from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.certificate import dual_certificate, verdict_on
 from onlearn.dual.collapse import SmallerForms
-from onlearn.dual.estimate import Estimated
+from onlearn.dual.estimate import Estimated, told
 from onlearn.dual.filed import Filed
 from onlearn.dual.inpasses import ON_NUMBERS, InPasses
 from onlearn.dual.interrupt import interruptible
@@ -33,6 +31,7 @@ from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
+from onlearn.kernels.owned import OwnsKernel
 from onlearn.kernels.vectors import refuse_strings
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
@@ -40,7 +39,7 @@ from onlearn.linear import OnlineClassifier
 REPRESENTATIONS = ("dual", "primal", "auto")
 
 
-class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, OnlineClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -136,24 +135,6 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
     init = "zeros"
 
     # ------------------------------------------------------------------ parameters
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        params = super().get_params(deep=deep)
-        if deep:
-            try:
-                owned = kernels.get(self.kernel).get_params(deep=True)
-            except (TypeError, ValueError):  # a wrong spelling is reported by fit
-                owned = {}
-            params.update({f"kernel__{key}": value for key, value in owned.items()})
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        nested = {key: params.pop(key) for key in list(params) if key.startswith("kernel__")}
-        super().set_params(**params)
-        if nested:
-            own = {key.removeprefix("kernel__"): value for key, value in nested.items()}
-            self.kernel = clone(kernels.get(self.kernel)).set_params(**own)  # what was learned keeps the one it has
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -273,10 +254,9 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
     def _pass_in_blocks(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         training = self._training
         later = (self.epochs or self.max_epochs) > 1
-        if self.verbose:
-            print(f"{type(self).__name__}: {self._estimate(X)}", file=sys.stderr)
+        telling = told(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
-        with interruptible(training):
+        with interruptible(training), telling:
             return super()._pass_over(standing, y, weight)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:

@@ -41,6 +41,7 @@ class Filed:
             if width is missing:
                 del self.__dict__["n_features_in_"]
         mine["kernel"], more = kernels.pack(self._kernel)
+        mine["kernel_as_text"] = isinstance(self.kernel, str)
         arrays.update(more)
         if self.representation_ == "dual":
             mine["support"], more = self._training.supports.pack()
@@ -57,8 +58,9 @@ class Filed:
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         mine = facts["dual"]
         self.representation_, self.representation_reason_ = mine["representation"], mine["reason"]
-        self.kernel = kernels.unpack(mine["kernel"], arrays)
-        self._kernel = copy.copy(self.kernel)
+        self._kernel = kernels.unpack(mine["kernel"], arrays)
+        if not mine.get("kernel_as_text") or kernels.get(self.kernel) != self._kernel:
+            self.kernel = copy.copy(self._kernel)
         limit = mine.get("budget")
         if self.representation_ == "dual":  # what was set since learning began was never learned with
             self.budget = None if limit is None else int(limit["budget"])

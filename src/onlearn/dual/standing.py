@@ -40,7 +40,7 @@ class Standing:
         if large.any():
             raise OverflowError(
                 f"{supports.kernel} of row {int(np.argmax(large))} with itself is too large for {data.dtype}: "
-                "scale the data, or normalise the kernel"
+                f"{supports.kernel.remedy()}"
             )
         self.sums = np.zeros((rows, outputs))
         self.place = np.full(rows, -1, dtype=np.int64)  # of each example among the support examples

@@ -38,6 +38,7 @@ class DualTraining(Training):
         self.supports: Supports
         self.step_rate = 1.0  # steps an example, of late
         self.interrupted: Callable[[], bool] = never
+        self.after_block: Callable[[int], None] | None = None  # told how many examples there were in each block
         self.in_pieces = False  # a pass comes in several calls, and whoever makes them says when one begins
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if that is to be kept
 
@@ -80,6 +81,8 @@ class DualTraining(Training):
             rows = order[some]
             self._block(X, rows, y[some], weight[some])
             done += len(rows)
+            if self.after_block is not None:
+                self.after_block(len(rows))
             if progress is not None:
                 progress(len(rows))
 

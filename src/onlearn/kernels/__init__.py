@@ -30,7 +30,7 @@ from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmo
 from onlearn.kernels.psd import check_kernel, is_psd, judge, repair
 from onlearn.kernels.stored import pack, pack_data, unpack, unpack_data
 from onlearn.kernels.subsets import Subsets
-from onlearn.kernels.transforms import Compose, Normalize, Warp, compose, normalize, warp
+from onlearn.kernels.transforms import Compose, NormalisationError, Normalize, Warp, compose, normalize, warp
 
 __all__ = [
     "Bilinear",
@@ -43,6 +43,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Monomials",
+    "NormalisationError",
     "Normalize",
     "Points",
     "Poly",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.kernels import explicit
-from onlearn.kernels.base import Kernel, Path, Points, Tile
+from onlearn.kernels.base import SCALE, Kernel, Path, Points, Tile
 from onlearn.kernels.family import kernel
 from onlearn.kernels.passes import over_tile, polynomial_pass, series_pass
 from onlearn.kernels.threads import in_threads
@@ -37,6 +37,7 @@ class Composite(Kernel):
         self.data = common_data(self.parts())
         self.always_psd = all(part.always_psd for part in self.parts())
         self.of_products = all(part.of_products for part in self.parts())
+        self.of_bits = any(part.of_bits for part in self.parts())
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         for part in self.parts():
@@ -48,6 +49,9 @@ class Composite(Kernel):
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
         return all(part.bounded(P, Q, dtype) for part in self.parts()) and super().bounded(P, Q, dtype)
+
+    def remedy(self) -> str:
+        return next((told for part in self.parts() if (told := part.remedy()) != SCALE), SCALE)
 
     def inside(self, part: Kernel, least: int) -> str:
         """The formula of a part, in brackets if it binds more loosely than that."""

@@ -23,6 +23,8 @@ ROWS, COLUMNS = 512, 1024  # of a tile: enough for the BLAS to run at full speed
 LEAST = 64  # rows of a tile, so that there is one for every thread
 MUCH = 1 << 23  # multiplications that are worth a second thread
 
+SCALE = "scale the data, or normalise the kernel"
+
 Path = tuple[Hashable, ...]  # which inner points (see ``compose``) a product belongs to; () are the points themselves
 
 
@@ -153,6 +155,13 @@ class Tile:
             tile.release()
 
 
+def is_row(x: Any) -> bool:
+    """Whether this is one row of numbers, as scikit-learn passes to functions that compare two examples."""
+    if isinstance(x, (list, tuple)):
+        return bool(x) and all(isinstance(value, Real) for value in x)
+    return isinstance(x, np.ndarray) and x.ndim == 1 and x.size > 0 and x.dtype.kind in "biuf"
+
+
 class Kernel(Parameters):
     """A similarity k(x, z) that is an inner product of features of x and z.
 
@@ -164,6 +173,7 @@ class Kernel(Parameters):
     always_psd: bool = True  # whether it is an inner product whatever the data
     __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
     of_products: bool = False  # whether it is computed from products x.z alone
+    of_bits: bool = False  # whether it is meant for columns of 0 and 1
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
@@ -242,10 +252,7 @@ class Kernel(Parameters):
             tile.release()
             if not safe and not np.isfinite(part).all():
                 row, column = np.argwhere(~np.isfinite(part))[0]
-                raise OverflowError(
-                    f"{self} is too large for {dtype} at row {top + row} by row {left + column}: scale the data"
-                    + (", or pass float64" if dtype == np.float32 else "")
-                )
+                raise self.too_large(dtype, f"row {top + row} by row {left + column}")
 
         much = shape[0] * shape[1] * max(getattr(view, "effort", MUCH) for view in P.views.values()) > MUCH
         rows = max(ROWS, ROWS * COLUMNS // max(1, shape[1]))  # few columns: longer tiles
@@ -266,10 +273,23 @@ class Kernel(Parameters):
         with np.errstate(over="ignore", invalid="ignore"):
             return all(np.max(self.diagonal(A), initial=0.0) < most**2 / 2 for A in (P, Q))
 
-    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
-        """The kernel matrix of the rows of X by those of Z (or of X)."""
+    def __call__(self, X: Any, Z: Any = None) -> Any:
+        """The kernel matrix of the rows of X by those of Z (or of X); of two single rows of numbers, the number."""
+        if self.data == "vectors" and Z is not None and is_row(X) and is_row(Z):
+            return float(self.block(self.points([X]), self.points([Z]))[0, 0])
         P = self.points(X)
         return self.block(P, P if Z is None else self.points(Z))
+
+    def too_large(self, dtype: np.dtype, where: str) -> OverflowError:
+        """What to say of a value that is too large."""
+        return OverflowError(
+            f"{self} is too large for {dtype} at {where}: {self.remedy()}"
+            + (", or pass float64" if dtype == np.float32 else "")
+        )
+
+    def remedy(self) -> str:
+        """What helps if values are too large."""
+        return SCALE
 
     # -- the algebra
 
@@ -302,8 +322,5 @@ class Kernel(Parameters):
         with np.errstate(over="ignore"):
             values = self.diagonal(P).astype(P.dtype, copy=False)
         if not np.isfinite(values).all():
-            raise OverflowError(
-                f"{self} is too large for {P.dtype} at row {np.argmin(np.isfinite(values))}: scale the data"
-                + (", or pass float64" if P.dtype == np.float32 else "")
-            )
+            raise self.too_large(P.dtype, f"row {np.argmin(np.isfinite(values))}")
         return values

@@ -31,6 +31,7 @@ LARGEST = 960  # leaves room for sums of very many large values
 class Counting(Kernel):
     """A kernel that is a function of how many columns agree, or of how many are 1 in both."""
 
+    of_bits = True
     shared = False  # whether it counts columns that are 1 in both, rather than those that agree
 
     def counts(self, width: int) -> list[int]:
@@ -64,6 +65,9 @@ class Counting(Kernel):
     def diagonal(self, P: Points) -> np.ndarray:
         ones = self.ones(P)
         return self.table(ones.width)[ones.counts if self.shared else np.zeros(len(ones), np.int64)]
+
+    def remedy(self) -> str:
+        return f"normalise the kernel: normalize({self})"
 
     def literals(self, X: Any) -> list[Any]:
         """For each column the literals of it, as features."""
@@ -159,8 +163,8 @@ class Conjunctions(Counting):
     def features(self, X: Any) -> Any:
         explicit.refuse_too_many(self, X)
         literals = self.literals(X)
-        if self.exactly and self.size > len(literals):
-            raise ValueError(f"{self} of {len(literals)} columns has no features: there are too few columns")
+        if self.exactly and self.size > len(literals):  # too few columns for any
+            return literals[0][:, :0]
         made: list[Any] = [explicit.ones_like(literals[0])]  # of each size, over the columns so far
         for column in literals:
             for size in range(min(len(made), self.size), 0, -1):

@@ -12,6 +12,7 @@ from onlearn.kernels.base import Kernel
 from onlearn.kernels.family import HOMES, MEMBERS, member
 
 OPERATORS = ("sum", "product", "scale", "power")  # written with signs, not by name
+ELSEWHERE = {"rbf": "gaussian", "tanh": "sigmoid", "cosine": "normalize(linear)", "spectrum": "substrings"}
 DEEPEST = 100
 LONGEST = 60  # characters of a formula that an error message quotes
 
@@ -28,8 +29,10 @@ def get(kernel: Any) -> Kernel:
         return kernel()
     if isinstance(kernel, Kernel):
         return kernel
+    function = callable(kernel) and not isinstance(kernel, type)
     raise TypeError(
         f"a kernel must be a formula such as 'gaussian(2)' or an object of onlearn.kernels, not {_short(repr(kernel))}"
+        + (": of a function of two examples, kernels.Callable(function) makes one" if function else "")
     )
 
 
@@ -88,7 +91,7 @@ def _call(node: ast.Call | ast.Name, refuse: Callable[[str], ValueError], depth:
     cls: Any = member(name)
     if cls is None:
         known = [n for n in {**MEMBERS, **HOMES} if n not in OPERATORS]
-        close = difflib.get_close_matches(name, known, n=1)
+        close = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, known, n=1)
         raise refuse(
             f"unknown kernel {_short(name)!r}: " + (f"did you mean {close[0]!r}?" if close else ", ".join(known))
         )

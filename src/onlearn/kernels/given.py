@@ -28,7 +28,7 @@ class Bilinear(Kernel):
     A: Any
 
     def check(self) -> None:
-        self.A = np.asarray(self.A, dtype=np.float64)
+        self.A = np.asarray(self.A.toarray() if sp.issparse(self.A) else self.A, dtype=np.float64)
         if self.A.ndim != 2 or self.A.shape[0] != self.A.shape[1] or not self.A.size:
             raise ValueError(f"bilinear: A must be a square matrix, not of shape {self.A.shape}")
         if not np.isfinite(self.A).all():

@@ -15,7 +15,8 @@ from onlearn.kernels.base import ROWS, Kernel, Points, Room, Tile
 from onlearn.kernels.threads import in_threads
 
 MULTIPLICATIONS = 16  # that a nanosecond stands for when we ask whether threads are worthwhile
-TOO_LARGE = "{} is too large for float64 at row {} by row {}: choose a smaller decay"
+DECAY = "choose a smaller decay"
+TOO_LARGE = "{} is too large for float64 at row {} by row {}: " + DECAY
 
 
 def share(work: Callable[[int, int], Any], rows: int, nanoseconds: float) -> None:
@@ -49,6 +50,9 @@ class Pairwise(Kernel):
             row = int(np.argmin(np.isfinite(values)))
             raise OverflowError(TOO_LARGE.format(self, row, row))
         return values
+
+    def remedy(self) -> str:
+        return DECAY
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
         return False  # in a composite kernel: looking at the values costs less than the diagonal

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from onlearn.kernels.base import Kernel, Points
 
@@ -51,6 +52,8 @@ def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None 
     """Whether a kernel is one on (a sample of) these examples: true or false, with the reasons."""
     from onlearn.kernels.formula import get
 
+    if isinstance(sample, bool) or not isinstance(sample, Integral) or sample < 1:
+        raise ValueError(f"sample must be a whole number of at least 1, not {sample!r}")
     k: Kernel = get(kernel)
     P = k.points(X)
     if not len(P):
@@ -102,7 +105,7 @@ def repair(K: Any, how: str = "clip") -> np.ndarray:
 
 
 def square(K: Any) -> np.ndarray:
-    K = np.asarray(K)
+    K = K.toarray() if sp.issparse(K) else np.asarray(K)
     if K.dtype.kind not in "biuf":
         raise TypeError(f"a kernel matrix must hold numbers, not {K.dtype}")
     if K.ndim != 2 or K.shape[0] != K.shape[1]:

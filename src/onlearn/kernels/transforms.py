@@ -116,6 +116,18 @@ class Compose(Composite):
         return f"compose({self.k}, {shown(self.phi)})"
 
 
+class NormalisationError(ValueError):
+    """An example whose k(x, x) is not a number above 0; ``why`` says so without the row, which files know better."""
+
+    def __init__(self, k: Kernel, row: int, value: float) -> None:
+        self.row, self.why = row, f"k(x, x) is {value:g} by {k}, which cannot be normalised"
+        if value == 0 and k.data == "strings":
+            self.why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
+        elif value == 0:
+            self.why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
+        super().__init__(f"row {row}: {self.why}")
+
+
 @kernel("normalize")
 class Normalize(Composite):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine of the angle between the features of x and z"""
@@ -137,9 +149,7 @@ class Normalize(Composite):
             values = self.k.diagonal(P)
         bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
         if bad.size:
-            value = values[bad[0]]
-            why = "a zero row has no direction: drop it" if value == 0 else "that cannot be normalised"
-            raise ValueError(f"{self}: {self.k} of row {bad[0]} with itself is {value:g}; {why}")
+            raise NormalisationError(self.k, int(bad[0]), float(values[bad[0]]))
         return values**-0.5
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from onlearn import data, kernels
+from onlearn.features import Features, Number
+from onlearn.features.tables import numbers
 from onlearn.pipeline.learning import Run
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
@@ -36,6 +39,7 @@ class KernelRun(Run):
             raise PlanError("--prune-weights has no use with a kernel, whose weights belong to examples")
         if self.on_texts and plan.min_count > 1:
             raise PlanError(f"--min-count has no use with the kernel {self.kernel}: there are no features")
+        self.places: list[tuple[str, np.ndarray]] = []  # files and lines of the rows, until all of them are sound
         self.waits = True
         self.lesson = EVERY.get(self.kernel.data, FEW)
 
@@ -49,7 +53,18 @@ class KernelRun(Run):
         return Whole(self.plan.memory)
 
     def _features(self, rows: Any) -> tuple[Any, list[str]]:
-        return strings_of(rows, self.plan.roles, self.kernel) if self.on_texts else super()._features(rows)
+        if self.on_texts:
+            return strings_of(rows, self.plan.roles, self.kernel)
+        features, notes = super()._features(rows)
+        if self.kernel.of_bits and "scale" not in self.plan.number and hasattr(rows, "column_names"):
+            bits = keep_bits(features, rows)
+            said = f"{bits} columns of 0 and 1 are not scaled, for {self.kernel} is about those (--scale changes that)"
+            notes = [*notes, said] if bits else notes
+        return features, notes
+
+    def _targets(self, batch: data.Batch) -> np.ndarray:
+        self.places.append((batch.file, batch.lines))
+        return super()._targets(batch)
 
     def _settings(self, classes: int) -> dict[str, Any]:
         return {"epochs": self.passes}  # it will have passes of its own, but for those made here
@@ -67,7 +82,19 @@ class KernelRun(Run):
         rows = [X for X, _, _ in batches]
         cache.let_go()
         whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
-        self.standing = self.model.learner.stand(whole)
+        try:
+            self.standing = self.model.learner.stand(whole)
+        except kernels.NormalisationError as error:
+            raise data.DataError(f"{self._place(error.row)}: {error.why}") from None
+        self.places = []
+
+    def _place(self, row: int) -> str:
+        """Where a row stood."""
+        for file, lines in self.places:
+            if row < len(lines):
+                return f"{file}, line {lines[row]}"
+            row -= len(lines)
+        raise IndexError(row)
 
     def _matrix(self, batches: list[Any]) -> Any:
         """All rows as one matrix, dense if most values are there."""
@@ -82,6 +109,20 @@ class KernelRun(Run):
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         self.standing.begin_pass()
         yield self.standing, self.y, self.weight, np.random.default_rng([self.plan.seed, turn]).permutation(len(self.y))
+
+
+def keep_bits(features: Features, rows: Any) -> int:
+    """Take columns of numbers that hold nothing but 0 and 1 in these rows as they are; returns how many there are."""
+
+    def of_bits(one: Any) -> bool:
+        values = numbers(rows, one.column) if isinstance(one, Number) else np.full(1, np.nan)
+        values = values[~np.isnan(values)]
+        return bool(values.size) and bool(((values == 0) | (values == 1)).all())
+
+    extractors: Any = features.extractors
+    bits = [one for one in extractors if of_bits(one)]
+    features.extractors = [replace(one, scale="none") if one in bits else one for one in extractors]
+    return len(bits)
 
 
 class Whole:

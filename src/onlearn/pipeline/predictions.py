@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn import data
 from onlearn.pipeline.model import Model
 
 
@@ -22,6 +23,17 @@ class Predictions(NamedTuple):
 
 def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = False) -> Predictions:
     """Predict a batch, or rows of any kind that the model takes."""
+    try:
+        return _predictions(model, rows, scores, proba)
+    except ValueError as error:
+        # of kernels.NormalisationError, which is not imported: few models have a kernel, and those take a while to load
+        row, why = getattr(error, "row", None), getattr(error, "why", "")
+        if row is None or not isinstance(rows, data.Batch):
+            raise
+        raise data.DataError(f"{rows.file}, line {rows.lines[row]}: {why}") from None
+
+
+def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
     X = model.matrix(rows)
     learner = model.learner
     if model.labels is None:
