@@ -317,14 +317,14 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
 
     def _calibration(self) -> tuple[float, float, str]:
         """A, B and the link for several classes; fitted once after learning."""
-        key = repr(self._choices()["calibration"])
+        choice = self.families["calibration"].get(self.calibration)
         known = self._training.calibrated
-        if known is None or known[0] != key:
-            known = self._training.calibrated = key, self._fit_calibration()
+        if known is None or known[0] != repr(choice):
+            known = self._training.calibrated = repr(choice), self._fit_calibration(choice)
         return known[1]
 
-    def _fit_calibration(self) -> tuple[float, float, str]:
-        choice, training = self._choices()["calibration"], self._training
+    def _fit_calibration(self, choice: Any) -> tuple[float, float, str]:
+        training = self._training
         link = getattr(choice, "link", "auto")
         if link == "auto":
             link = "normalized" if training.output == "one-vs-all" else "softmax"
