@@ -47,6 +47,13 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     calibration : choice or its spelling
         Where probabilities come from: "auto", "online", "holdout(0.1)" or "own".
 
+    Attributes
+    ----------
+    separable_ : bool or None
+        True: a pass of ``fit`` made no mistake, so the classes can be separated. False: without ``shuffle``, the
+        Perceptron came back to weights that it had before, which proves that they cannot. None: neither was seen; also
+        where one-vs-all came back, which proves only that some class cannot be separated from all others together.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -346,7 +353,10 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         return self._per_class(scores), (gold > 0 if self._training.output is None else gold).astype(int)
 
     def certificate(self, X: Any, y: Any) -> Any:
-        """What theory promises for these examples, and whether its assumptions hold; two classes only."""
+        """What theory promises for these examples, and whether its assumptions hold; two classes only.
+
+        The examples must be those trained on. No bound applies to fewer or more of them than a pass saw.
+        """
         from onlearn.theory.certificate import certify
 
         check_is_fitted(self)
@@ -356,7 +366,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
         training, geometry = self._training, self._training.geometry
         w, b = training.separator()
-        return certify(
+        certificate = certify(
             X,
             np.where(encode(y, self.classes_) == 1, 1.0, -1.0),
             w,
@@ -366,7 +376,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
             geometry=geometry.name,
             passes=training.n_seen / X.shape[0],
-            init_zero=self.init == "zeros",
+            init_zero=self._settled["init"] == "zeros",
             single_rate=training.even
             and getattr(geometry, "schedule", "constant") == "constant"
             and not getattr(geometry, "drifts", False),
@@ -374,6 +384,12 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             alpha=getattr(geometry, "alpha", None),
             eta=geometry.rate_of(training.g) if hasattr(geometry, "rate_of") else None,
         )
+        return self._if_trained_on(certificate, X.shape[0])
+
+    def _if_trained_on(self, certificate: Any, rows: int) -> Any:
+        """The certificate, of which no bound applies if training did not go over so many rows in whole passes."""
+        training = self._training
+        return certificate if training.saw_passes_of(rows) else certificate.of_other_rows(training.n_seen)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 CHOICES = ("rule", "geometry", "stabilizer")
-FIXED = ("multiclass", "fit_intercept", "intercept_scaling")
+FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
 
 
 class Settled:

@@ -215,6 +215,10 @@ class Training:
     def n_seen(self) -> int:
         return int(self.tally[SEEN])
 
+    def saw_passes_of(self, rows: int) -> bool:
+        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
+        return self.n_seen % rows == 0 and all(entry["seen"] == rows for entry in self.by_pass)
+
     # ------------------------------------------------------------------ growing
 
     def grow(self, features: int, outputs: int) -> None:
