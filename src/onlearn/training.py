@@ -304,8 +304,11 @@ class Training:
         return self.audit.scores.reshape(size, self.outputs)[places], self.audit.gold[places]
 
     def rescale_audit(self, factor: float) -> None:
-        """The hypothesis grew by a factor on examples that are not audited: so would its scores have."""
-        if np.isfinite(factor):
+        """The hypothesis grew by a factor on examples that are not audited: so would its scores have.
+
+        But not those of voted learners, which are shares of the votes whatever the size of the hypotheses.
+        """
+        if np.isfinite(factor) and not getattr(self.stabilizer, "every_hypothesis", False):
             with np.errstate(over="ignore"):
                 self.audit.scores[:] = np.clip(self.audit.scores * factor, -HIGHEST_SCORE, HIGHEST_SCORE)
             self.calibrated = None
