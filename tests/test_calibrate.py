@@ -117,3 +117,9 @@ def test_votes_of_several_passes_are_calibrated_as_those_of_one():
         for calibration in ("auto", "holdout(0.2)")
     )
     assert online < 1.5 * held_out
+
+
+def test_a_few_right_scores_do_not_make_certain():
+    scores = np.eye(3)[np.arange(9) % 3]
+    p = calibrate.several(scores, calibrate.fit_temperature(scores, np.arange(9) % 3), 0.0, "softmax")
+    np.testing.assert_allclose(p.max(axis=1), (9 + 1 / 3) / 10, rtol=1e-3)  # one example in ten was of any class

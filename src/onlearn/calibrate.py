@@ -15,24 +15,25 @@ from onlearn.spelling import Family, choice, param
 
 CALIBRATIONS = Family("calibration")
 
-LINKS = ("auto", "softmax", "normalized")
+LINKS = ("softmax", "normalized")
 
 
 @choice(CALIBRATIONS, "auto")
 class Auto:
-    """Own probabilities for logistic rules, online calibration for all others."""
+    """Own probabilities for logistic rules (but for one-vs-all, which has none), online calibration for all others."""
 
 
 @choice(CALIBRATIONS, "own")
 class Own:
-    """The score is taken for log-odds as it stands (softmax of the scores with several classes)."""
+    """The score is taken for log-odds as it stands (several classes: softmax of the scores; one-vs-all: their sigmoids,
+    made to sum to 1)."""
 
 
 @choice(CALIBRATIONS, "online")
 class Online:
     """A and B from the scores that examples had before they were learned from."""
 
-    link: str = param("auto", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
+    link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
 
 
 @choice(CALIBRATIONS, "holdout")
@@ -40,7 +41,7 @@ class Holdout:
     """A and B from a part of the data that is not learned from."""
 
     fraction: float = param(0.1, "the part held out by fit", above=0, below=1)
-    link: str = param("auto", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
+    link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
 
 
 FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
@@ -75,12 +76,18 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
 
 
 def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
-    """A of softmax(A s): the one number that makes the scores' softmax fit the classes seen best."""
+    """A of softmax(A s): the one number that makes the scores' softmax fit the classes seen best.
+
+    The targets are smoothed, as if of all examples together one had been of any class: else a few examples, all of them
+    right, would make A infinite.
+    """
     unit = _unit(scores)
     s = np.clip(np.asarray(scores, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
+    n = len(s)
+    wanted = (n * s[np.arange(n), gold].mean() + s.mean()) / (n + 1)
 
     def cost(a: float) -> float:
-        return float(np.mean(special.logsumexp(a * s, axis=1) - a * s[np.arange(len(s)), gold])) + 1e-6 * a * a
+        return float(np.mean(special.logsumexp(a * s, axis=1)) - a * wanted) + 1e-6 * a * a
 
     low, high = np.log(1e-4), np.log(1e4)
     for _ in range(60):  # convex in a: golden-section search on its logarithm

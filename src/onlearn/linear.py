@@ -332,12 +332,10 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
 
     def _fit_calibration(self, choice: Any) -> tuple[float, float, str]:
         training = self._training
-        link = getattr(choice, "link", "auto")
-        if link == "auto":
-            link = "normalized" if training.output == "one-vs-all" else "softmax"
-        own = getattr(training.rule, "own_probabilities", False)
+        link, apart = getattr(choice, "link", "softmax"), training.output == "one-vs-all"
+        own = getattr(training.rule, "own_probabilities", False) and not apart
         if choice.name == "own" or (choice.name == "auto" and own):
-            return 1.0, 0.0, link
+            return 1.0, 0.0, "normalized" if apart else "softmax"
         scores, gold = self._held_out if self._held_out is not None else self._audited()
         if not len(gold):
             return 1.0, 0.0, link
