@@ -47,6 +47,18 @@ class Holdout:
 FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
 
 
+def fit(scores: np.ndarray, gold: np.ndarray, link: str) -> tuple[float, float]:
+    """A and B from the scores of some examples, a column for each output, and the indices of their classes."""
+    if not len(gold):
+        return 1.0, 0.0
+    if scores.shape[1] == 1:
+        return fit_sigmoid(scores[:, 0], gold == 1)
+    if link == "softmax":
+        return fit_temperature(scores, gold.astype(int)), 0.0
+    right = np.arange(scores.shape[1]) == gold[:, None]
+    return fit_sigmoid(scores.ravel(), right.ravel())
+
+
 def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
     """A and B by Newton's method on Platt's smoothed targets; A is kept above zero."""
     scores = np.asarray(scores, dtype=np.float64)

@@ -216,11 +216,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self._codes(np.asarray(y), weight)
         if isinstance(self.class_weight, str):  # by now the counts are known
-            counts = self._counts[1:]
-            weight = (
-                weight
-                * np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)[codes]
-            )
+            weight = weight * balanced(self._counts[1:])[codes]
         else:
             weight = self._class_weighted(codes, weight)
         return self._targets(codes), weight
@@ -337,14 +333,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if choice.name == "own" or (choice.name == "auto" and own):
             return 1.0, 0.0, "normalized" if apart else "softmax"
         scores, gold = self._held_out if self._held_out is not None else self._audited()
-        if not len(gold):
-            return 1.0, 0.0, link
-        if scores.shape[1] == 1:
-            return (*calibrate.fit_sigmoid(scores[:, 0], gold == 1), link)
-        if link == "softmax":
-            return calibrate.fit_temperature(scores, gold.astype(int)), 0.0, link
-        right = np.arange(scores.shape[1]) == gold[:, None]
-        return (*calibrate.fit_sigmoid(scores.ravel(), right.ravel()), link)
+        return (*calibrate.fit(scores, gold, link), link)
 
     def _audited(self) -> tuple[np.ndarray, np.ndarray]:
         scores, gold = self._training.audited()
