@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 import onlearn
 from onlearn import calibrate
@@ -97,3 +99,27 @@ def test_only_scores_from_before_learning_are_used():
     model = onlearn.Perceptron(epochs=10, random_state=0).fit(wide, noise)
     assert model.score(wide, noise) > 0.95
     assert np.abs(model.predict_proba(RNG.normal(size=(200, 600)))[:, 1] - 0.5).mean() < 0.2
+
+
+def test_votes_of_several_passes_are_calibrated_as_those_of_one():
+    """Shares of votes do not grow with the hypotheses: probabilities are as good as those from rows held out."""
+    rows, labels = load_breast_cancer(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))
+    train, test = order[:400], order[400:]
+    rows = StandardScaler().fit(rows[train]).transform(rows)
+    online, held_out = (
+        log_loss(
+            onlearn.VotedPerceptron(epochs=5, calibration=calibration, random_state=0)
+            .fit(rows[train], labels[train])
+            .predict_proba(rows[test]),
+            labels[test],
+        )
+        for calibration in ("auto", "holdout(0.2)")
+    )
+    assert online < 1.5 * held_out
+
+
+def test_a_few_right_scores_do_not_make_certain():
+    scores = np.eye(3)[np.arange(9) % 3]
+    p = calibrate.several(scores, calibrate.fit_temperature(scores, np.arange(9) % 3), 0.0, "softmax")
+    np.testing.assert_allclose(p.max(axis=1), (9 + 1 / 3) / 10, rtol=1e-3)  # one example in ten was of any class

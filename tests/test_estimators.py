@@ -180,6 +180,19 @@ def test_going_on_holds_to_what_learning_began_with():
         line.partial_fit(X, Y)
 
 
+def test_a_certificate_is_for_the_rows_trained_on_and_how_training_began():
+    model = onlearn.Perceptron(epochs=2, random_state=0).fit(X, Y)
+    assert model.certificate(X, Y).best is not None
+    for rows in (50, 60):  # 60 go into what was seen, but are not what a pass saw
+        certificate = model.certificate(X[:rows], Y[:rows])
+        assert certificate.best is None and "training saw 240 examples" in certificate.bounds[0].why
+        assert "in training on 240 examples, not on these rows" in str(certificate)
+    model.set_params(init="random")
+    assert model.certificate(X, Y).best is not None
+    with pytest.raises(ValueError, match="init was 'zeros' when learning began"):
+        model.partial_fit(X, Y)
+
+
 def test_history_counts_mistakes_by_pass_and_by_doubling():
     model = onlearn.OnlineClassifier(epochs=3, random_state=0).fit(X, Y)
     passes = model.history_["passes"]

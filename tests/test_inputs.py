@@ -1,5 +1,7 @@
 """What may be passed in, and what is said when it may not."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -47,12 +49,24 @@ def test_every_container_gives_the_same_model(name, data):
     np.testing.assert_allclose(weights(data), weights(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, pd.DataFrame, pl.DataFrame])
 def test_float32_stays_float32(make):
     data = make(X.astype(np.float32))
     model = OnlineClassifier(random_state=0).fit(data, Y)
     assert model.coef_.dtype == model.intercept_.dtype == np.float32
     assert model.decision_function(data).dtype == np.float32
+
+
+def test_columns_of_both_precisions_are_doubles():
+    frame = pl.DataFrame(NAMED).with_columns(pl.col("a").cast(pl.Float32))
+    assert OnlineClassifier().fit(frame, Y).coef_.dtype == np.float64
+
+
+def test_whole_numbers_beyond_the_signed_ones_are_labels():
+    for gap in (1, 2**62):
+        y = np.uint64(2**63) + Y.astype(np.uint64) * np.uint64(gap)
+        model = OnlineClassifier(random_state=0).fit(X, y)
+        assert model.classes_.tolist() == [2**63, 2**63 + gap] and set(model.predict(X)) == set(y)
 
 
 def test_duplicate_entries_of_a_sparse_row_are_summed_and_the_matrix_is_left_alone():
@@ -67,6 +81,9 @@ def test_arrow_column_names_are_feature_names_and_text_columns_are_named():
     table = pa.table({"a": [1.0, 0.0], "b": [0, 1]})
     model = OnlineClassifier().fit(table, [0, 1])
     assert list(model.feature_names_in_) == ["a", "b"]
+    with warnings.catch_warnings():  # scikit-learn's, that names are lacking
+        warnings.simplefilter("error")
+        model.partial_fit(table, [0, 1]).predict(table)
     with pytest.raises(ValueError, match="column 'c' holds string"):
         OnlineClassifier().fit(pa.table({"a": [1.0, 2.0], "c": ["x", "y"]}), [0, 1])
 
@@ -120,6 +137,12 @@ REFUSED = {
     ),
     "labels of two kinds": (lambda: OnlineClassifier().fit(X, np.array([1, "b"], dtype=object)[Y]), "both strings and"),
     "no label": (lambda: OnlineClassifier().fit(X, np.array([None, "b"], dtype=object)[Y]), "y holds None in row"),
+    "pandas' NA": (
+        lambda: OnlineClassifier().fit(X, pd.array(["a", None] * 30, dtype="string")),
+        "y holds <NA> in row 1",
+    ),
+    "an Arrow array": (lambda: OnlineClassifier().fit(pa.array([1.0, 2.0]), [0, 1]), "not a pyarrow DoubleArray"),
+    "an empty Arrow table": (lambda: OnlineClassifier().fit(pa.table({}), []), "0 sample"),
     "shuffle": (lambda: OnlineClassifier(shuffle="no").fit(X, Y), "shuffle must be True or False"),
     "tol": (lambda: OnlineClassifier(tol=np.nan).fit(X, Y), "tol must be a number"),
     "true epochs": (lambda: OnlineClassifier(epochs=True).fit(X, Y), "epochs must be a whole number"),

@@ -66,6 +66,16 @@ def test_XOR_is_proved_not_separable():
     assert len(model.history_["passes"]) < 100
 
 
+def test_one_class_in_the_midst_of_others_proves_nothing_of_the_classes():
+    """Three classes in a row can be told apart, but no line parts the middle one from both others."""
+    X, y = np.array([[-1.0], [0.0], [1.0]]), [0, 1, 2]
+    model = onlearn.Perceptron(epochs=None, shuffle=False, multiclass="one-vs-all")
+    with pytest.warns(ConvergenceWarning, match="at least one class is not linearly separable from the rest"):
+        model.fit(X, y)
+    assert model.separable_ is None
+    assert onlearn.Perceptron(epochs=None, shuffle=False, multiclass="true").fit(X, y).separable_ is True
+
+
 def test_XOR_in_random_order_stops_at_max_epochs():
     """Without a fixed order nothing is proved; training gives up where it is told to, and says so."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])

@@ -18,7 +18,7 @@ from pathlib import Path
 LAYERS = {
     # theory is mathematics on plain arrays: it knows nothing of learners
     "foundation": "compile vectors weave spelling verbs theory hashing named compact",
-    "parts": "rules rows inputs geometry stabilizers outputs",
+    "parts": "rules ownrules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "kernels": "kernels",
     "services": "calibrate labels",

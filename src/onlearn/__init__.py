@@ -34,7 +34,7 @@ _HOMES = {
         "FTRL",
     ],
     "onlearn.pipeline": ["Model"],
-    "onlearn.rules": ["rule"],
+    "onlearn.ownrules": ["rule"],
     "onlearn.store": ["load"],
 }
 _MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403
     from onlearn.linear import OnlineClassifier  # noqa: F401
+    from onlearn.ownrules import rule  # noqa: F401
     from onlearn.pipeline import Model  # noqa: F401
     from onlearn.regression import OnlineRegressor  # noqa: F401
-    from onlearn.rules import rule  # noqa: F401
     from onlearn.store import load  # noqa: F401
 
 

@@ -15,7 +15,7 @@ from onlearn.spelling import Family, choice, param
 
 CALIBRATIONS = Family("calibration")
 
-LINKS = ("auto", "softmax", "normalized")
+LINKS = ("softmax", "normalized")
 
 
 @choice(CALIBRATIONS, "auto")
@@ -25,14 +25,15 @@ class Auto:
 
 @choice(CALIBRATIONS, "own")
 class Own:
-    """The score is taken for log-odds as it stands (softmax of the scores with several classes)."""
+    """The score is taken for log-odds as it stands (several classes: softmax of the scores; one-vs-all: their sigmoids,
+    made to sum to 1)."""
 
 
 @choice(CALIBRATIONS, "online")
 class Online:
     """A and B from the scores that examples had before they were learned from."""
 
-    link: str = param("auto", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
+    link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
 
 
 @choice(CALIBRATIONS, "holdout")
@@ -40,10 +41,22 @@ class Holdout:
     """A and B from a part of the data that is not learned from."""
 
     fraction: float = param(0.1, "the part held out by fit", above=0, below=1)
-    link: str = param("auto", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
+    link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
 
 
 FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
+
+
+def fit(scores: np.ndarray, gold: np.ndarray, link: str) -> tuple[float, float]:
+    """A and B from the scores of some examples, a column for each output, and the indices of their classes."""
+    if not len(gold):
+        return 1.0, 0.0
+    if scores.shape[1] == 1:
+        return fit_sigmoid(scores[:, 0], gold == 1)
+    if link == "softmax":
+        return fit_temperature(scores, gold.astype(int)), 0.0
+    right = np.arange(scores.shape[1]) == gold[:, None]
+    return fit_sigmoid(scores.ravel(), right.ravel())
 
 
 def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
@@ -75,12 +88,18 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
 
 
 def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
-    """A of softmax(A s): the one number that makes the scores' softmax fit the classes seen best."""
+    """A of softmax(A s): the one number that makes the scores' softmax fit the classes seen best.
+
+    The targets are smoothed, as if of all examples together one had been of any class: else a few examples, all of them
+    right, would make A infinite.
+    """
     unit = _unit(scores)
     s = np.clip(np.asarray(scores, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
+    n = len(s)
+    wanted = (n * s[np.arange(n), gold].mean() + s.mean()) / (n + 1)
 
     def cost(a: float) -> float:
-        return float(np.mean(special.logsumexp(a * s, axis=1) - a * s[np.arange(len(s)), gold])) + 1e-6 * a * a
+        return float(np.mean(special.logsumexp(a * s, axis=1)) - a * wanted) + 1e-6 * a * a
 
     low, high = np.log(1e-4), np.log(1e4)
     for _ in range(60):  # convex in a: golden-section search on its logarithm

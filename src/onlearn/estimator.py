@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from onlearn import inputs
 from onlearn.calibrate import CALIBRATIONS
@@ -129,13 +129,18 @@ class LinearModel(Settled, BaseEstimator):
             self._check_names(names)
         X = inputs.plain_table(X)
         X = X if reset else self._fit_width(X)
-        kinds = [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
+        how = {"accept_sparse": "csr", "dtype": inputs.number_types(X), "ensure_all_finite": False}
+        if names:  # they have been checked, and scikit-learn would miss them
+            X = check_array(X, estimator=self, **how)
+            _check_n_features(self, X, reset=reset)
+        else:
+            X = validate_data(self, X, reset=reset, **how)
         if sp.issparse(X):
             X = inputs.without_duplicates(X)
         if names and reset:
             self.feature_names_in_ = np.array(names, dtype=object)
-        positive = getattr(self._choices()["geometry"], "positive_only", False)
+        geometry = self._choices()["geometry"] if reset else self._training.geometry
+        positive = getattr(geometry, "positive_only", False)
         if finite or positive:
             self._check_finite(X)
         if positive:

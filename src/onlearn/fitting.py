@@ -19,7 +19,8 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     """Pass over the data as the estimator's settings say; returns what was learned about separability.
 
     True: a pass made no mistake. False: the weights came back to what they were at an earlier pass, so that
-    they will for ever, which by the convergence theorem they cannot do on separable data. None: not known.
+    they will for ever, which by the convergence theorem they cannot do on separable data. None: not known; one-vs-all
+    comes back if one class cannot be separated from the rest, though the classes may be separable from each other.
     """
     passes = settings.max_epochs if settings.epochs is None else settings.epochs
     cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
@@ -43,10 +44,14 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 if settings.epochs is None:
                     break
             elif cycle is not None and cycle.closed(training):
-                separable = False
+                what = "the data are not linearly separable"
+                if training.output == "one-vs-all":
+                    what = "at least one class is not linearly separable from the rest"
+                else:
+                    separable = False
                 _warn(
-                    f"the data are not linearly separable: after pass {done + 1} the weights are again what they were "
-                    "after an earlier one, so training stops; averaging or a margin gives a good compromise"
+                    f"{what}: after pass {done + 1} the weights are again what they were after an earlier one, so "
+                    "training stops; averaging or a margin gives a good compromise"
                 )
                 break
             if settings.tol is not None and last - entry["loss"] < settings.tol:

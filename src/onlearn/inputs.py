@@ -26,23 +26,28 @@ def plain_table(X: Any) -> Any:
     import pyarrow.types as kinds
 
     columns = []
-    for name, field in zip(X.column_names, X.schema, strict=True):
+    for field, column in zip(X.schema, X.columns, strict=True):
         kind = field.type
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
-            raise ValueError(f"column {name!r} holds {kind}, not numbers: encode it first")
-        columns.append(
-            X.column(name).to_numpy(zero_copy_only=False)
-            if hasattr(X, "num_row_groups")
-            else np.asarray(X.column(name))
-        )
-    dtype = np.result_type(*columns) if columns else np.float64
+            raise ValueError(f"column {field.name!r} holds {kind}, not numbers: encode it first")
+        columns.append(np.asarray(column))
+    if not columns:
+        return np.empty((X.num_rows, 0))
+    dtype = np.result_type(*columns)
     single = dtype in (np.float16, np.float32)
     return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
 
 
 def column_names(X: Any) -> list[str] | None:
     """The names of a PyArrow table's columns, which scikit-learn does not look for."""
-    return list(X.column_names) if type(X).__module__.startswith("pyarrow") else None
+    return list(getattr(X, "column_names", [])) if type(X).__module__.startswith("pyarrow") else None
+
+
+def number_types(X: Any) -> list[Any]:
+    """What kinds of numbers X may be made into; the first if it holds others, or does not say what it holds."""
+    polars = type(X).__module__.startswith("polars") and type(X).__name__ == "DataFrame"  # which does not
+    single = polars and X.head(0).to_numpy().dtype == np.float32
+    return [np.float32] if single else [np.float64, np.float32]
 
 
 def check_finite(X: Any, names: Any = None) -> None:

@@ -14,16 +14,32 @@ def unique_labels(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind in "iub" and y.size:
         low, high = int(y.min()), int(y.max())
         if high - low < 1 << 16:
-            return (np.flatnonzero(np.bincount(y.astype(np.int64) - low)) + low).astype(y.dtype)
+            present = np.flatnonzero(np.bincount(_from(low, y)))
+            return (present.astype(_widest(y)) + low).astype(y.dtype)
     if y.dtype.kind == "U":  # Python compares words by their hashes, ten times as fast
         return np.array(sorted(set(y.ravel().tolist())), dtype=y.dtype)
     return np.unique(y)
 
 
+def _widest(y: np.ndarray) -> type:
+    """The type that holds all whole numbers of a kind."""
+    return np.uint64 if y.dtype.kind == "u" else np.int64
+
+
+def _from(low: int, y: np.ndarray) -> np.ndarray:
+    """How far whole numbers are above the lowest; there are some beyond the largest that are signed."""
+    return (y.astype(_widest(y) if low >= 0 else np.int64) - low).astype(np.int64)
+
+
+def _is_lacking(label: Any) -> bool:
+    """Whether a label is what stands for none: None, NaN, or pandas' NA (which cannot be compared)."""
+    return label is None or type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
+
+
 def check_labels(y: np.ndarray) -> None:
     """Refuse what cannot be labels, or cannot be put in an order."""
     if y.dtype == object:
-        lacking = [n for n, label in enumerate(y) if label is None or (isinstance(label, float) and label != label)]
+        lacking = [n for n, label in enumerate(y) if _is_lacking(label)]
         if lacking:
             raise ValueError(f"y holds {y[lacking[0]]!r} in row {lacking[0]}, which is not a label: remove the row")
         kinds = {"str" if isinstance(label, str) else "number" for label in y}
@@ -86,8 +102,8 @@ def encode(y: np.ndarray, classes: np.ndarray, grows: bool = True) -> np.ndarray
         low, high = int(min(y.min(), classes.min())), int(max(y.max(), classes.max()))
         if high - low < 1 << 16:
             table = np.full(high - low + 1, -1, dtype=np.int64)
-            table[classes.astype(np.int64) - low] = np.arange(len(classes))
-            codes = table[y.astype(np.int64) - low]
+            table[_from(low, classes)] = np.arange(len(classes))
+            codes = table[_from(low, y)]
             if codes.min() < 0:
                 _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes, grows)
             return codes

@@ -47,6 +47,13 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     calibration : choice or its spelling
         Where probabilities come from: "auto", "online", "holdout(0.1)" or "own".
 
+    Attributes
+    ----------
+    separable_ : bool or None
+        True: a pass of ``fit`` made no mistake, so the classes can be separated. False: without ``shuffle``, the
+        Perceptron came back to weights that it had before, which proves that they cannot. None: neither was seen; also
+        where one-vs-all came back, which proves only that some class cannot be separated from all others together.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -209,11 +216,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self._codes(np.asarray(y), weight)
         if isinstance(self.class_weight, str):  # by now the counts are known
-            counts = self._counts[1:]
-            weight = (
-                weight
-                * np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)[codes]
-            )
+            weight = weight * balanced(self._counts[1:])[codes]
         else:
             weight = self._class_weighted(codes, weight)
         return self._targets(codes), weight
@@ -317,36 +320,30 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
 
     def _calibration(self) -> tuple[float, float, str]:
         """A, B and the link for several classes; fitted once after learning."""
-        key = repr(self._choices()["calibration"])
+        choice = self.families["calibration"].get(self.calibration)
         known = self._training.calibrated
-        if known is None or known[0] != key:
-            known = self._training.calibrated = key, self._fit_calibration()
+        if known is None or known[0] != repr(choice):
+            known = self._training.calibrated = repr(choice), self._fit_calibration(choice)
         return known[1]
 
-    def _fit_calibration(self) -> tuple[float, float, str]:
-        choice, training = self._choices()["calibration"], self._training
-        link = getattr(choice, "link", "auto")
-        if link == "auto":
-            link = "normalized" if training.output == "one-vs-all" else "softmax"
+    def _fit_calibration(self, choice: Any) -> tuple[float, float, str]:
+        training = self._training
+        link, apart = getattr(choice, "link", "softmax"), training.output == "one-vs-all"
         own = getattr(training.rule, "own_probabilities", False)
         if choice.name == "own" or (choice.name == "auto" and own):
-            return 1.0, 0.0, link
+            return 1.0, 0.0, "normalized" if apart else "softmax"
         scores, gold = self._held_out if self._held_out is not None else self._audited()
-        if not len(gold):
-            return 1.0, 0.0, link
-        if scores.shape[1] == 1:
-            return (*calibrate.fit_sigmoid(scores[:, 0], gold == 1), link)
-        if link == "softmax":
-            return calibrate.fit_temperature(scores, gold.astype(int)), 0.0, link
-        right = np.arange(scores.shape[1]) == gold[:, None]
-        return (*calibrate.fit_sigmoid(scores.ravel(), right.ravel()), link)
+        return (*calibrate.fit(scores, gold, link), link)
 
     def _audited(self) -> tuple[np.ndarray, np.ndarray]:
         scores, gold = self._training.audited()
         return self._per_class(scores), (gold > 0 if self._training.output is None else gold).astype(int)
 
     def certificate(self, X: Any, y: Any) -> Any:
-        """What theory promises for these examples, and whether its assumptions hold; two classes only."""
+        """What theory promises for these examples, and whether its assumptions hold; two classes only.
+
+        The examples must be those trained on. No bound applies to fewer or more of them than a pass saw.
+        """
         from onlearn.theory.certificate import certify
 
         check_is_fitted(self)
@@ -356,7 +353,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
         training, geometry = self._training, self._training.geometry
         w, b = training.separator()
-        return certify(
+        certificate = certify(
             X,
             np.where(encode(y, self.classes_) == 1, 1.0, -1.0),
             w,
@@ -366,7 +363,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
             geometry=geometry.name,
             passes=training.n_seen / X.shape[0],
-            init_zero=self.init == "zeros",
+            init_zero=self._settled["init"] == "zeros",
             single_rate=training.even
             and getattr(geometry, "schedule", "constant") == "constant"
             and not getattr(geometry, "drifts", False),
@@ -374,6 +371,12 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             alpha=getattr(geometry, "alpha", None),
             eta=geometry.rate_of(training.g) if hasattr(geometry, "rate_of") else None,
         )
+        return self._if_trained_on(certificate, X.shape[0])
+
+    def _if_trained_on(self, certificate: Any, rows: int) -> Any:
+        """The certificate, of which no bound applies if training did not go over so many rows in whole passes."""
+        training = self._training
+        return certificate if training.saw_passes_of(rows) else certificate.of_other_rows(training.n_seen)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

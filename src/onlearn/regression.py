@@ -114,7 +114,9 @@ class OnlineRegressor(RegressorMixin, LinearModel):
     def _new_training(self, X: Any, y: np.ndarray, sees_all: bool) -> Any:
         choices = self._choices()
         if not getattr(choices["rule"], "regression", False):
-            raise ValueError(f"the rule {choices['rule']!r} is for classification; regression has 'lms' and 'epsilon'")
+            raise ValueError(
+                f"the rule {choices['rule']!r} is for classification; regression has 'lms' and 'epsilon', or your own"
+            )
         if choices["stabilizer"].name not in ("last", "averaged"):
             raise ValueError(
                 f"stabilizer {choices['stabilizer'].name!r} counts mistakes, which regression has not: "

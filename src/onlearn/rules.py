@@ -12,15 +12,12 @@ y = +1) and later the kernel and sequence learners: it never learns where its nu
 from __future__ import annotations
 
 import dis
-import inspect
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import float64
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from onlearn.compile import INTERPRETED, pointer
 from onlearn.spelling import Family, choice, param
@@ -172,7 +169,7 @@ def values(rule: Any) -> np.ndarray:
 
 def uses_sqnorm(rule: Any) -> bool:
     """Whether the step looks at |x|^2; when it does not, nobody computes it."""
-    return _reads_third(getattr(type(rule), "written", type(rule).step))
+    return _reads_third(type(rule).written.function if is_custom(rule) else type(rule).step)
 
 
 @cache
@@ -191,74 +188,25 @@ def _pointer(function: Callable[..., float], ours: bool) -> Any:
 
 def compile_step(rule: Any) -> Any:
     """The step as a first-class function: one type for all rules, so a loop compiles once for all."""
-    return _pointer(type(rule).step, not is_custom(rule))
+    return _compiled(rule, type(rule).step)
 
 
-def compile_loss(rule: Any) -> Any:
-    return _pointer(type(rule).loss, not is_custom(rule))
+def compile_loss(rule: Any, classifies: bool = True) -> Any:
+    """The loss, likewise; a user's rule that came without one has another in regression."""
+    return _compiled(rule, type(rule).loss if classifies or not is_custom(rule) else type(rule).error)
+
+
+def _compiled(rule: Any, function: Callable[..., float]) -> Any:
+    if is_custom(rule):
+        type(rule).written.check()
+    return _pointer(function, not is_custom(rule))
 
 
 def is_custom(rule: Any) -> bool:
-    """Whether the rule was written by the user; such a rule may return anything."""
+    """Whether the rule was written by the user (see ``ownrules``); such a rule may do anything."""
     return hasattr(type(rule), "written")
 
 
-def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., float] | None = None) -> Any:
-    """Turn a scalar function into a rule, usable wherever a rule or its name is.
-
-    The function takes the score and y, and |x|^2 if it wants it; arguments with defaults become the
-    rule's parameters. ``loss(score, y)``, if given, is what ``history_`` reports.
-
-    >>> import onlearn
-    >>> @onlearn.rule
-    ... def cautious(score, y, sqnorm, C=0.5):
-    ...     return y * min(C, 1 / sqnorm) if score * y <= 0 else 0.0
-    >>> cautious(C=0.1)
-    cautious(C=0.1)
-    >>> onlearn.OnlineClassifier(rule="cautious(0.1)").fit([[0.0], [1.0]], [0, 1]).predict([[1.0]])
-    array([1])
-    """
-    if function is None:
-        return lambda f: rule(f, loss=loss)
-    arguments = inspect.signature(function).parameters.values()
-    plain = [a.name for a in arguments if a.default is a.empty]
-    own = [a for a in arguments if a.default is not a.empty]
-    if len(plain) not in (2, 3):
-        raise TypeError(
-            f"the rule {function.__name__} must take (score, y) or (score, y, sqnorm), "
-            f"then parameters with defaults; it takes ({', '.join(plain)})"
-        )
-    count, short = len(own), len(plain) == 2
-    inner = function if INTERPRETED else numba.njit(function)
-    loss_inner = (loss if INTERPRETED else numba.njit(loss)) if loss else None
-
-    if INTERPRETED:
-
-        def step(s, y, sqnorm, p):
-            return inner(*((s, y) if short else (s, y, sqnorm)), *p)
-    elif short:
-
-        def step(s, y, sqnorm, p):
-            return inner(s, y, *to_fixed_tuple(p, count))
-    else:
-
-        def step(s, y, sqnorm, p):
-            return inner(s, y, sqnorm, *to_fixed_tuple(p, count))
-
-    def given_loss(s, y, sqnorm, p):
-        return loss_inner(s, y)
-
-    def mistake(s, y, sqnorm, p):
-        return 1.0 if s * y <= 0.0 else 0.0
-
-    body = {
-        "__doc__": function.__doc__,
-        "__module__": function.__module__,
-        "__qualname__": function.__qualname__,
-        "__annotations__": {a.name: float for a in own},
-        **{a.name: param(a.default, "") for a in own},
-        "step": step,
-        "loss": given_loss if loss else mistake,
-        "written": function,
-    }
-    return choice(RULES, function.__name__)(type(function.__name__, (), body))
+def complaint(rule: Any, params: np.ndarray) -> str:
+    """What a rule did at which a loop stopped that was called with these parameters; raises if its loss failed."""
+    return (type(rule).written.complaint(params) if is_custom(rule) else None) or "returned NaN"

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 CHOICES = ("rule", "geometry", "stabilizer")
-FIXED = ("multiclass", "fit_intercept", "intercept_scaling")
+FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
 
 
 class Settled:
@@ -24,6 +24,11 @@ class Settled:
         for name, now in self._settings().items():
             before = self._settled[name]
             if now != before:
+                if repr(now) == repr(before) and type(now) is not type(before):
+                    raise ValueError(
+                        f"the {name} {before!r} was defined anew since learning began: give the learner the one before "
+                        "as an object, or fit anew (without warm_start)"
+                    )
                 raise ValueError(
                     f"{name} was {before!r} when learning began and cannot change to {now!r} now: set it back, "
                     "or fit anew (without warm_start)"

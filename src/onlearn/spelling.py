@@ -32,8 +32,13 @@ class Family:
         return iter(self.members)
 
     def add(self, name: str, cls: type) -> type:
+        cls._family = self  # type: ignore[attr-defined]
         self.members[name] = cls
         return cls
+
+    def owns(self, cls: type) -> bool:
+        """Whether a class is a member, or was until another took its name over."""
+        return getattr(cls, "_family", None) is self
 
     def get(self, value: Any) -> Any:
         """A fresh choice from its spelling, its class, or another choice of this family."""
@@ -42,9 +47,9 @@ class Family:
             if found is None or self.members.get(found.name) is not type(found):
                 found = self.known[value] = self._parse(value)
             return copy.copy(found)
-        if isinstance(value, type) and value in self.members.values():
+        if isinstance(value, type) and self.owns(value):
             return value()
-        if type(value) in self.members.values():
+        if self.owns(type(value)):
             return type(value)(**value.get_params())
         raise TypeError(f"{self.kind} must be a name such as {next(iter(self))!r} or a choice, not {value!r}")
 

@@ -69,6 +69,7 @@ class Training:
         self.even = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
+        self._complaint = ""  # what the rule did when the loop stopped last
         self._handed: tuple[np.ndarray, float] | None = None
         self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
 
@@ -144,9 +145,13 @@ class Training:
             at = at[failed:]
             failed = self._segment(rows, order[failed:], y[failed:], weight[failed:])
         if failed is not None:
-            raise ValueError(
-                f"the rule {self.rule.name!r} returned NaN for the example in row {at[failed]}; nothing was learned"
-            )
+            self._refuse_step(at[failed])
+
+    def _refuse_step(self, row: int) -> None:
+        """Say what the rule did with an example at which the loop stopped."""
+        raise ValueError(
+            f"the rule {self.rule.name!r} {self._complaint} for the example in row {row}; nothing was learned"
+        )
 
     def _why_stop(self) -> str | None:
         """Why learning should not go on, if it should not."""
@@ -163,17 +168,15 @@ class Training:
     def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Run the compiled loop; returns the place at which it stopped before the end."""
         measured = getattr(self.geometry, "measures", False) or rules.uses_sqnorm(self.rule)
-        step, loss, params = (
-            rules.compile_step(self.rule),
-            rules.compile_loss(self.rule),
-            rules.values(self.rule),
-        )
+        step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
+        params = rules.values(self.rule)
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
         shared = step, loss, params, measured, *state, self.checked
         if self.output is None:
             done = learn_one(rows, order, y, weight, *shared)
         else:
             done = learn_many(rows, order, y, weight, outputs.start(self.output, self.outputs), *shared)
+        self._complaint = rules.complaint(self.rule, params)
         return None if done == len(order) else int(done)
 
     @property
@@ -211,6 +214,10 @@ class Training:
     @property
     def n_seen(self) -> int:
         return int(self.tally[SEEN])
+
+    def saw_passes_of(self, rows: int) -> bool:
+        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
+        return self.n_seen % rows == 0 and all(entry["seen"] == rows for entry in self.by_pass)
 
     # ------------------------------------------------------------------ growing
 
@@ -297,8 +304,11 @@ class Training:
         return self.audit.scores.reshape(size, self.outputs)[places], self.audit.gold[places]
 
     def rescale_audit(self, factor: float) -> None:
-        """The hypothesis grew by a factor on examples that are not audited: so would its scores have."""
-        if np.isfinite(factor):
+        """The hypothesis grew by a factor on examples that are not audited: so would its scores have.
+
+        But not those of voted learners, which are shares of the votes whatever the size of the hypotheses.
+        """
+        if np.isfinite(factor) and not getattr(self.stabilizer, "every_hypothesis", False):
             with np.errstate(over="ignore"):
                 self.audit.scores[:] = np.clip(self.audit.scores * factor, -HIGHEST_SCORE, HIGHEST_SCORE)
             self.calibrated = None

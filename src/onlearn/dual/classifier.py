@@ -349,6 +349,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
                 raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
             codes = encode(y, self.classes_, grows=False)
             certificate = dual_certificate(self._training, data.points, np.where(codes == 1, 1.0, -1.0))
+            certificate = self._if_trained_on(certificate, len(codes))
         if self._settled["budget"] is None:
             return certificate
         return certificate.beyond_theory("there was a budget, and the proof is for learners that keep all they learned")

@@ -161,10 +161,7 @@ class DualTraining(Training):
                 break
             start += failed
             if not len(self._lacking(block, np.array([start]))):  # so the rule failed
-                raise ValueError(
-                    f"the rule {self.rule.name!r} returned NaN for the example in row {rows[start]}; "
-                    "nothing was learned"
-                )
+                self._refuse_step(rows[start])
         return block
 
     def _lacking(self, block: Any, wanted: np.ndarray) -> np.ndarray:

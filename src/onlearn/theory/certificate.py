@@ -26,7 +26,8 @@ class Certificate:
     `R` = max|x|_2 and `radius_inf` = max|x|_inf over the rows with their constant feature; `margin` = min y
     u.x / |u|_2 of the learned weights u, the constant feature's included (not positive: they don't separate
     the rows); `norm1` and `norm2` of u; the `mistakes` made in training on `n_examples`. In the feature space of a
-    kernel there are no coordinates, and `radius_inf` and `norm1` are None.
+    kernel there are no coordinates, and `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw
+    if these rows are not what it saw, so that no bound applies to them; else None.
     """
 
     R: float
@@ -37,6 +38,7 @@ class Certificate:
     mistakes: int
     n_examples: int
     bounds: tuple[Bound, ...]
+    n_seen: int | None = None
 
     def holds(self) -> bool:
         """Whether the mistakes made are within every bound that applies."""
@@ -50,6 +52,11 @@ class Certificate:
     def beyond_theory(self, why: str) -> Certificate:
         """The same numbers of a run that none of the theorems is about, for this reason."""
         return replace(self, bounds=tuple(replace(bound, applies=False, why=why) for bound in self.bounds))
+
+    def of_other_rows(self, n_seen: int) -> Certificate:
+        """The same numbers of rows that training, which saw so many examples, cannot have gone over in whole passes."""
+        why = f"training saw {n_seen} examples, which is not some whole passes over these {self.n_examples} rows"
+        return replace(self.beyond_theory(why), n_seen=n_seen)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON: an infinite value is null."""
@@ -69,7 +76,8 @@ class Certificate:
             "|u|_2": self.norm2,
         }
         told = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
-        head = f"mistakes {self.mistakes} in training on {self.n_examples} examples\n{told}\n"
+        rows = f"{self.n_examples} examples" if self.n_seen is None else f"{self.n_seen} examples, not on these rows"
+        head = f"mistakes {self.mistakes} in training on {rows}\n{told}\n"
         table = [("bound", "value", "applies", "why")]
         table += [(b.name, f"{b.value:,.4g}", "yes" if b.applies else "no", b.why) for b in self.bounds]
         widths = [max(len(row[column]) for row in table) for column in range(3)]

@@ -1,0 +1,281 @@
+"""Rules that users write: ``@rule`` makes one of a scalar function, and says in a sentence what is wrong with it.
+
+Compiled code cannot tell the loop that called it why it failed. So where a user's function raises, or returns what is
+not a number, the rule's step is NaN, at which the loop stops, and what the function was called with is left in a few
+places behind the rule's parameters. The Python function is then called with the same, and shows what happened.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+import numba
+import numpy as np
+from numba import float64, types
+from numba.core.errors import NumbaError
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from onlearn.compile import INTERPRETED
+from onlearn.rules import RULES, is_custom
+from onlearn.spelling import choice, param
+
+STEP, LOSS = 1.0, 2.0  # which function failed; then come score, y and |x|^2 of the call
+LEFT = 4  # places behind the parameters
+
+# What classes of rules have, or may say about themselves.
+RESERVED = {
+    *("name", "step", "loss", "error", "values", "written", "check", "get_params", "set_params", "self"),
+    *("multiclass", "regression", "classification", "own_probabilities"),
+}
+
+
+def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., float] | None = None) -> Any:
+    """Turn a scalar function into a rule, usable wherever a rule or its name is.
+
+    The function takes the score and y, and |x|^2 if it wants it; arguments with defaults become the
+    rule's parameters. ``loss(score, y)``, if given, is what ``history_`` reports; else the share of mistakes, in
+    regression the mean of \\|y - score\\|. A rule defined again under its name takes that name over; learners made with
+    the one before keep it.
+
+    >>> import onlearn
+    >>> @onlearn.rule
+    ... def cautious(score, y, sqnorm, C=0.5):
+    ...     return y * min(C, 1 / sqnorm) if score * y <= 0 else 0.0
+    >>> cautious(C=0.1)
+    cautious(C=0.1)
+    >>> onlearn.OnlineClassifier(rule="cautious(0.1)").fit([[0.0], [1.0]], [0, 1]).predict([[1.0]])
+    array([1])
+    """
+    if function is None:
+        return lambda f: rule(f, loss=loss)
+    written = Written(_python(function), None if loss is None else _python(loss))
+    own = written.parameters()
+    body = {
+        "__doc__": function.__doc__,
+        "__module__": function.__module__,
+        "__qualname__": function.__qualname__,
+        "__annotations__": {a.name: float for a in own},
+        **{a.name: param(a.default, "") for a in own},
+        "regression": True,
+        "values": lambda self: [*self.get_params().values(), *[0.0] * LEFT],
+        "step": written.step(),
+        "loss": written.given_loss() if loss else _mistake,
+        "error": written.given_loss() if loss else _absolute_error,
+        "written": written,
+    }
+    return choice(RULES, function.__name__)(type(function.__name__, (), body))
+
+
+def _mistake(s, y, sqnorm, p):
+    return 1.0 if s * y <= 0.0 else 0.0
+
+
+def _absolute_error(s, y, sqnorm, p):
+    return abs(y - s)
+
+
+def _python(function: Any) -> Any:
+    """The Python function, also of one that is compiled already."""
+    function = getattr(function, "py_func", function)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"a rule is made of a function, not of {function!r}")
+    return function
+
+
+@dataclass(eq=False)
+class Written:
+    """What the user wrote: the function, and a loss or None."""
+
+    function: Any
+    loss: Any
+    sound: bool = False  # whether it was found to compile
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @cached_property
+    def arguments(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self.function).parameters.values())
+
+    @cached_property
+    def plain(self) -> int:
+        """How many of score, y and |x|^2 the function takes."""
+        return sum(a.default is a.empty for a in self.arguments)
+
+    @property
+    def count(self) -> int:
+        """How many parameters the rule has."""
+        return len(self.arguments) - self.plain
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """The arguments that are the rule's parameters; or a sentence that says what is wrong with the function."""
+        if self.name == "<lambda>":
+            raise TypeError("a rule is known by its name, which a lambda has not: write it with def")
+        if self.name in RULES and not is_custom(RULES.get(self.name)):
+            raise ValueError(f"the rule {self.name} is one of onlearn's own: give yours another name")
+        required = [a.name for a in self.arguments if a.default is a.empty]
+        wanted = f"the rule {self.name} must take (score, y) or (score, y, sqnorm), then parameters with defaults"
+        if any(a.kind is not a.POSITIONAL_OR_KEYWORD for a in self.arguments):
+            raise TypeError(f"{wanted}; *, / and ** are not for it")
+        if len(required) not in (2, 3):
+            raise TypeError(f"{wanted}; it takes ({', '.join(required)})")
+        own = self.arguments[self.plain :]
+        for a in own:
+            if a.name in RESERVED or a.name.startswith("_") or "__" in a.name:
+                raise ValueError(f"the rule {self.name} cannot have a parameter named {a.name}: call it something else")
+            if not _is_number(a.default) or not np.isfinite(a.default):
+                raise TypeError(f"the rule {self.name} must have numbers for parameters, not {a.name}={a.default!r}")
+        if self.loss is not None:
+            taken = inspect.signature(self.loss).parameters.values()
+            if len(taken) != 2 or any(a.kind is not a.POSITIONAL_OR_KEYWORD for a in taken):
+                raise TypeError(
+                    f"the loss of the rule {self.name} must take (score, y), it takes ({', '.join(map(str, taken))})"
+                )
+        return own
+
+    # ------------------------------------------------------------------ compiling
+
+    @cached_property
+    def inner(self) -> Any:
+        return _returning_number(self.function) if INTERPRETED else numba.njit(self.function)
+
+    @cached_property
+    def loss_inner(self) -> Any:
+        return _returning_number(self.loss) if INTERPRETED else numba.njit(self.loss)
+
+    def step(self) -> Any:
+        """The function with a rule's signature; NaN where it fails."""
+        inner, count, first = self.inner, self.count, _first if INTERPRETED else to_fixed_tuple
+        if self.plain == 3:
+
+            @_helper
+            def call(s, y, sqnorm, p):  # apart, for Numba cannot unpack inside of try
+                return inner(s, y, sqnorm, *first(p, count)) * 1.0
+        else:
+
+            @_helper
+            def call(s, y, sqnorm, p):
+                return inner(s, y, *first(p, count)) * 1.0
+
+        def step(s, y, sqnorm, p):
+            t = np.nan
+            try:
+                t = call(s, y, sqnorm, p)
+            except Exception:
+                t = np.nan
+            if t != t:
+                leave(p, STEP, s, y, sqnorm)
+            return t
+
+        return step
+
+    def given_loss(self) -> Any:
+        """The loss with a rule's signature; 0 where it fails, for the loop would not notice NaN."""
+        inner = self.loss_inner
+
+        def loss(s, y, sqnorm, p):
+            cost = np.nan
+            try:
+                cost = inner(s, y) * 1.0
+            except Exception:
+                cost = np.nan
+            if not cost > -np.inf:
+                leave(p, LOSS, s, y, sqnorm)
+                cost = 0.0
+            return cost
+
+        return loss
+
+    def check(self) -> None:
+        """Refuse functions that cannot be compiled, or return what is not a number, with a sentence that says why."""
+        if not INTERPRETED and not self.sound:
+            self._compile(f"the rule {self.name!r}", self.inner, len(self.arguments))
+            if self.loss is not None:
+                self._compile(f"the loss of the rule {self.name!r}", self.loss_inner, 2)
+            self.sound = True
+
+    def _compile(self, who: str, inner: Any, arguments: int) -> None:
+        try:
+            inner.compile((float64,) * arguments)
+        except NumbaError as error:
+            raise ValueError(f"{who} cannot be compiled: {_reason(inner.py_func, error)}") from None
+        kind = inner.nopython_signatures[0].return_type
+        if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
+            missing = isinstance(kind, types.Optional) or kind == types.none
+            raise ValueError(
+                f"{who} must return a number in every case, but it "
+                + ("can return None" if missing else f"returns {kind}")
+            )
+
+    # ------------------------------------------------------------------ failing
+
+    def complaint(self, params: np.ndarray) -> str | None:
+        """What went wrong in the step, if something did; a sentence if it was the loss, which no row is known of."""
+        which, s, y, sqnorm = params[self.count :].tolist()
+        own = params[: self.count].tolist()
+        if which == LOSS:
+            what = _what_happens(self.loss, (s, y))
+            raise ValueError(
+                f"the loss of the rule {self.name!r} {what} at score {s:g} and y {y:g}; nothing was learned"
+            )
+        return _what_happens(self.function, ((s, y, sqnorm)[: self.plain] + (*own,))) if which == STEP else None
+
+
+def _helper(function: Any) -> Any:
+    return function if INTERPRETED else numba.njit(function)
+
+
+@_helper
+def leave(p, which, s, y, sqnorm):
+    """Leave behind the parameters what a function was called with that failed; what failed first in the step stays."""
+    at = len(p) - 4
+    if p[at] != 1.0:
+        p[at], p[at + 1], p[at + 2], p[at + 3] = which, s, y, sqnorm
+
+
+def _first(p: np.ndarray, count: int) -> tuple[float, ...]:
+    return tuple(p[:count].tolist())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (numbers.Real, np.bool_))
+
+
+def _returning_number(function: Any) -> Any:
+    """The function on plain floats, which fail where compiled ones do; NaN for what is not a number."""
+
+    def called(*arguments: Any) -> float:
+        value = function(*map(float, arguments))
+        return float(value) if _is_number(value) else np.nan
+
+    return called
+
+
+def _what_happens(function: Any, arguments: tuple[float, ...]) -> str:
+    """What a function does that a rule's should not, when it is called like this."""
+    try:
+        value = function(*arguments)
+    except Exception as error:
+        said = str(error).partition("\n")[0]
+        return f"raised {type(error).__name__}" + (f" ({said})" if said else "")
+    if not _is_number(value):
+        return f"must return a number in every case, but returned {value!r}"
+    return "returned NaN" if value != value else "failed" if np.isfinite(value) else f"returned {value!r}"
+
+
+def _reason(function: Any, error: Exception) -> str:
+    """Why a function does not compile, in half a sentence."""
+    found = {**inspect.getclosurevars(function).globals, **inspect.getclosurevars(function).nonlocals}
+    helpers = [name for name, value in found.items() if isinstance(value, FunctionType)]
+    if helpers:
+        return f"it calls {helpers[0]}, which is plain Python; decorate that with numba.njit"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = next((line for line in lines if not line.startswith(("Failed in", "-", "During", "File", "[", "<"))), "")
+    return f"{said.rstrip('.:')}; it may use numbers, math, NumPy and functions that numba.njit compiled"
