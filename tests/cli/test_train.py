@@ -78,6 +78,8 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     assert repr(onlearn.load(out).learner._choices()["rule"]) == "pa1(aggressiveness=0.5)"
     report(capsys, "train", source, "-o", out, "--learner", "AveragedPerceptron", "--class-weight", "balanced")
     assert type(onlearn.load(out).learner).__name__ == "AveragedPerceptron"
+    plain = report(capsys, "train", source, "-o", out)["learner"]
+    assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
 
 
 def test_resuming_goes_on(tmp_path, capsys):

@@ -99,7 +99,9 @@ def train(
     """Learn a model from files, and say how good it is.
 
     Each example is predicted before it is learned from, so the accuracy of the first pass is an honest one. What
-    columns are, and which learner suits them, is found out unless you say so.
+    columns are, and which learner suits them, is found out unless you say so. --rule, --geometry, --stabilizer,
+    --multiclass and --class-weight change that learner in what they name; a rule or a geometry of another kind brings
+    along what suits it.
 
     \b
     Examples:

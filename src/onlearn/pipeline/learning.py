@@ -53,6 +53,7 @@ class Run:
         self.skip = 0  # examples that an earlier part of this run has learned from
         self.reader: data.Reader | None = None
         self.fresh = model is None
+        self.chosen: Any = self.model.learner  # what learns; by the first rows at the latest
         if self.fresh:
             self.model.far = Behind(plan.bits)
         self.passes = plan.passes or 1
@@ -166,9 +167,8 @@ class Run:
         if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
             most = np.finfo(X.dtype).max
             X.data = np.clip(X.data, -most, most)
-        learner = self.model.learner if self.model.learner is not None else self.plan.learner
-        if learner is not None and getattr(learner._choices()["geometry"], "positive_only", False):
-            check_positive(X, type(learner).__name__)
+        if getattr(self.chosen._choices()["geometry"], "positive_only", False):
+            check_positive(X, type(self.chosen).__name__)
         return X
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
@@ -184,6 +184,7 @@ class Run:
         if self.fresh:
             model.features, decided = self._features(rows)
             self.notes += decided
+            self.chosen = plan.learner or default_learner(plan.task, model.features, plan.choices)
         else:
             model.features, model.far = clone(model.features), model.far.afresh()
         self.passes = plan.passes or default_passes(plan.learner)
@@ -220,8 +221,7 @@ class Run:
                 f"the first {count} rows have only one label{only}: there is nothing to tell apart "
                 "(shuffle the rows, or name all labels with --classes)"
             )
-        learner = plan.learner or default_learner(plan.task, model.features)
-        return learner.set_params(random_state=plan.seed, **self._settings(classes))
+        return self.chosen.set_params(random_state=plan.seed, **self._settings(classes))
 
     def _settings(self, classes: int) -> dict[str, Any]:
         """What the run decides about its learner."""

@@ -26,7 +26,7 @@ class Plan:
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
     guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
-    None for what suits the data. ``passes`` None is what suits the learner. ``cache`` True keeps the parsed rows of
+    None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits the learner. ``cache`` True keeps the parsed rows of
     large files beside them if there are several passes, a folder keeps those of any file there, False keeps none.
     """
 
@@ -43,6 +43,7 @@ class Plan:
     bits: int = BITS
     labels: list[str] | None = None
     learner: Any = None
+    choices: dict[str, Any] = field(default_factory=dict)
     passes: int | None = None
     seed: int = 0
     min_count: int = 1
