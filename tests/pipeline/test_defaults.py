@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onlearn.features import Features, Number, Text
-from onlearn.pipeline.defaults import default_learner
+from onlearn.pipeline.defaults import default_learner, default_passes
 
 TEXT, TABLE = Features([Text("words")]), Features([Number("size")])
 
@@ -44,3 +44,13 @@ def test_a_rule_or_a_geometry_brings_what_suits_it(features):
     assert made(features, geometry="winnow(1.5)")["rule"] == "perceptron"
     assert made(features, geometry="arow(2.0)")["rule"] == "pa2(0.25)"
     assert made(features, geometry="ftrl") == {"rule": "logistic", "geometry": "ftrl", "stabilizer": "last"}
+
+
+def test_small_tables_are_gone_over_more_often():
+    def passes(rows, values, features=TABLE, **choices):
+        return default_passes(default_learner("classify", features, choices), features, rows, values)
+
+    assert passes(500, 8_000) == 20
+    assert passes(40_000, 560_000) == 10
+    assert passes(40_000, 5_000_000) == 4  # wide rows take long
+    assert passes(500_000, 7_000_000) == passes(100, 100, TEXT) == passes(100, 100, rule="pa1") == 3

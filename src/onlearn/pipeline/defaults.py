@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from onlearn.features import Features, Text
@@ -13,6 +14,12 @@ from onlearn.rules import RULES
 # Gradients of a loss, whose steps never end: they want rates that shrink. Other rules say how far to step themselves.
 GRADIENTS = ("logistic", "hinge", "squared_hinge", "lms", "epsilon")
 MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
+
+PASSES = 3  # at least
+AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # for this learner more, up to
+MOST = 20  # as long as
+EXAMPLES = 400_000  # are visited at most, with
+VALUES = 20_000_000  # that are not zero
 
 
 def default_learner(task: str, features: Features, choices: dict[str, Any] | None = None) -> Any:
@@ -72,9 +79,16 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
     return "logistic" if chosen.name == "ftrl" else usual["rule"]
 
 
-def default_passes(learner: Any) -> int:
-    """How often to go over the data."""
-    return 3
+def default_passes(learner: Any, features: Features, rows: int, values: int) -> int:
+    """How often to go over data of so many rows, which have so many values that are not zero.
+
+    Averaged AdaGrad is far from its end after three passes over a small file, and gets better for long, at little cost.
+    """
+    chosen = {name: made.name for name, made in learner._choices().items() if name in AVERAGED}
+    if chosen != AVERAGED or is_text(features):
+        return PASSES
+    enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
+    return min(max(PASSES, math.ceil(enough)), MOST)
 
 
 def is_text(features: Features) -> bool:

@@ -22,7 +22,7 @@ from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
-from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
@@ -33,7 +33,7 @@ from onlearn.pipeline.plan import BITS, Plan, PlanError
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
-KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
+KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
 
 
@@ -101,7 +101,10 @@ class Run:
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
         try:
             with self._rows_kept() as cache:
+                examples = values = 0
                 for X, y, weight in self._first_reading():
+                    examples += len(y)
+                    values += X.nnz if sp.issparse(X) else 0
                     if not self.waits:
                         self._learn(X, y, weight, None, 0)
                     elif self.plan.min_count > 1:
@@ -111,6 +114,8 @@ class Run:
                 cache.finish()
                 if self.model.features.n_features_out_ == 0:
                     raise data.DataError("there are no features to learn from")
+                if self.anew and self.plan.passes is None:
+                    self.passes = default_passes(self.chosen, self.model.features, examples, values)
                 if self.waits:
                     self._begin_late(cache)
                 else:
@@ -138,7 +143,7 @@ class Run:
         required: dict[str, Any] = {"id_required": asked_id, "csv_required": asked_csv}
         with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
             self.reader = reader
-            keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
+            keep_or_not(reader, plan, (plan.passes or PASSES) if self.anew else self.passes)
             for batch in reader:
                 rows = batch.rows
                 if isinstance(rows, Sentences):
@@ -187,7 +192,7 @@ class Run:
             self.chosen = plan.learner or default_learner(plan.task, model.features, plan.choices)
         else:
             model.features, model.far = clone(model.features), model.far.afresh()
-        self.passes = plan.passes or default_passes(plan.learner)
+        self.passes = plan.passes or PASSES  # or more, when all rows are read
         size = self.reader.bytes_total if self.reader is not None else None
         if self.passes > 1 and size is not None and size < plan.small:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
@@ -410,6 +415,6 @@ class Run:
             examples=int(self.model.learner.n_seen_),
             unfinished=unfinished,  # examples learned from, if the run is not over
             ended=max(self.ended, self.ended_before),
-            plan={name: getattr(self.plan, name) for name in KEPT} | {"passes": self.passes},
+            plan={name: getattr(self.plan, name) for name in KEPT},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )
