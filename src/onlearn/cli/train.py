@@ -55,7 +55,9 @@ def train(
     cache_mb: Annotated[float | None, typer.Option(min=0, help="With --kernel: memory for kernel values.")] = None,
     class_weight: Annotated[str | None, typer.Option(help="balanced: rare classes weigh more.")] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, separated by commas.")] = None,
-    passes: Annotated[int | None, typer.Option(min=1, help="How often to go over the data; 3, small tables up to 20.")] = None,
+    passes: Annotated[
+        int | None, typer.Option(min=1, help="How often to go over the data; by default 3, small tables up to 20.")
+    ] = None,
     test: Annotated[list[str] | None, typer.Option(help="Files to test the model on.")] = None,
     holdout: Annotated[str | None, typer.Option(help="A part of the rows to test on, such as 10%.")] = None,
     resume: Annotated[str | None, typer.Option(help="A model to go on with.")] = None,

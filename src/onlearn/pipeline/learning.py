@@ -33,7 +33,8 @@ from onlearn.pipeline.plan import BITS, Plan, PlanError
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
-KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
+# of a plan, for its second part
+KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
 
 
