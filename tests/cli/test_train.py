@@ -110,7 +110,7 @@ def test_resuming_goes_on(tmp_path, capsys):
         (["a.jsonl", "--numeric", "age"], "there is no column 'age'; there are text"),
         (["a.jsonl", "--target", "lable"], "lable"),
         (["a.jsonl", "--resume", "none.onl"], "none.onl"),
-        (["a.jsonl", "--resume", "a.svm"], "not a whole model file"),
+        (["a.jsonl", "--resume", "a.svm"], "a.svm is not a model file"),
         (["empty.svm"], "empty.svm is empty"),
         (["broken.svm"], "broken.svm, line 2"),
         (["a.svm", "--format", "xls"], "there is no format 'xls'"),

@@ -149,6 +149,8 @@ class Run:
                 rows = batch.rows
                 if isinstance(rows, Sentences):
                     raise data.DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
+                if self.rows == 0:
+                    plan.check_columns(rows, reader.found())
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None

@@ -69,7 +69,6 @@ class Plan:
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if not hasattr(rows, "column_names"):
             named = hasattr(rows, "hashes")
-            self._refuse_columns(f"the rows have no columns but {'names' if named else 'numbers'}")
             if not named and self.max_names != MAX_NAMES:
                 raise PlanError("--max-names needs named features; those here have numbers only")
             if not named and (self.min_count > 1 or self.prune_weights > 0):
@@ -105,6 +104,14 @@ class Plan:
             why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
             raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
         return Features([*extractors, *self.interactions], **made), notes
+
+    def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
+        """Refuse what was said about columns of rows that have none, or whose label is in none of those ``found``."""
+        if not hasattr(rows, "column_names"):
+            self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
+        for name in ("target", "weight", "id"):
+            if name in self.reading and name not in found:
+                raise PlanError(f"--{name} has no use here: the rows have no columns but a text, behind its label")
 
     def _refuse_columns(self, why: str) -> None:
         about_tables = ("target", "weight", "id", "delimiter", "header")
