@@ -82,6 +82,16 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
 
 
+def test_the_first_pass_of_regression_is_told_in_units_of_the_target(tmp_path, capsys):
+    rows = "".join(f"{n % 7},{5000 + 300 * (n % 7)}\n" for n in range(200))
+    (tmp_path / "a.csv").write_text("size,price\n" + rows)
+    line = ["train", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.onl"), "--target", "price", "--task", "regress"]
+    assert 10 < report(capsys, *line)["progressive"]["rmse"] < 600
+    assert run(line) == 0
+    told = capsys.readouterr().out
+    assert "RMSE" in told and "loss" not in told
+
+
 def test_resuming_goes_on(tmp_path, capsys):
     first, second = svm(tmp_path / "a.svm"), svm(tmp_path / "b.svm", seed=1)
     both, one = str(tmp_path / "both.onl"), str(tmp_path / "one.onl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -242,6 +243,8 @@ def _progressive(run: Any) -> dict[str, float]:
     if run.model.labels is not None:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
+    elif run.model.learner._choices()["rule"].name == "lms":  # half the squared error of targets of deviation 1
+        made["rmse"] = math.sqrt(2 * first["loss"]) * run.model.target[1]
     return made
 
 
@@ -297,7 +300,7 @@ def _show(report: dict[str, Any]) -> None:
         table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     if report["features"] is not None:
-        table.add_row("features", f"{report['features']:,}")
+        table.add_row("features", hashed.counted(report["features"], report))
     if (shared := hashed.line(report)) is not None:
         table.add_row("hashed features", shared)
     if "kernel" in report:
@@ -314,5 +317,6 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _figures(found: dict[str, Any]) -> str:
-    parts = [form.format(found[name]) for name, form in FIGURES.items() if found.get(name) is not None]
+    known = {name: value for name, value in found.items() if name != "loss" or "rmse" not in found}
+    parts = [form.format(known[name]) for name, form in FIGURES.items() if known.get(name) is not None]
     return ", ".join([*parts, f"{found['n']:,} rows"])
