@@ -36,5 +36,5 @@ def line(report: dict[str, Any]) -> str | None:
 
 def counted(features: int, told: dict[str, Any]) -> str:
     """How many features there are; where indices are all that is known of them, which, for not all need occur."""
-    numbered = told["names"] is None and not told["hashed_features"]
+    numbered = told.get("names") is None and not told["hashed_features"]
     return f"{features:,}, numbered 0 to {features - 1:,}" if numbered else f"{features:,}"
