@@ -20,6 +20,11 @@ class NamedRows(NamedTuple):
     text: np.ndarray  # uint8
     prefixes: tuple[str, ...]  # of each group; the full name is the prefix and the name
 
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of rows; how many features there are, a vocabulary knows."""
+        return (len(self.indptr) - 1,)
+
     def name(self, k: int) -> str:
         """The full name of the feature at position k."""
         start = int(self.starts[k])

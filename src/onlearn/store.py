@@ -111,8 +111,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, temporary):
+            # the temporary name is nobody's business
+            raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
         raise
 
 
@@ -168,6 +171,10 @@ def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], d
     except KeyError:
         raise ModelFileError(f"{target} is a safetensors file, but not one that onlearn wrote") from None
     except (SafetensorError, ValueError, OSError) as error:
+        with open(target, "rb") as file:
+            start = file.read(9)
+        if start[8:] not in (b"{", b""):  # after its length comes the header of a safetensors file, an object
+            raise ModelFileError(f"{target} is not a model file") from None
         raise ModelFileError(f"{target} is not a whole model file: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("format"), int):
         raise ModelFileError(f"{target} has no format version in its header")

@@ -87,7 +87,7 @@ def test_for_people(kit, run):
 
 def test_what_is_refused(kit, refused, tmp_path):
     assert "there is no model file" in refused("inspect", tmp_path / "none.onl")
-    assert "not a whole model file" in refused("inspect", kit.text_jsonl)
+    assert "text.jsonl is not a model file" in refused("inspect", kit.text_jsonl)
     assert "directory" in refused("inspect", tmp_path)
     cut = tmp_path / "cut.onl"
     cut.write_bytes(Path(kit.text_onl).read_bytes()[:500])

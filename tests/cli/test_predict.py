@@ -193,7 +193,7 @@ def test_the_weight_is_for_learning_only(run, tmp_path):
     ("arguments", "reason"),
     [
         ("predict nowhere.onl text.jsonl", "nowhere.onl"),
-        ("predict text.jsonl text.jsonl", "not a whole model file"),
+        ("predict text.jsonl text.jsonl", "text.jsonl is not a model file"),
         ("predict text.onl nowhere.jsonl", "nowhere.jsonl does not exist"),
         ("predict text.onl nothing*.jsonl", "no file matches"),
         ("predict text.onl", "Missing argument 'DATA...'"),

@@ -78,6 +78,18 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     assert repr(onlearn.load(out).learner._choices()["rule"]) == "pa1(aggressiveness=0.5)"
     report(capsys, "train", source, "-o", out, "--learner", "AveragedPerceptron", "--class-weight", "balanced")
     assert type(onlearn.load(out).learner).__name__ == "AveragedPerceptron"
+    plain = report(capsys, "train", source, "-o", out)["learner"]
+    assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
+
+
+def test_the_first_pass_of_regression_is_told_in_units_of_the_target(tmp_path, capsys):
+    rows = "".join(f"{n % 7},{5000 + 300 * (n % 7)}\n" for n in range(200))
+    (tmp_path / "a.csv").write_text("size,price\n" + rows)
+    line = ["train", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.onl"), "--target", "price", "--task", "regress"]
+    assert 10 < report(capsys, *line)["progressive"]["rmse"] < 600
+    assert run(line) == 0
+    told = capsys.readouterr().out
+    assert "RMSE" in told and "loss" not in told
 
 
 def test_resuming_goes_on(tmp_path, capsys):
@@ -108,7 +120,7 @@ def test_resuming_goes_on(tmp_path, capsys):
         (["a.jsonl", "--numeric", "age"], "there is no column 'age'; there are text"),
         (["a.jsonl", "--target", "lable"], "lable"),
         (["a.jsonl", "--resume", "none.onl"], "none.onl"),
-        (["a.jsonl", "--resume", "a.svm"], "not a whole model file"),
+        (["a.jsonl", "--resume", "a.svm"], "a.svm is not a model file"),
         (["empty.svm"], "empty.svm is empty"),
         (["broken.svm"], "broken.svm, line 2"),
         (["a.svm", "--format", "xls"], "there is no format 'xls'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 import os
 
@@ -25,6 +27,9 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_text(
         "".join(json.dumps({"text": f"so {label} it is", "label": label}) + "\n" for _, label in rows)
     )
+    (tmp_path / "json.csv").write_text((tmp_path / "a.jsonl").read_text())
+    (tmp_path / "packed.csv").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    (tmp_path / "a.txt").write_text("".join(f"__label__{label} so it is\n" for _, label in rows))
     return tmp_path
 
 
@@ -54,6 +59,10 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.svm", "--min-count", "2"], "named features"),
         (["a.svm", "--prune-weights", "0.1"], "named features"),
         (["a.svm", "--target", "x"], "--target has no use here"),
+        (["a.txt", "--target", "nosuch"], "--target has no use here"),
+        (["a.txt", "--weight", "w"], "--weight has no use here"),
+        (["json.csv"], "json.csv looks like JSON lines, not like CSV: say --format jsonl"),
+        (["packed.csv"], "packed.csv is compressed by gzip: name it packed.csv.gz"),
         (["a.svm", "--missing", "indicator"], "--missing indicator has no use here"),
         (["a.jsonl", "--per-class"], "--min-count"),
         (["a.csv", "--classes", "no,no,yes"], "different labels"),
@@ -90,6 +99,23 @@ def test_a_resumed_model_has_decided(here, capsys, option):
     assert train("a.csv", "-q") == 0
     assert train("a.csv", "--resume", "m.onl", *option) == 2
     assert "has no use with --resume" in capsys.readouterr().err
+
+
+def test_a_resumed_model_has_no_columns_either(here, capsys):
+    assert train("a.svm", "-q", "--passes", "1") == 0
+    for option in ("target", "weight", "id"):
+        assert train("a.svm", "--resume", "m.onl", f"--{option}", "x") == 2
+        assert f"--{option} has no use here: the rows have no columns but numbers" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_written_is_named(here, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    monkeypatch.setattr("onlearn.store.write_arrays", full)
+    assert train("a.svm", "-q", "--passes", "1") == 2
+    assert capsys.readouterr().err == "onlearn: m.onl: cannot be written: File too large\n"
+    assert not [path for path in here.iterdir() if "m.onl" in path.name]
 
 
 def test_numbers_beyond_measure_leave_a_sound_model(here):

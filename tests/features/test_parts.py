@@ -70,6 +70,27 @@ def test_roles_of_messages():
     assert guess_roles({"c": ["red", "blue"]})["c"].role == "categorical"
 
 
+def test_texts_of_one_word():
+    rng = np.random.default_rng(0)
+    genes = ["".join(rng.choice(list("acgt"), 60)) for _ in range(200)]
+    table = {
+        "gene": genes,
+        "name": [f"g{n // 2 if n < 4 else n}" for n in range(200)],  # hardly two are the same
+        "digest": [f"{n:040x}" for n in rng.integers(0, 1 << 60, 200)],
+        "url": [f"http://a.example/{n}/{'long/' * 10}" for n in range(200)],
+        "kind": ["x" if n % 2 else "y" for n in range(200)],
+    }
+    roles = guess_roles(table)
+    assert {name: (role.role, role.one_word) for name, role in roles.items()} == {
+        "gene": ("text", True), "name": ("ignore", True), "digest": ("ignore", False), "url": ("text", False),
+        "kind": ("categorical", False),
+    }  # fmt: skip
+    assert "99 % of the values differ" in roles["name"].reason
+    gene, url, _ = extractors_for(roles)
+    assert (gene.ngrams, gene.chars) == (None, (2, 5)) and (url.ngrams, url.chars) == ((1, 2), None)
+    assert extractors_for(roles, text={"ngrams": (1, 1)})[0].chars is None
+
+
 def test_roles_of_adult(data):
     table = pd.read_csv(data("adult/adult.data"), header=None, skipinitialspace=True, na_values="?", nrows=5000)
     table.columns = [f"c{k}" for k in range(15)]

@@ -82,6 +82,25 @@ def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, passes, left_of
     assert whole.learner.history_ == resumed.model.learner.history_
 
 
+def test_passes_are_decided_when_all_rows_are_read(tmp_path):
+    source = numbers(tmp_path / "a.svm", rows=300)
+    plan = {"memory": 1000, "cache": False}  # too little to read all before learning
+
+    halted = Run(Plan([source], **plan))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=137)
+    assert (halted.passes, halted.ended) == (3, 0)
+    whole, resumed = Run(Plan([source], **plan)), Run(Plan([source], **plan), onlearn.load(tmp_path / "half.onl"))
+    same(whole.go(), resumed.go())
+    assert whole.passes == resumed.passes == 20
+    assert Run(Plan([source], passes=2, **plan)).go().trained["passes"] == 2
+
+
 def test_one_file_then_another_is_both_in_one_go(tmp_path):
     first, second = reviews(tmp_path / "a.jsonl"), reviews(tmp_path / "b.jsonl", seed=1)
     both = Run(Plan([first, second], passes=1)).go()

@@ -32,3 +32,9 @@ def line(report: dict[str, Any]) -> str | None:
         f"{about} {report['hashed_features']:,.0f} share {report['hashed_weights']:,} weights: "
         f"{about} {report['estimated_collisions']:,.0f} collisions"
     )
+
+
+def counted(features: int, told: dict[str, Any]) -> str:
+    """How many features there are; where indices are all that is known of them, which, for not all need occur."""
+    numbered = told.get("names") is None and not told["hashed_features"]
+    return f"{features:,}, numbered 0 to {features - 1:,}" if numbered else f"{features:,}"

@@ -141,7 +141,9 @@ def _print(report: dict[str, Any]) -> None:
         rows["kernel"] = report["kernel"]
         rows["support examples"] = f"{report['support_examples']:,}"
     count = report["features"]["count"]
-    made = f"{count:,}, from {report['features']['rows']}" if count is not None else "none: texts as they are"
+    made = "none: texts as they are"
+    if count is not None:
+        made = f"{hashed.counted(count, report['features'])}, from {report['features']['rows']}"
     rows["features"] = made
     if (shared := hashed.line(report["features"])) is not None:
         rows["hashed features"] = shared

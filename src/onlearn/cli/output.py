@@ -61,7 +61,6 @@ def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator
         with whole_file(target) as temporary, open(temporary, "wb") as file:
             yield file
     except OSError as error:
-        if isinstance(error, BrokenPipeError) or error.errno is None:
+        if isinstance(error, BrokenPipeError) or error.errno is None or error.filename == str(target):
             raise
-        # the temporary name is nobody's business
         raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error

@@ -66,6 +66,7 @@ def plan_of(asked: dict[str, Any]) -> Plan:
         bits=asked["bits"],
         labels=None if asked["classes"] is None else labels_of(asked["classes"]),
         learner=None if asked["resume"] else learner_of(asked),
+        choices=choices_of(asked),
         passes=asked["passes"],
         seed=asked["seed"],
         min_count=asked["min_count"],
@@ -90,15 +91,20 @@ def cache_of(asked: dict[str, Any]) -> bool | str:
     return str(folder)
 
 
+def choices_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """The choices that were made of a learner."""
+    return {name: asked[name] for name in (*CHOICES, "class_weight") if asked[name] is not None}
+
+
 def learner_of(asked: dict[str, Any]) -> Any:
-    """The estimator that was asked for; None if none was."""
-    choices = {name: asked[name] for name in CHOICES if asked[name] is not None}
+    """The estimator that was asked for; None if only some of its choices were, which are checked."""
+    choices = choices_of(asked)
     if asked["task"] == "regress":
         for name in ("multiclass", "learner", "class_weight", "classes", "kernel"):
             if asked[name] is not None:
                 raise typer.BadParameter(f"--{name.replace('_', '-')} has no use in regression")
     if asked["class_weight"] is not None:
-        choices["class_weight"] = one_of(asked["class_weight"], ("balanced",), "--class-weight")
+        one_of(asked["class_weight"], ("balanced",), "--class-weight")
     if asked["kernel"] is not None:
         return kernel_learner(asked, choices)
     refuse_without_kernel(asked)
@@ -122,7 +128,7 @@ def learner_of(asked: dict[str, Any]) -> Any:
         made._choices()
     except (TypeError, ValueError) as error:  # a wrong spelling
         raise typer.BadParameter(str(error)) from None
-    return made
+    return None if name is None else made
 
 
 def check_resumed(asked: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -55,7 +56,9 @@ def train(
     cache_mb: Annotated[float | None, typer.Option(min=0, help="With --kernel: memory for kernel values.")] = None,
     class_weight: Annotated[str | None, typer.Option(help="balanced: rare classes weigh more.")] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, separated by commas.")] = None,
-    passes: Annotated[int | None, typer.Option(min=1, help="How often to go over the data.")] = None,
+    passes: Annotated[
+        int | None, typer.Option(min=1, help="How often to go over the data; by default 3, small tables up to 20.")
+    ] = None,
     test: Annotated[list[str] | None, typer.Option(help="Files to test the model on.")] = None,
     holdout: Annotated[str | None, typer.Option(help="A part of the rows to test on, such as 10%.")] = None,
     resume: Annotated[str | None, typer.Option(help="A model to go on with.")] = None,
@@ -99,7 +102,9 @@ def train(
     """Learn a model from files, and say how good it is.
 
     Each example is predicted before it is learned from, so the accuracy of the first pass is an honest one. What
-    columns are, and which learner suits them, is found out unless you say so.
+    columns are, and which learner suits them, is found out unless you say so. --rule, --geometry, --stabilizer,
+    --multiclass and --class-weight change that learner in what they name; a rule or a geometry of another kind brings
+    along what suits it.
 
     \b
     Examples:
@@ -238,6 +243,8 @@ def _progressive(run: Any) -> dict[str, float]:
     if run.model.labels is not None:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
+    elif run.model.learner._choices()["rule"].name == "lms":  # half the squared error of targets of deviation 1
+        made["rmse"] = math.sqrt(2 * first["loss"]) * run.model.target[1]
     return made
 
 
@@ -293,7 +300,7 @@ def _show(report: dict[str, Any]) -> None:
         table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     if report["features"] is not None:
-        table.add_row("features", f"{report['features']:,}")
+        table.add_row("features", hashed.counted(report["features"], report))
     if (shared := hashed.line(report)) is not None:
         table.add_row("hashed features", shared)
     if "kernel" in report:
@@ -310,5 +317,6 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _figures(found: dict[str, Any]) -> str:
-    parts = [form.format(found[name]) for name, form in FIGURES.items() if found.get(name) is not None]
+    known = {name: value for name, value in found.items() if name != "loss" or "rmse" not in found}
+    parts = [form.format(known[name]) for name, form in FIGURES.items() if known.get(name) is not None]
     return ", ".join([*parts, f"{found['n']:,} rows"])

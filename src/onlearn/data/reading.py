@@ -167,6 +167,7 @@ class Reader:
                         raise DataError(f"{source.name} is empty")
                     self.notes.append(f"{source.name} is empty")
                     continue
+                stream.refuse_compressed()
                 form = self._format_of(stream)
                 for piece in form.pieces(stream):
                     yield source, form, piece, before + stream.position

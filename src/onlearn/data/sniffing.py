@@ -49,7 +49,7 @@ def sniff(stream: Stream, expected: str | None) -> tuple[str, str]:
     )
 
 
-def is_json(line: bytes) -> bool:
+def is_json(line: bytes | str) -> bool:
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:

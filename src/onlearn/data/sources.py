@@ -15,6 +15,7 @@ from onlearn.data.badrows import DataError
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+NOT_TEXT = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of those; BZh may be how a name begins
 STDIN = "-"
 
 
@@ -121,6 +122,16 @@ class Stream:
                 break
             self._head += bytes(buffer[:count])
         return self._head[:size]
+
+    def refuse_compressed(self) -> None:
+        """A file that is compressed must be named so."""
+        path = self.source.path
+        if path is None or self.source.compression is not None:
+            return
+        for magic in NOT_TEXT:
+            if self.head(len(magic)) == magic:
+                end = next(end for end, kind in COMPRESSIONS.items() if kind == MAGIC[magic])
+                raise DataError(f"{path} is compressed by {MAGIC[magic]}: name it {path.name}{end}")
 
     def skip(self, count: int) -> None:
         """Drop bytes that ``head`` has shown."""

@@ -15,7 +15,12 @@ from onlearn.features.text import Text
 ROLES = ("numeric", "categorical", "text", "ignore")
 LOOK_AT = 10_000  # rows
 ENOUGH = 20  # rows to tell by that all values differ
+MANY = 100  # rows to tell by that nearly all do
+NEARLY = 0.99
+LETTERS = {"ngrams": None, "chars": (2, 5)}  # of texts of one word, such as DNA: what is in the word
 LONG = 50  # letters of a string that is neither a category nor an identifier
+WORD = re.compile(r"\w+")
+DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
@@ -24,6 +29,15 @@ class Role(NamedTuple):
 
     role: str
     reason: str
+
+    @property
+    def one_word(self) -> bool:
+        """Whether values hold one word each, hardly two of them the same: as words they teach nothing."""
+        return isinstance(self, OneWord)
+
+
+class OneWord(Role):
+    """What a column of single words is taken for."""
 
 
 def guess_roles(rows: Any) -> dict[str, Role]:
@@ -70,17 +84,24 @@ def _guess_strings(name: str, values: list[str]) -> Role:
     words = sum(len(value.split()) for value in values) / n
     letters = sum(map(len, values)) / n
     repeated = distinct <= 0.2 * n or distinct <= 2 < n
+    count = f"{distinct} distinct value{'s' if distinct > 1 else ''} in {n} rows"
     if repeated and (words < 8 or distinct <= 0.02 * n):
-        return Role("categorical", f"{distinct} distinct values in {n} rows")
+        return Role("categorical", count)
     if words >= 3:
         return Role("text", f"{words:.3g} words in a row")
+    differ = (distinct == n and n >= ENOUGH) or (distinct >= NEARLY * n and n >= MANY)
+    share = "all" if distinct == n else f"{100 * distinct / n:.3g} % of the"
+    if differ and all(DIGEST.fullmatch(value) for value in values):
+        return Role("ignore", f"{share} values differ and are long hexadecimal numbers, as identifiers are")
     if letters >= LONG:
+        if sum(len(WORD.findall(value)) for value in values) < 1.5 * n:
+            return OneWord("text", f"{letters:.3g} letters in a row, and one word")
         return Role("text", f"{letters:.3g} letters in a row")
-    if distinct == n and n >= ENOUGH and words < 1.5:
-        return Role("ignore", "all values differ and are single words, as identifiers are")
+    if differ and words < 1.5:
+        return OneWord("ignore", f"{share} values differ and are single words, as identifiers are")
     if words >= 1.5 and distinct > 0.5 * n:
         return Role("text", f"{words:.3g} words in a row, seldom the same")
-    return Role("categorical", f"{distinct} distinct values in {n} rows")
+    return Role("categorical", count)
 
 
 def _named_id(name: str) -> bool:
@@ -91,6 +112,8 @@ def extractors_for(
     roles: dict[str, Any], text: Any = None, number: Any = None, category: Any = None
 ) -> list[Text | Category | Number]:
     """An extractor for each column, by its role; ``text``, ``number`` and ``category`` are dicts of their parameters.
+
+    Text of one word each (``role.one_word``) is cut into n-grams of characters, unless ``text`` says into what.
 
     >>> extractors_for({"age": "numeric", "id": "ignore"}, number={"scale": "none"})
     [Number(column='age', scale='none', missing='absent')]
@@ -103,7 +126,9 @@ def extractors_for(
     made: list[Text | Category | Number] = []
     for name in used:
         if named[name] == "text":
-            made.append(Text(name, **{**alone, **(text or {})}))
+            said = text or {}
+            letters = LETTERS if getattr(roles[name], "one_word", False) and said.keys().isdisjoint(LETTERS) else {}
+            made.append(Text(name, **{**alone, **letters, **said}))
         elif named[name] == "numeric":
             made.append(Number(name, **(number or {})))
         else:

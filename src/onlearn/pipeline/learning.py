@@ -22,7 +22,7 @@ from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
-from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
 from onlearn.pipeline.matrices import joined, select, widened
@@ -33,7 +33,8 @@ from onlearn.pipeline.plan import BITS, Plan, PlanError
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.resuming import files, unfinished
 
-KEPT = ("seed", "labels", "min_count", "per_class", "prune_weights", "holdout")  # of a plan, for its second part
+# of a plan, for its second part
+KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
 
 
@@ -53,6 +54,7 @@ class Run:
         self.skip = 0  # examples that an earlier part of this run has learned from
         self.reader: data.Reader | None = None
         self.fresh = model is None
+        self.chosen: Any = self.model.learner  # what learns; by the first rows at the latest
         if self.fresh:
             self.model.far = Behind(plan.bits)
         self.passes = plan.passes or 1
@@ -100,7 +102,10 @@ class Run:
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
         try:
             with self._rows_kept() as cache:
+                examples = values = 0
                 for X, y, weight in self._first_reading():
+                    examples += len(y)
+                    values += X.nnz if sp.issparse(X) else 0
                     if not self.waits:
                         self._learn(X, y, weight, None, 0)
                     elif self.plan.min_count > 1:
@@ -110,6 +115,8 @@ class Run:
                 cache.finish()
                 if self.model.features.n_features_out_ == 0:
                     raise data.DataError("there are no features to learn from")
+                if self.anew and self.plan.passes is None:
+                    self.passes = default_passes(self.chosen, self.model.features, examples, values)
                 if self.waits:
                     self._begin_late(cache)
                 else:
@@ -137,11 +144,13 @@ class Run:
         required: dict[str, Any] = {"id_required": asked_id, "csv_required": asked_csv}
         with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
             self.reader = reader
-            keep_or_not(reader, plan, (plan.passes or default_passes(plan.learner)) if self.anew else self.passes)
+            keep_or_not(reader, plan, (plan.passes or PASSES) if self.anew else self.passes)
             for batch in reader:
                 rows = batch.rows
                 if isinstance(rows, Sentences):
                     raise data.DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
+                if self.rows == 0:
+                    plan.check_columns(rows, reader.found())
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
@@ -166,9 +175,8 @@ class Run:
         if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
             most = np.finfo(X.dtype).max
             X.data = np.clip(X.data, -most, most)
-        learner = self.model.learner if self.model.learner is not None else self.plan.learner
-        if learner is not None and getattr(learner._choices()["geometry"], "positive_only", False):
-            check_positive(X, type(learner).__name__)
+        if getattr(self.chosen._choices()["geometry"], "positive_only", False):
+            check_positive(X, type(self.chosen).__name__)
         return X
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
@@ -184,9 +192,10 @@ class Run:
         if self.fresh:
             model.features, decided = self._features(rows)
             self.notes += decided
+            self.chosen = plan.learner or default_learner(plan.task, model.features, plan.choices)
         else:
             model.features, model.far = clone(model.features), model.far.afresh()
-        self.passes = plan.passes or default_passes(plan.learner)
+        self.passes = plan.passes or PASSES  # or more, when all rows are read
         size = self.reader.bytes_total if self.reader is not None else None
         if self.passes > 1 and size is not None and size < plan.small:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
@@ -220,8 +229,7 @@ class Run:
                 f"the first {count} rows have only one label{only}: there is nothing to tell apart "
                 "(shuffle the rows, or name all labels with --classes)"
             )
-        learner = plan.learner or default_learner(plan.task, model.features)
-        return learner.set_params(random_state=plan.seed, **self._settings(classes))
+        return self.chosen.set_params(random_state=plan.seed, **self._settings(classes))
 
     def _settings(self, classes: int) -> dict[str, Any]:
         """What the run decides about its learner."""
@@ -410,6 +418,6 @@ class Run:
             examples=int(self.model.learner.n_seen_),
             unfinished=unfinished,  # examples learned from, if the run is not over
             ended=max(self.ended, self.ended_before),
-            plan={name: getattr(self.plan, name) for name in KEPT} | {"passes": self.passes},
+            plan={name: getattr(self.plan, name) for name in KEPT},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )

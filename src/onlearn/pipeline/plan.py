@@ -6,9 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onlearn.data.nearby import did_you_mean
+from onlearn.data.tables import shown
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
+from onlearn.features.roles import LETTERS, Role
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
+
+# of a column whose texts are one word each
+BY_LETTERS = "cut into 2 to 5 characters at a time (--ngrams and --chars say otherwise)"
 
 MAX_NAMES = 1 << 21  # of features that are kept by default
 BITS = 22  # of the number of weights that hashed features share by default
@@ -26,8 +31,9 @@ class Plan:
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
     guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
-    None for what suits the data. ``passes`` None is what suits the learner. ``cache`` True keeps the parsed rows of
-    large files beside them if there are several passes, a folder keeps those of any file there, False keeps none.
+    None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both. ``cache``
+    True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of any file
+    there, False keeps none.
     """
 
     sources: list[str]
@@ -43,6 +49,7 @@ class Plan:
     bits: int = BITS
     labels: list[str] | None = None
     learner: Any = None
+    choices: dict[str, Any] = field(default_factory=dict)
     passes: int | None = None
     seed: int = 0
     min_count: int = 1
@@ -62,7 +69,6 @@ class Plan:
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if not hasattr(rows, "column_names"):
             named = hasattr(rows, "hashes")
-            self._refuse_columns(f"the rows have no columns but {'names' if named else 'numbers'}")
             if not named and self.max_names != MAX_NAMES:
                 raise PlanError("--max-names needs named features; those here have numbers only")
             if not named and (self.min_count > 1 or self.prune_weights > 0):
@@ -75,14 +81,22 @@ class Plan:
             if missing[0] in self.taken:
                 raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
             raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
-        guessed = guess_roles(rows.select([name for name in rows.column_names if name not in self.roles]))
-        notes = [f"{name} is {role.role}: {role.reason}" for name, role in guessed.items()]
-        roles = {name: self.roles.get(name) or guessed[name].role for name in rows.column_names}
+        guessed = guess_roles(rows)
+        given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
+        found = {**guessed, **given}
+        cut = self.text.keys().isdisjoint(LETTERS)  # unless it is said what to cut texts into
+        by_letters = {name for name, role in found.items() if cut and role.one_word and role.role == "text"}
+        notes = in_lines({
+            name: Role(role.role, f"{role.reason}; {BY_LETTERS}") if name in by_letters else role
+            for name, role in found.items()
+            if name in by_letters or name not in given
+        })  # fmt: skip
+        roles = {name: role.role for name, role in found.items()}
         for options, role, flag in ((self.text, "text", "--ngrams, --chars or --weighting"),
                                     (self.number, "numeric", "--scale")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
                 raise PlanError(f"{flag} has no use here: no column is {role}")
-        extractors = extractors_for(roles, {**TEXT, **self.text}, self.number, self.category)
+        extractors = extractors_for(found, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
             raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
         used = [name for name, role in roles.items() if role != "ignore"]
@@ -90,6 +104,14 @@ class Plan:
             why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
             raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
         return Features([*extractors, *self.interactions], **made), notes
+
+    def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
+        """Refuse what was said about columns of rows that have none, or whose label is in none of those ``found``."""
+        if not hasattr(rows, "column_names"):
+            self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
+        for name in ("target", "weight", "id"):
+            if name in self.reading and name not in found:
+                raise PlanError(f"--{name} has no use here: the rows have no columns but a text, behind its label")
 
     def _refuse_columns(self, why: str) -> None:
         about_tables = ("target", "weight", "id", "delimiter", "header")
@@ -102,3 +124,14 @@ class Plan:
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
         if asked:
             raise PlanError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
+
+
+def in_lines(roles: dict[str, Role]) -> list[str]:
+    """What columns are, and why: one line for all that are the same for the same reason."""
+    alike: dict[Role, list[str]] = {}
+    for name, role in roles.items():
+        alike.setdefault(role, []).append(name)
+    return [
+        f"{shown(names, 6)} {'is' if len(names) == 1 else 'are'} {role.role}: {role.reason}"
+        for role, names in alike.items()
+    ]

@@ -17,6 +17,7 @@ from onlearn.data.badrows import Bad, DataError
 from onlearn.data.blocks import Block, blocks, first_lines
 from onlearn.data.csvlayout import Layout
 from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.sniffing import is_json
 from onlearn.data.sources import Stream
 from onlearn.data.tables import Roles, take_roles
 
@@ -50,6 +51,8 @@ class Csv:
         lines = [line.decode("utf-8", "replace") for line in first_lines(stream, SAMPLE) if line.strip()]
         if not lines:
             return
+        if all(is_json(line) for line in lines[:5]):
+            raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
         delimiter = self.options.delimiter or self.delimiter or csvlayout.guess_delimiter(lines[:200])
         quote = QUOTE if csvlayout.guess_quotes(lines, delimiter) else 0
         if not quote and any(chr(QUOTE) in line for line in lines):

@@ -1,0 +1,56 @@
+"""What is learned when not all of it is said: choices laid over the default."""
+
+from __future__ import annotations
+
+import pytest
+
+from onlearn.features import Features, Number, Text
+from onlearn.pipeline.defaults import default_learner, default_passes
+
+TEXT, TABLE = Features([Text("words")]), Features([Number("size")])
+
+
+def made(features, task="classify", **choices):
+    learner = default_learner(task, features, choices)
+    learner._check_settings()
+    return {name: learner.get_params(deep=False)[name] for name in ("rule", "geometry", "stabilizer")}
+
+
+@pytest.mark.parametrize("features", [TEXT, TABLE])
+def test_what_is_the_default_already_changes_nothing(features):
+    usual = made(features)
+    for name in usual:
+        assert made(features, **{name: usual[name]}) == usual
+    assert made(features, class_weight="balanced") == made(features, multiclass="one-vs-all") == usual
+
+
+def test_a_choice_is_laid_over_the_default():
+    assert made(TABLE, geometry="adagrad(0.5)")["rule"] == "logistic"
+    assert made(TABLE, multiclass="softmax") == made(TABLE)
+    assert made(TEXT, multiclass="softmax")["rule"] == "logistic"  # only that has it
+    assert made(TEXT, stabilizer="averaged") == {**made(TEXT), "stabilizer": "averaged"}
+    assert default_learner("classify", TEXT, {"class_weight": "balanced"}).class_weight == "balanced"
+    assert made(TABLE, task="regress", geometry="additive(0.01)")["rule"] == "lms"
+    assert made(TABLE, task="regress", geometry="ftrl")["rule"] == "lms"
+    assert made(TABLE, task="regress", rule="epsilon(0.2)")["geometry"] == "adagrad(0.5)"
+
+
+@pytest.mark.parametrize("features", [TEXT, TABLE])
+def test_a_rule_or_a_geometry_brings_what_suits_it(features):
+    plain = {"geometry": "additive", "stabilizer": "averaged"}
+    for rule in ("perceptron", "margin(0.5)", "pa1"):
+        assert made(features, rule=rule) == {"rule": rule, **plain}
+    assert made(features, rule="hinge") == {"rule": "hinge", "geometry": "adagrad(0.1)", "stabilizer": "averaged"}
+    assert made(features, geometry="winnow(1.5)")["rule"] == "perceptron"
+    assert made(features, geometry="arow(2.0)")["rule"] == "pa2(0.25)"
+    assert made(features, geometry="ftrl") == {"rule": "logistic", "geometry": "ftrl", "stabilizer": "last"}
+
+
+def test_small_tables_are_gone_over_more_often():
+    def passes(rows, values, features=TABLE, **choices):
+        return default_passes(default_learner("classify", features, choices), features, rows, values)
+
+    assert passes(500, 8_000) == 20
+    assert passes(40_000, 560_000) == 10
+    assert passes(40_000, 5_000_000) == 4  # wide rows take long
+    assert passes(500_000, 7_000_000) == passes(100, 100, TEXT) == passes(100, 100, rule="pa1") == 3
