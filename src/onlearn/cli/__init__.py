@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from contextlib import suppress
 from typing import Annotated
 
 try:
@@ -72,7 +74,17 @@ def main() -> None:
     later.postpone()
     later.collect_seldom()
     later.keep_memory()
-    sys.exit(run(sys.argv[1:]))
+    _leave(run(sys.argv[1:]))
+
+
+def _leave(code: int) -> None:
+    """End the process, also where a thread still reads, for ever perhaps: Python may crash on ending around it."""
+    if any(thread.daemon for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
