@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlearn import KernelClassifier, kernels, rules
+from onlearn import KernelClassifier, kernels, rule
 from onlearn.dual.budget import BudgetTraining, scrambled
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.slots import Slots
@@ -416,7 +416,7 @@ def test_bad_parameters_are_refused(settings: dict[str, Any], says: str) -> None
 
 @pytest.mark.parametrize("policy", ["project", "remove"])
 def test_a_rule_that_fails_is_named_with_its_row(policy: str) -> None:
-    @rules.rule
+    @rule
     def failing_on_a_budget(score, y):  # type: ignore[no-untyped-def]
         return float("nan") if abs(score) > 3.0 else y
 

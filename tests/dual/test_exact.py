@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlearn import KernelClassifier, OnlineClassifier, kernels, rules
+from onlearn import KernelClassifier, OnlineClassifier, kernels, rule
 from onlearn.dual import standing as standing_module
 from onlearn.dual import training as training_module
 
@@ -167,7 +167,7 @@ def test_chunks_learn_what_one_call_does() -> None:
 
 
 def test_a_rule_of_ones_own_drives_the_dual_too() -> None:
-    @rules.rule
+    @rule
     def cautious_dual(score, y, sqnorm, C=0.5):  # type: ignore[no-untyped-def]
         return y * min(C, 1 / sqnorm) if score * y <= 0 else 0.0
 
@@ -178,7 +178,7 @@ def test_a_rule_of_ones_own_drives_the_dual_too() -> None:
 
 
 def test_a_rule_that_fails_is_named_with_its_row_and_nothing_is_learned() -> None:
-    @rules.rule
+    @rule
     def failing_dual(score, y):  # type: ignore[no-untyped-def]
         return float("nan") if score * y < 0 else y
 
