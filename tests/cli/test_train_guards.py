@@ -302,7 +302,7 @@ def test_what_is_seen_before_anything_is_read(tmp_path, refused, run):
     assert not (tmp_path / "m.onl").exists()
     assert "the model is in" in refused(*line, "--test", tmp_path / "t.csv", "-q")
     told = run("inspect", tmp_path / "m.onl")
-    assert "n is ignore: it counts the rows" in " ".join(told.split())
+    assert "n is left out: it counts the rows" in " ".join(told.split())
 
 
 def test_hashed_features_are_told_of(here, capsys):

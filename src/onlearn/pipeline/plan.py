@@ -12,6 +12,8 @@ from onlearn.features.roles import LETTERS, Role
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 
+SAID = {"ignore": "left out"}  # of columns; other roles are words that say it
+
 # of a column whose texts are one word each
 BY_LETTERS = "cut into 2 to 5 characters at a time (--ngrams and --chars say otherwise)"
 
@@ -132,6 +134,6 @@ def in_lines(roles: dict[str, Role]) -> list[str]:
     for name, role in roles.items():
         alike.setdefault(role, []).append(name)
     return [
-        f"{shown(names, 6)} {'is' if len(names) == 1 else 'are'} {role.role}: {role.reason}"
+        f"{shown(names, 6)} {'is' if len(names) == 1 else 'are'} {SAID.get(role.role, role.role)}: {role.reason}"
         for role, names in alike.items()
     ]
