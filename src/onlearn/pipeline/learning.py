@@ -17,7 +17,7 @@ from sklearn.base import clone
 from onlearn import __version__, data
 from onlearn.data.batch import Sentences, rows_at, rows_in
 from onlearn.data.cache import Cache
-from onlearn.features import Counts, prune_weights
+from onlearn.features import Counts
 from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
@@ -29,8 +29,9 @@ from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
-from onlearn.pipeline.plan import BITS, Plan, PlanError
+from onlearn.pipeline.plan import BITS, Plan
 from onlearn.pipeline.progress import Now, Watch
+from onlearn.pipeline.pruning import leave_out_rare, let_go_of_small
 from onlearn.pipeline.resuming import files, unfinished
 
 # of a plan, for its second part
@@ -244,7 +245,9 @@ class Run:
             self.order = np.array([names.index(name) for name in model.labels], dtype=np.int64)
             model.labels = names
         if plan.min_count > 1:
-            self._prune(self.counts.often(plan.min_count, plan.per_class))
+            often = self.counts.often(plan.min_count, plan.per_class)
+            self.kept, note = leave_out_rare(model.features, often, plan.min_count)
+            self.notes.append(note)
         if self.fresh:
             model.learner = self._learner(self.sample)
             counts = np.zeros(len(model.labels or ()))
@@ -333,19 +336,6 @@ class Run:
             y = y if self.order is None or self.model.labels is None else self.order[y]
             yield X, y, weight, rng.permutation(X.shape[0])
 
-    def _prune(self, often: np.ndarray) -> None:
-        before = self.model.features.n_features_out_
-        self._refuse_hashed("--min-count")
-        if not len(often):
-            raise PlanError(
-                f"there are no features that are in {self.plan.min_count} rows: choose a smaller --min-count"
-            )
-        columns = self.model.features.keep(often)
-        self.kept = np.full(before, -1, dtype=np.int64)
-        self.kept[columns] = np.arange(len(columns))
-        rare = before - len(columns)
-        self.notes.append(f"{rare:,} of {before:,} features are in fewer than {self.plan.min_count} rows: left out")
-
     def held_out_batches(self) -> Iterator[data.Batch]:
         """The rows that were not learned from, read again."""
         row = 0
@@ -384,23 +374,13 @@ class Run:
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
         if size > 0:
-            before = model.features.n_features_out_
-            self._refuse_hashed("--prune-weights")
-            kept = prune_weights(model.features, model.weights()[0], size)
-            if not len(kept):
-                raise PlanError(f"no feature weighs more than {size:g}: choose a smaller --prune-weights")
-            model.learner.keep_features(kept)
-            self.notes.append(f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go")
+            self.notes.append(let_go_of_small(model, size))
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
         told = model.far.note()
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
             self.warnings.append("--bits has no use here: each index has a weight of its own")
         self._tell(None)
-
-    def _refuse_hashed(self, option: str) -> None:
-        if self.model.features.vocabulary_.state == "hash":
-            raise PlanError(f"{option} cannot tell features apart that share a weight: raise --max-names")
 
     def _tell(self, unfinished: int | None) -> None:
         """Write down in the model how it was trained."""
