@@ -235,8 +235,8 @@ def _helper(function: Any) -> Any:
 @_helper
 def leave(p, which, s, y, sqnorm):
     """Leave behind the parameters what a function was called with that failed; what failed first in the step stays."""
-    at = len(p) - 4
-    if p[at] != 1.0:
+    at = len(p) - LEFT
+    if p[at] != STEP:
         p[at], p[at + 1], p[at + 2], p[at + 3] = which, s, y, sqnorm
 
 

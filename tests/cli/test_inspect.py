@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import onlearn
 from onlearn.pipeline import open_model
@@ -63,7 +62,8 @@ def test_a_learner_saved_from_python(kit, run):
 
 
 def test_names_of_a_data_frame(run, tmp_path):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame({"height": [1.0, 2.0, 1.5, 3.0], "width": [4.0, 2.0, 4.0, 1.0]})
     onlearn.Perceptron(random_state=0).fit(frame, [0, 1, 0, 1]).save(tmp_path / "frame.onl")
     assert {one["feature"] for listed in report(run, tmp_path / "frame.onl")["top"].values() for one in listed} <= {

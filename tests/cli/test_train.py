@@ -191,6 +191,21 @@ def test_ctrl_c_saves_what_was_learned(tmp_path):
     assert onlearn.load(out).trained["unfinished"] > 0
 
 
+def test_ctrl_c_while_standard_input_is_read(tmp_path):
+    """The thread that reads may wait for ever, and is not waited for."""
+    line = [sys.executable, "-m", "onlearn.cli", "train", "-", "--format", "svmlight", "-o", str(tmp_path / "m.onl")]
+    child = subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdin.write(b"1 1:1\n0 2:1\n" * 20_000)  # more than a pipe holds, so when this is over it is being read
+    child.stdin.flush()
+    child.send_signal(signal.SIGINT)
+    try:
+        assert child.wait(timeout=60) == 130
+    finally:
+        child.kill()
+    assert child.stderr.read().count(b"stopped") == 1
+    assert not (tmp_path / "m.onl").exists()
+
+
 @pytest.mark.slow
 def test_kill_during_a_save_leaves_a_whole_model(tmp_path):
     source, out = svm(tmp_path / "a.svm", rows=2000), tmp_path / "m.onl"

@@ -277,7 +277,8 @@ def test_a_reader_is_one_file(tmp_path):
 def test_options_about_csv_are_refused_elsewhere(tmp_path, name, options):
     path = tmp_path / name
     if name == "a.parquet":
-        pq = pytest.importorskip("pyarrow.parquet")
+        import pyarrow.parquet as pq
+
         pq.write_table(pa.table({"x": [1.0], "label": ["a"]}), path)
     else:
         path.write_text("1 1:1\n" if name == "a.svm" else '{"x": 1, "label": "a"}\n')

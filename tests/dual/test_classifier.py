@@ -263,6 +263,7 @@ def test_float32_is_kept() -> None:
 def test_time_and_memory_are_told_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
     X, y = moons()
     told = KernelClassifier("gaussian", epochs=3).estimate(X)
+    assert KernelClassifier("gaussian", epochs=3, budget=5).estimate(X).supports == 5
     assert told.rows == 200 and told.supports == 20 and told.seconds > 0 and told.megabytes > 0
     model = KernelClassifier("gaussian", verbose=1, random_state=0).fit(X, np.arange(200) % 2)
     said = capsys.readouterr().err

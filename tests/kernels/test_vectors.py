@@ -147,7 +147,10 @@ def test_no_rows_give_no_values():
 
 
 def test_tables_of_other_libraries():
-    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     columns = {"a": [1.0, 2.0], "b": [0.0, 3.0]}
     for table in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
         np.testing.assert_allclose(kernels.Linear()(table), [[1, 2], [2, 13]])

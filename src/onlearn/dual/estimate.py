@@ -85,7 +85,7 @@ class Estimated:
 
     def estimate(self, X: Any) -> Estimate:
         """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
-        model: Any = clone(self).set_params(representation="dual", budget=None)
+        model: Any = clone(self).set_params(representation="dual")
         model._check_settings()
         return model._estimate(model._check_rows(X, reset=True))
 
