@@ -1,14 +1,18 @@
 """Rules that users write: ``@rule`` makes one of a scalar function, and says in a sentence what is wrong with it.
 
 Compiled code cannot tell the loop that called it why it failed. So where a user's function raises, or returns what is
-not a number, the rule's step is NaN, at which the loop stops, and what the function was called with is left in a few
-places behind the rule's parameters. The Python function is then called with the same, and shows what happened.
+not a finite number, the rule's step is NaN, at which the loop stops, and what the function was called with is left in a
+few places behind the rule's parameters. The Python function is then called with the same, and shows what happened.
+
+To be ready for what a function may raise takes time in every step, so that is only done for those that may raise: a
+division by zero gives infinity, as with NumPy, and of the rest the compiler knows.
 """
 
 from __future__ import annotations
 
 import inspect
 import numbers
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,9 +68,6 @@ def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., fl
         **{a.name: param(a.default, "") for a in own},
         "regression": True,
         "values": lambda self: [*self.get_params().values(), *[0.0] * LEFT],
-        "step": written.step(),
-        "loss": written.given_loss() if loss else _mistake,
-        "error": written.given_loss() if loss else _absolute_error,
         "written": written,
     }
     return choice(RULES, function.__name__)(type(function.__name__, (), body))
@@ -93,8 +94,7 @@ class Written:
     """What the user wrote: the function, and a loss or None."""
 
     function: Any
-    loss: Any
-    sound: bool = False  # whether it was found to compile
+    given: Any
 
     @property
     def name(self) -> str:
@@ -132,8 +132,8 @@ class Written:
                 raise ValueError(f"the rule {self.name} cannot have a parameter named {a.name}: call it something else")
             if not _is_number(a.default) or not np.isfinite(a.default):
                 raise TypeError(f"the rule {self.name} must have numbers for parameters, not {a.name}={a.default!r}")
-        if self.loss is not None:
-            taken = inspect.signature(self.loss).parameters.values()
+        if self.given is not None:
+            taken = inspect.signature(self.given).parameters.values()
             if len(taken) != 2 or any(a.kind is not a.POSITIONAL_OR_KEYWORD for a in taken):
                 raise TypeError(
                     f"the loss of the rule {self.name} must take (score, y), it takes ({', '.join(map(str, taken))})"
@@ -143,16 +143,10 @@ class Written:
     # ------------------------------------------------------------------ compiling
 
     @cached_property
-    def inner(self) -> Any:
-        return _returning_number(self.function) if INTERPRETED else numba.njit(self.function)
-
-    @cached_property
-    def loss_inner(self) -> Any:
-        return _returning_number(self.loss) if INTERPRETED else numba.njit(self.loss)
-
     def step(self) -> Any:
         """The function with a rule's signature; NaN where it fails."""
-        inner, count, first = self.inner, self.count, _first if INTERPRETED else to_fixed_tuple
+        inner, may_raise = _compile(f"the rule {self.name!r}", self.function, len(self.arguments))
+        count, first = self.count, _first if INTERPRETED else to_fixed_tuple
         if self.plain == 3:
 
             @_helper
@@ -165,54 +159,56 @@ class Written:
                 return inner(s, y, *first(p, count)) * 1.0
 
         def step(s, y, sqnorm, p):
+            t = call(s, y, sqnorm, p)
+            if not abs(t) < np.inf:
+                leave(p, STEP, s, y, sqnorm)
+                t = np.nan
+            return t
+
+        def guarded(s, y, sqnorm, p):
             t = np.nan
             try:
                 t = call(s, y, sqnorm, p)
             except Exception:
                 t = np.nan
-            if t != t:
+            if not abs(t) < np.inf:
                 leave(p, STEP, s, y, sqnorm)
+                t = np.nan
             return t
 
-        return step
+        return guarded if may_raise else step
 
-    def given_loss(self) -> Any:
+    @cached_property
+    def loss(self) -> Any:
         """The loss with a rule's signature; 0 where it fails, for the loop would not notice NaN."""
-        inner = self.loss_inner
+        if self.given is None:
+            return _mistake
+        inner, may_raise = _compile(f"the loss of the rule {self.name!r}", self.given, 2)
 
         def loss(s, y, sqnorm, p):
+            cost = inner(s, y) * 1.0
+            if not abs(cost) < np.inf:
+                leave(p, LOSS, s, y, sqnorm)
+                cost = 0.0
+            return cost
+
+        def guarded(s, y, sqnorm, p):
             cost = np.nan
             try:
                 cost = inner(s, y) * 1.0
             except Exception:
                 cost = np.nan
-            if not cost > -np.inf:
+            if not abs(cost) < np.inf:
                 leave(p, LOSS, s, y, sqnorm)
                 cost = 0.0
             return cost
 
-        return loss
+        return guarded if may_raise else loss
 
-    def check(self) -> None:
-        """Refuse functions that cannot be compiled, or return what is not a number, with a sentence that says why."""
-        if not INTERPRETED and not self.sound:
-            self._compile(f"the rule {self.name!r}", self.inner, len(self.arguments))
-            if self.loss is not None:
-                self._compile(f"the loss of the rule {self.name!r}", self.loss_inner, 2)
-            self.sound = True
-
-    def _compile(self, who: str, inner: Any, arguments: int) -> None:
-        try:
-            inner.compile((float64,) * arguments)
-        except NumbaError as error:
-            raise ValueError(f"{who} cannot be compiled: {_reason(inner.py_func, error)}") from None
-        kind = inner.nopython_signatures[0].return_type
-        if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
-            missing = isinstance(kind, types.Optional) or kind == types.none
-            raise ValueError(
-                f"{who} must return a number in every case, but it "
-                + ("can return None" if missing else f"returns {kind}")
-            )
+    @property
+    def error(self) -> Any:
+        """What counts as the loss in regression."""
+        return _absolute_error if self.given is None else self.loss
 
     # ------------------------------------------------------------------ failing
 
@@ -221,11 +217,45 @@ class Written:
         which, s, y, sqnorm = params[self.count :].tolist()
         own = params[: self.count].tolist()
         if which == LOSS:
-            what = _what_happens(self.loss, (s, y))
+            what = _what_happens(self.given, (s, y))
             raise ValueError(
                 f"the loss of the rule {self.name!r} {what} at score {s:g} and y {y:g}; nothing was learned"
             )
         return _what_happens(self.function, ((s, y, sqnorm)[: self.plain] + (*own,))) if which == STEP else None
+
+
+def _compile(who: str, function: Any, arguments: int) -> tuple[Any, bool]:
+    """A user's function compiled, and whether it may raise.
+
+    One that cannot be compiled, or returns what is not a number, is refused with a sentence that says why.
+    """
+    if INTERPRETED:
+        return _returning_number(function), True
+    for model in ("numpy", "python"):
+        inner = numba.njit(function, error_model=model)
+        try:
+            inner.compile((float64,) * arguments)
+        except NumbaError as error:
+            raise ValueError(f"{who} cannot be compiled: {_reason(function, error)}") from None
+        signature = inner.nopython_signatures[0]
+        kind = signature.return_type
+        if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
+            missing = isinstance(kind, types.Optional) or kind == types.none
+            raise ValueError(
+                f"{who} must return a number in every case, but it "
+                + ("can return None" if missing else f"returns {kind}")
+            )
+        code = _code_of(inner, signature.args)
+        if not re.search(r"\b[su](div|rem) i\d+ ", code):  # among whole numbers there is no infinity
+            break
+    return inner, re.findall(r"\bret i32 (\S+)", code) != ["0"]
+
+
+def _code_of(inner: Any, signature: Any) -> str:
+    """What the compiler made of a function, in LLVM's language; it returns 0 where it has not raised."""
+    text, name = inner.inspect_llvm(signature), re.escape(inner.overloads[signature].fndesc.llvm_func_name)
+    found = re.search(rf'^define[^\n]*@"?{name}"?\(.*?^\}}', text, re.MULTILINE | re.DOTALL)
+    return found[0] if found else ""
 
 
 def _helper(function: Any) -> Any:
@@ -249,10 +279,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _returning_number(function: Any) -> Any:
-    """The function on plain floats, which fail where compiled ones do; NaN for what is not a number."""
+    """The function on NumPy's numbers, which divide by zero as compiled ones do; NaN for what is not a number."""
 
     def called(*arguments: Any) -> float:
-        value = function(*map(float, arguments))
+        with np.errstate(all="ignore"):
+            value = function(*map(np.float64, arguments))
         return float(value) if _is_number(value) else np.nan
 
     return called

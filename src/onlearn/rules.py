@@ -188,18 +188,17 @@ def _pointer(function: Callable[..., float], ours: bool) -> Any:
 
 def compile_step(rule: Any) -> Any:
     """The step as a first-class function: one type for all rules, so a loop compiles once for all."""
-    return _compiled(rule, type(rule).step)
+    return _compiled(rule, "step")
 
 
 def compile_loss(rule: Any, classifies: bool = True) -> Any:
     """The loss, likewise; a user's rule that came without one has another in regression."""
-    return _compiled(rule, type(rule).loss if classifies or not is_custom(rule) else type(rule).error)
+    return _compiled(rule, "loss" if classifies or not is_custom(rule) else "error")
 
 
-def _compiled(rule: Any, function: Callable[..., float]) -> Any:
-    if is_custom(rule):
-        type(rule).written.check()
-    return _pointer(function, not is_custom(rule))
+def _compiled(rule: Any, what: str) -> Any:
+    home = type(rule).written if is_custom(rule) else type(rule)
+    return _pointer(getattr(home, what), not is_custom(rule))
 
 
 def is_custom(rule: Any) -> bool:
