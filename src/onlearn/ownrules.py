@@ -23,7 +23,6 @@ import numba
 import numpy as np
 from numba import float64, types
 from numba.core.errors import NumbaError
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from onlearn.compile import INTERPRETED
 from onlearn.rules import RULES, is_custom
@@ -146,37 +145,8 @@ class Written:
     def step(self) -> Any:
         """The function with a rule's signature; NaN where it fails."""
         inner, may_raise = _compile(f"the rule {self.name!r}", self.function, len(self.arguments))
-        count, first = self.count, _first if INTERPRETED else to_fixed_tuple
-        if self.plain == 3:
-
-            @_helper
-            def call(s, y, sqnorm, p):  # apart, for Numba cannot unpack inside of try
-                return inner(s, y, sqnorm, *first(p, count)) * 1.0
-        else:
-
-            @_helper
-            def call(s, y, sqnorm, p):
-                return inner(s, y, *first(p, count)) * 1.0
-
-        def step(s, y, sqnorm, p):
-            t = call(s, y, sqnorm, p)
-            if not abs(t) < np.inf:
-                leave(p, STEP, s, y, sqnorm)
-                t = np.nan
-            return t
-
-        def guarded(s, y, sqnorm, p):
-            t = np.nan
-            try:
-                t = call(s, y, sqnorm, p)
-            except Exception:
-                t = np.nan
-            if not abs(t) < np.inf:
-                leave(p, STEP, s, y, sqnorm)
-                t = np.nan
-            return t
-
-        return guarded if may_raise else step
+        arguments = ["s", "y", "sqnorm"][: self.plain] + [f"p[{n}]" for n in range(self.count)]
+        return _calling(inner, arguments, may_raise, STEP, self.count, "nan")
 
     @cached_property
     def loss(self) -> Any:
@@ -184,26 +154,7 @@ class Written:
         if self.given is None:
             return _mistake
         inner, may_raise = _compile(f"the loss of the rule {self.name!r}", self.given, 2)
-
-        def loss(s, y, sqnorm, p):
-            cost = inner(s, y) * 1.0
-            if not abs(cost) < np.inf:
-                leave(p, LOSS, s, y, sqnorm)
-                cost = 0.0
-            return cost
-
-        def guarded(s, y, sqnorm, p):
-            cost = np.nan
-            try:
-                cost = inner(s, y) * 1.0
-            except Exception:
-                cost = np.nan
-            if not abs(cost) < np.inf:
-                leave(p, LOSS, s, y, sqnorm)
-                cost = 0.0
-            return cost
-
-        return guarded if may_raise else loss
+        return _calling(inner, ["s", "y"], may_raise, LOSS, self.count, "0.0")
 
     @property
     def error(self) -> Any:
@@ -258,20 +209,31 @@ def _code_of(inner: Any, signature: Any) -> str:
     return found[0] if found else ""
 
 
-def _helper(function: Any) -> Any:
-    return function if INTERPRETED else numba.njit(function)
+# Written out, for Numba counts references to an array that is handed on, which takes as long as the rest of a step.
+CALL = """
+def called(s, y, sqnorm, p):
+    {call}
+    if not abs(value) < inf:
+        if p[{at}] != {step}:  # what failed first in the step stays
+            p[{at}], p[{at} + 1], p[{at} + 2], p[{at} + 3] = {which}, s, y, sqnorm
+        value = {instead}
+    return value
+"""
+GUARDED = """value = nan
+    try:
+        {call}
+    except Exception:
+        value = nan"""
 
 
-@_helper
-def leave(p, which, s, y, sqnorm):
-    """Leave behind the parameters what a function was called with that failed; what failed first in the step stays."""
-    at = len(p) - LEFT
-    if p[at] != STEP:
-        p[at], p[at + 1], p[at + 2], p[at + 3] = which, s, y, sqnorm
-
-
-def _first(p: np.ndarray, count: int) -> tuple[float, ...]:
-    return tuple(p[:count].tolist())
+def _calling(inner: Any, arguments: list[str], may_raise: bool, which: float, at: int, instead: str) -> Any:
+    """A function with a rule's signature that calls a user's; where that fails, it leaves with what it was called."""
+    call = f"value = inner({', '.join(arguments)}) * 1.0"
+    if may_raise:
+        call = GUARDED.format(call=call)
+    made = {"inner": inner, "inf": np.inf, "nan": np.nan}
+    exec(CALL.format(call=call, at=at, step=STEP, which=which, instead=instead), made)
+    return made["called"]
 
 
 def _is_number(value: Any) -> bool:
