@@ -23,6 +23,7 @@ import numba
 import numpy as np
 from numba import float64, types
 from numba.core.errors import NumbaError
+from numba.extending import intrinsic
 
 from onlearn.compile import INTERPRETED
 from onlearn.rules import RULES, is_custom
@@ -146,7 +147,7 @@ class Written:
         """The function with a rule's signature; NaN where it fails."""
         inner, may_raise = _compile(f"the rule {self.name!r}", self.function, len(self.arguments))
         arguments = ["s", "y", "sqnorm"][: self.plain] + [f"p[{n}]" for n in range(self.count)]
-        return _calling(inner, arguments, may_raise, STEP, self.count, "nan")
+        return _calling(inner, arguments, may_raise, STEP, self.count, np.nan)
 
     @cached_property
     def loss(self) -> Any:
@@ -154,7 +155,7 @@ class Written:
         if self.given is None:
             return _mistake
         inner, may_raise = _compile(f"the loss of the rule {self.name!r}", self.given, 2)
-        return _calling(inner, ["s", "y"], may_raise, LOSS, self.count, "0.0")
+        return _calling(inner, ["s", "y"], may_raise, LOSS, self.count, 0.0)
 
     @property
     def error(self) -> Any:
@@ -209,31 +210,55 @@ def _code_of(inner: Any, signature: Any) -> str:
     return found[0] if found else ""
 
 
-# Written out, for Numba counts references to an array that is handed on, which takes as long as the rest of a step.
-CALL = """
-def called(s, y, sqnorm, p):
-    {call}
-    if not abs(value) < inf:
-        if p[{at}] != {step}:  # what failed first in the step stays
-            p[{at}], p[{at} + 1], p[{at} + 2], p[{at} + 3] = {which}, s, y, sqnorm
-        value = {instead}
-    return value
-"""
-GUARDED = """value = nan
-    try:
-        {call}
-    except Exception:
-        value = nan"""
-
-
-def _calling(inner: Any, arguments: list[str], may_raise: bool, which: float, at: int, instead: str) -> Any:
-    """A function with a rule's signature that calls a user's; where that fails, it leaves with what it was called."""
-    call = f"value = inner({', '.join(arguments)}) * 1.0"
+def _calling(inner: Any, arguments: list[str], may_raise: bool, which: float, at: int, instead: float) -> Any:
+    """A function with a rule's signature that calls a user's; ``instead`` is what it returns where that fails."""
+    lines = [f"value = inner({', '.join(arguments)}) * 1.0"]
     if may_raise:
-        call = GUARDED.format(call=call)
-    made = {"inner": inner, "inf": np.inf, "nan": np.nan}
-    exec(CALL.format(call=call, at=at, step=STEP, which=which, instead=instead), made)
+        lines = ["value = nan", "try:", f"    {lines[0]}", "except Exception:", "    value = nan"]
+    lines.append(f"return checked(value, instead, p, {at}, {which}, s, y, sqnorm)")
+    made = {"inner": inner, "checked": checked, "nan": np.nan, "instead": instead}
+    exec("\n    ".join(["def called(s, y, sqnorm, p):", *lines]), made)
     return made["called"]
+
+
+if INTERPRETED:
+
+    def checked(
+        value: float, instead: float, p: Any, at: int, which: float, s: float, y: float, sqnorm: float
+    ) -> float:
+        """The value if it is finite; else leave in p what the function was called with. What failed first stays."""
+        if abs(value) < np.inf:
+            return value
+        if p[at] != STEP:
+            p[at : at + LEFT] = which, s, y, sqnorm
+        return instead
+
+else:
+
+    @intrinsic
+    def checked(
+        context: Any, value: Any, instead: Any, p: Any, at: Any, which: Any, s: Any, y: Any, sqnorm: Any
+    ) -> Any:
+        """The value if it is finite; else leave in p what the function was called with. What failed first stays.
+
+        Written for the compiler, because Numba counts the references to an array that is used in a branch, which takes
+        as long as the rest of a step.
+        """
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            value, instead, _, at, *call = arguments
+            data = target.make_array(signature.args[2])(target, builder, arguments[2]).data
+            size = builder.call(builder.module.declare_intrinsic("llvm.fabs", [value.type]), [value])
+            finite = builder.fcmp_ordered("<", size, value.type(np.inf))
+            with builder.if_then(builder.not_(finite), likely=False):
+                first = builder.fcmp_unordered("!=", builder.load(builder.gep(data, [at])), value.type(STEP))
+                with builder.if_then(first):
+                    for n, told in enumerate(call):
+                        builder.store(told, builder.gep(data, [builder.add(at, at.type(n))]))
+            return builder.select(finite, value, instead)
+
+        number = types.float64
+        return number(number, number, p, types.int64, *[number] * LEFT), generate
 
 
 def _is_number(value: Any) -> bool:
