@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from onlearn.orders import shuffled
 from onlearn.training import Training
 
 
@@ -29,9 +30,8 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     with _progress(settings.verbose, passes, len(y)) as advance:
         for done in range(passes):
             training.begin_pass()
-            order = np.arange(len(y))
-            if settings.shuffle:  # keyed by the pass, so that training goes on where it was left off
-                order = np.random.default_rng([seed, training.passes]).permutation(len(y))
+            # keyed by the pass, so that training goes on where it was left off
+            order = shuffled(len(y), seed, training.passes) if settings.shuffle else np.arange(len(y))
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
             entry = training.end_pass()
             if training.stopped:

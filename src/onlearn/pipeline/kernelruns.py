@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from onlearn import data, kernels
 from onlearn.features import Features, Number
 from onlearn.features.tables import numbers
+from onlearn.orders import shuffled
 from onlearn.pipeline.learning import Run
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
@@ -108,7 +109,7 @@ class KernelRun(Run):
 
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         self.standing.begin_pass()
-        yield self.standing, self.y, self.weight, np.random.default_rng([self.plan.seed, turn]).permutation(len(self.y))
+        yield self.standing, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
 
 
 def keep_bits(features: Features, rows: Any) -> int:
