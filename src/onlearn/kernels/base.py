@@ -31,7 +31,8 @@ Path = tuple[Hashable, ...]  # which inner points (see ``compose``) a product be
 class View(Protocol):
     """Examples as one kind of kernel wants to see them.
 
-    It may say by ``effort`` how many multiplications a pair of them takes; else that is thought to be many.
+    It may say by ``effort(other)`` how many multiplications all pairs with another one take; else that is thought to be
+    many.
     """
 
     @property
@@ -45,10 +46,12 @@ class Numbers:
     """A view of one number for each example, in double precision."""
 
     dtype = np.dtype(np.float32)  # it asks for no more than the other views have
-    effort = 1
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
+
+    def effort(self, other: Any) -> float:
+        return float(len(self) * len(other))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -254,7 +257,7 @@ class Kernel(Parameters):
                 row, column = np.argwhere(~np.isfinite(part))[0]
                 raise self.too_large(dtype, f"row {top + row} by row {left + column}")
 
-        much = shape[0] * shape[1] * max(getattr(view, "effort", MUCH) for view in P.views.values()) > MUCH
+        much = self.much(P, Q)
         rows = max(ROWS, ROWS * COLUMNS // max(1, shape[1]))  # few columns: longer tiles
         columns = max(COLUMNS, ROWS * COLUMNS // max(1, shape[0]))  # few rows: wider ones
         if much and shape[0] >= LEAST:
@@ -264,6 +267,11 @@ class Kernel(Parameters):
         tiles = [(top, left) for left in range(0, shape[1], columns) for top in range(0, shape[0], rows)]
         over_tiles(work, len(tiles), much)
         return out
+
+    def much(self, P: Points, Q: Points) -> bool:
+        """Whether the values of all pairs are worth a second thread."""
+        many = float(len(P) * len(Q) * MUCH)
+        return max(v.effort(Q[name]) if hasattr(v, "effort") else many for name, v in P.views.items()) > MUCH
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
         """Whether no value can be too large: |k(x, z)|^2 <= k(x, x) k(z, z) if k is an inner product."""

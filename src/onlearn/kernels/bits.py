@@ -65,6 +65,9 @@ class SparseOnes(Vectors):
     def in_double(self) -> SparseOnes:
         return self
 
+    def effort(self, other: Any) -> float:
+        return super().effort(sparse_of(other))
+
     def take(self, rows: Any) -> SparseOnes:
         return SparseOnes(self.X[rows], self.squares[rows])
 

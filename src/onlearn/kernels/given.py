@@ -129,10 +129,11 @@ class Precomputed(Kernel):
 class Objects:
     """Examples that nobody but the user's function looks into."""
 
-    effort = 0  # a user's function is called by one thread: it may not be made for several
-
     def __init__(self, items: Any, dtype: Any) -> None:
         self.items, self.dtype = items, np.dtype(dtype)
+
+    def effort(self, other: Objects) -> float:
+        return 0.0  # a user's function is called by one thread: it may not be made for several
 
     def __len__(self) -> int:
         return int(self.items.shape[0]) if hasattr(self.items, "shape") else len(self.items)

@@ -20,6 +20,7 @@ from onlearn.vectors import WIDTH, sum_lines
 
 WIDE, NARROW = 6, 2  # vectors of a line of the table: most of it, and what remains of the rows
 AHEAD = 2  # rows
+CACHE_LINE = 64  # bytes; a table begins with one, else its lines are spread over more of them
 
 
 class Lines(NamedTuple):
@@ -76,15 +77,22 @@ class Lines(NamedTuple):
 def as_table(X: np.ndarray | Lines, width: int, dtype: np.dtype) -> np.ndarray:
     """Rows, dense or sparse, side by side."""
     rows = len(X.starts) if isinstance(X, Lines) else len(X)
-    lanes = WIDTH // dtype.itemsize
-    rest = rows % (WIDE * lanes)
-    padded = rows - rest + -(-rest // (NARROW * lanes)) * NARROW * lanes
-    table = np.zeros(padded * width, dtype)
+    size, apart = padded(rows, dtype) * width, CACHE_LINE // dtype.itemsize
+    table = np.zeros(size + apart, dtype)
+    first = -table.ctypes.data % CACHE_LINE // dtype.itemsize
+    table = table[first : first + size]
     if isinstance(X, Lines):
         lay_sparse(*X, width, table)
     else:
         lay_dense(np.ascontiguousarray(X).reshape(-1), rows, width, table)
     return table
+
+
+def padded(rows: int, dtype: np.dtype) -> int:
+    """How many rows a table has room for that is made for so many."""
+    lanes = WIDTH // dtype.itemsize
+    rest = rows % (WIDE * lanes)
+    return rows - rest + -(-rest // (NARROW * lanes)) * NARROW * lanes
 
 
 def products(lines: Lines, table: np.ndarray, width: int, out: np.ndarray) -> None:

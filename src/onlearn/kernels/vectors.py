@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.inputs import check_finite, plain_table
-from onlearn.kernels.lines import Lines, as_table, products
+from onlearn.kernels.lines import Lines, as_table, padded, products
 from onlearn.kernels.passes import sparse_products
 from onlearn.kernels.threads import in_threads
 
-# What ways to multiply rows take, in multiplications of the BLAS: for two numbers of sparse rows, for one of a sparse
-# row and one of a dense row, for one of a sparse row and one of a table; and to lay out a number of a table.
-MEET, SPREAD, SUM, LAY = 40.0, 20.0, 2.2, 8.0
+# What ways to multiply rows take, in multiplications of the BLAS: for two numbers of sparse rows that meet, and to look
+# whom one meets; for a number of a sparse row and one of a dense row, or of a table; to lay out a number of a table, or
+# of a row with its zeros; to turn a product round; and to sort a number of a sparse row by its column.
+MEET, LOOK, SPREAD, SUM, LAY, TURN, SORT = 40.0, 100.0, 20.0, 2.2, 30.0, 100.0, 500.0
 MOST_DENSE = 1 << 28  # bytes that a sparse matrix may take when it is made dense for speed
 THIN = 0.35  # share of numbers that are not zero up to which it is worth leaving the others out
 SAMPLE = 200  # rows that tell how many zeros there are
@@ -37,9 +38,9 @@ class Vectors:
     def width(self) -> int:
         return int(self.X.shape[1])
 
-    @property
-    def effort(self) -> int:
-        return self.width if not self.sparse else min(self.width, 1 + 8 * self.numbers // max(1, len(self)))
+    def effort(self, other: Vectors) -> float:
+        """What all products with some other rows take, in multiplications of the BLAS."""
+        return min(self._ways(other).values())
 
     @property
     def sparse(self) -> bool:
@@ -85,6 +86,10 @@ class Vectors:
     def dense(self) -> np.ndarray:
         return self.X.toarray() if self.sparse else self.X
 
+    def has(self, form: str) -> bool:
+        """Whether the rows have been brought into that form already (``dense``, ``turned``, ``table``)."""
+        return form in self.__dict__
+
     def thinned(self) -> Vectors:
         """The same rows without their zeros, if that makes products faster."""
         if not self.sparse:
@@ -110,13 +115,17 @@ class Vectors:
         dense = (mine * self.sparse + theirs * other.sparse) * width * self.dtype.itemsize
         ways: dict[Callable[..., None], float] = {}
         if dense <= MOST_DENSE:
-            ways[_by_blas] = float(mine) * theirs * width
+            spread = sum(len(rows) for rows in (self, other) if rows.sparse and not rows.has("dense"))
+            ways[_by_blas] = float(mine) * theirs * width + LAY * spread * width
         if self.sparse and other.sparse:
-            ways[_where_they_meet] = MEET * self.numbers * other.numbers / width
+            sort = SORT * other.numbers * (not other.has("turned"))
+            ways[_where_they_meet] = self.numbers * (LOOK + MEET * other.numbers / width) + sort
         if self.sparse and (not other.sparse or theirs * width * self.dtype.itemsize <= MOST_DENSE):
-            ways[_by_table] = SUM * self.numbers * theirs + LAY * theirs * width * ("table" not in other.__dict__)
+            lay = LAY * theirs * width * (not other.has("table"))
+            ways[_by_table] = SUM * self.numbers * padded(theirs, self.dtype) + lay
         if other.sparse and (not self.sparse or mine * width * self.dtype.itemsize <= MOST_DENSE):
-            ways[_by_table_turned] = SUM * other.numbers * mine + LAY * mine * width * ("table" not in self.__dict__)
+            lay = LAY * mine * width * (not self.has("table")) + TURN * mine * theirs
+            ways[_by_table_turned] = SUM * other.numbers * padded(mine, self.dtype) + lay
         if self.sparse and not other.sparse:
             ways[_by_sparse_rows] = SPREAD * self.numbers * theirs
         if other.sparse and not self.sparse:
