@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
-from onlearn.data.parse.words import as_float, byte, leading_zeros, times
+from onlearn.data.parse.words import as_float, byte, eight_at, leading_digits, leading_zeros, times
 
 # What became of a token. UNSURE: well formed, but to be asked about.
 GOOD, UNSURE, MISSING, INFINITE, MALFORMED = range(5)
 
-ZERO, ONE, NINE, TEN = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
+ZERO, ONE, EIGHT, NINE, TEN = (np.uint64(n) for n in (0, 1, 8, 9, 10))
+TENS = np.uint64(10) ** np.arange(9, dtype=np.uint64)
 DIGIT, POINT = np.uint64(48), np.uint64(46)
 DIGITS = np.uint64(18)  # whole numbers of so many fit into 64 bits
 BLANK = np.uint64(32)
@@ -193,11 +194,11 @@ def decimal(base: Any, start: Any) -> Any:
         p += ONE
         first += ONE
         after = p
-        digit = np.uint64(byte(base, p)) - DIGIT
-        while digit <= NINE:
-            mantissa = mantissa * TEN + digit
-            p += ONE
-            digit = np.uint64(byte(base, p)) - DIGIT
+        count = EIGHT
+        while count == EIGHT:
+            count, part = leading_digits(eight_at(base, p))
+            mantissa = mantissa * TENS[count] + part
+            p += count
         after = p - after
     return mantissa, p - first, after, p
 

@@ -28,12 +28,13 @@ from onlearn.data.parse.numbers import (
 )
 from onlearn.data.parse.rows import note_bad, why_not
 from onlearn.data.parse.table import code_of, hash_span
-from onlearn.data.parse.words import BITS, eight
+from onlearn.data.parse.words import BITS, below, eight, equal, trailing_zeros
 from onlearn.hashing import START, finish, mix
 
 NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
 CARET = np.uint64(94)
 EIGHT = np.uint64(8)
+AFTER_BLANK, A_COLON, A_BAR = np.uint64(33), np.uint64(COLON), np.uint64(BAR)
 SPACES = 1 << 16  # a group is a uint16
 
 REASONS = (
@@ -158,6 +159,19 @@ def blank(c: Any) -> Any:
 
 
 @compiled
+def end_of_name(text: Any, p: Any) -> Any:
+    """Where the name that begins at p ends, found eight bytes at a time: at a blank, line end, colon or bar."""
+    while True:
+        word = eight(text, p)
+        ends = below(word, AFTER_BLANK) | equal(word, A_COLON) | equal(word, A_BAR)
+        p += trailing_zeros(ends) >> BITS  # eight if there is none
+        if ends != ZERO:
+            if ENDS[text[p]]:
+                return p
+            p += ONE  # another character below the blank
+
+
+@compiled
 def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):  # type: ignore[no-untyped-def]
     """Parse ``text[:stop]``, which ends with a newline. ``want``: labels are required; ``drop``: NaN is absent.
 
@@ -260,8 +274,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                 p += ONE
                 continue
             start = p
-            while not ENDS[text[p]]:
-                p += ONE
+            p = end_of_name(text, p)
             length = p - start
             if length == ZERO:
                 reason = NO_NAME

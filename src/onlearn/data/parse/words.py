@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import INTERPRETED
+from onlearn.compile import INTERPRETED, compiled
 
 PADDING = 64
 
@@ -22,6 +22,12 @@ if INTERPRETED:
 
     def byte(base: Any, place: Any) -> Any:
         return np.uint8(ctypes.c_uint8.from_address(int(base) + int(place)).value)
+
+    def eight_at(base: Any, place: Any) -> Any:
+        return np.uint64(int.from_bytes(ctypes.string_at(int(base) + int(place), 8), "little"))
+
+    def trailing_zeros(word: Any) -> Any:
+        return np.uint64((int(word) & -int(word)).bit_length() - 1 if int(word) else 64)
 
     def times(a: Any, b: Any) -> Any:
         product = int(a) * int(b)
@@ -63,6 +69,25 @@ else:
         return types.uint8(types.uint64, types.uint64), generate
 
     @intrinsic
+    def eight_at(context: Any, base: Any, place: Any) -> Any:
+        """The eight bytes from a place on of the text whose first one is at the address ``base``."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address = builder.inttoptr(builder.add(arguments[0], arguments[1]), ir.IntType(64).as_pointer())
+            return builder.load(address, align=1)
+
+        return types.uint64(types.uint64, types.uint64), generate
+
+    @intrinsic
+    def trailing_zeros(context: Any, word: Any) -> Any:
+        """How many bits below the lowest that is set; 64 if none is."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+        return types.uint64(types.uint64), generate
+
+    @intrinsic
     def leading_zeros(context: Any, word: Any) -> Any:
         """How many bits above the highest that is set."""
 
@@ -97,3 +122,34 @@ else:
 
 
 BITS = np.uint64(3)  # a byte is 2^3 bits
+
+# Words of eight bytes alike, and what turns eight digits, each one less 48, into a number.
+EACH, HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+ZEROS, REST, PAST_NINE = np.uint64(0x3030303030303030), ~HIGH, np.uint64(0x7676767676767676)
+PAIRS, FIRST, SECOND = np.uint64(0x000000FF000000FF), np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
+TEN, SIXTEEN, HALF, WORD = np.uint64(10), np.uint64(16), np.uint64(32), np.uint64(64)
+
+
+@compiled
+def leading_digits(word: Any) -> Any:
+    """How many of eight bytes are digits, up to the first that is not, and what number they are."""
+    digits = word ^ ZEROS
+    bits = trailing_zeros((((digits & REST) + PAST_NINE) | digits) & HIGH) & ~np.uint64(7)  # a shift by 64 is none
+    if bits == np.uint64(0):
+        return bits, bits
+    digits <<= WORD - bits  # zeros before them
+    digits = digits * TEN + (digits >> np.uint64(8))
+    number = ((digits & PAIRS) * FIRST + ((digits >> SIXTEEN) & PAIRS) * SECOND) >> HALF
+    return bits >> BITS, number
+
+
+@compiled
+def below(word: Any, limit: Any) -> Any:
+    """The high bits of bytes lower than a limit of at most 128; the lowest that is set is right, others may not be."""
+    return (word - EACH * limit) & ~word & HIGH
+
+
+@compiled
+def equal(word: Any, byte: Any) -> Any:
+    """The high bits of bytes that are this one, likewise."""
+    return below(word ^ (EACH * byte), np.uint64(1))
