@@ -32,7 +32,7 @@ from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import BITS, Plan
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.pruning import leave_out_rare, let_go_of_small
-from onlearn.pipeline.resuming import files, unfinished
+from onlearn.pipeline.resuming import files, go_back, remember, unfinished
 
 # of a plan, for its second part
 KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
@@ -66,10 +66,14 @@ class Run:
             for name, value in model.trained["plan"].items():
                 setattr(plan, name, value)
             self.notes.append(f"the model is of an unfinished run; going on after its {self.skip:,} examples")
-        elif model is not None and model.trained.get("unfinished") is not None:
-            self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+            self.passes = plan.passes or 1
+        elif model is not None:
+            if model.trained.get("unfinished") is not None:
+                self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+            remember(model)
         self.passes_before = len(self._history()) - self.ended_before
-        self.anew = self.fresh or resumed  # features are learned from the start
+        # features are learned from the start
+        self.anew = model is None or (resumed and not go_back(model))
         self.waits = self.anew and plan.min_count > 1  # until all rows are read, before any is learned from
         self.counts = Counts()
         self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
@@ -380,6 +384,7 @@ class Run:
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
             self.warnings.append("--bits has no use here: each index has a weight of its own")
+        model.before = None
         self._tell(None)
 
     def _tell(self, unfinished: int | None) -> None:
