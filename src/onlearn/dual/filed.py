@@ -28,6 +28,8 @@ class Filed:
     _kernel: Any
     _training: Any
     _settle: Any
+    _pack_standing: Any
+    _left_off: Any
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         mine: dict[str, Any] = {"representation": self.representation_, "reason": self.representation_reason_}
@@ -49,6 +51,9 @@ class Filed:
             if isinstance(self._training, BudgetTraining):
                 mine["budget"], more = self._training.pack_more()
                 arrays.update(more)
+            if (left := self._pack_standing()) is not None:
+                mine["standing"], more = left
+                arrays.update({f"standing.{key}": array for key, array in more.items()})
         return {**facts, "dual": mine}, arrays
 
     def _training_class(self) -> type[Training]:
@@ -66,7 +71,7 @@ class Filed:
             self.budget = None if limit is None else int(limit["budget"])
         super()._unpack(facts, arrays)  # type: ignore[misc]
         if self.representation_ == "dual":
-            kept = {key.removeprefix("support."): a for key, a in arrays.items() if key.startswith("support.")}
+            kept = _under("support.", arrays)
             if self.budget is None:
                 self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
             else:
@@ -75,6 +80,12 @@ class Filed:
                 self._training.unpack_more(limit, arrays)
                 if POLICIES.get(self.budget_policy) != self._training.policy:
                     self.budget_policy = self._training.policy
+            if "standing" in mine:
+                self._left_off = mine["standing"], _under("standing.", arrays)
         if self._kernel.data not in ON_NUMBERS:
             del self.__dict__["n_features_in_"]
         self._settle()
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}

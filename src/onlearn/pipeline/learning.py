@@ -244,7 +244,7 @@ class Run:
         """All rows have been read, and none learned from."""
         model, plan = self.model, self.plan
         self.order = np.arange(len(model.labels or ()))
-        if model.labels is not None and plan.labels is None:
+        if model.labels is not None and plan.labels is None and self.anew:
             names = in_order(model.labels)
             self.order = np.array([names.index(name) for name in model.labels], dtype=np.int64)
             model.labels = names
@@ -264,7 +264,7 @@ class Run:
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
         names = batch.label_names or []
-        if self.plan.labels is None and (self.waits or model.learner.grow is True):
+        if self.plan.labels is None and ((self.waits and self.anew) or model.learner.grow is True):
             met = set(np.unique(batch.codes).tolist()) if batch.codes is not None else set()
             places = positions(names, model.labels, dots=False)
             model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
@@ -290,7 +290,9 @@ class Run:
         self.learned += passed
         order = order[passed:]
         while len(order):
-            size = min(self.lesson, self.next - self.learned) if self.every else self.lesson
+            while self.every and self.next <= self.learned:
+                self.next += self.every
+            size = self._lesson()
             part, order = order[:size], order[size:]
             self.learning = True
             if read:
@@ -304,11 +306,13 @@ class Run:
             if self.stop:
                 raise KeyboardInterrupt
             self._report(turn)
-            if self.every and self.learned >= self.next:
-                self.next += self.every
-                if self.checkpoint is not None:
-                    self._tell(self.learned)
-                    self.checkpoint()
+            if self.every and self.learned >= self.next and self.checkpoint is not None:
+                self._tell(self.learned)
+                self.checkpoint()
+
+    def _lesson(self) -> int:
+        """How many examples are learned from next, at most."""
+        return min(self.lesson, self.next - self.learned) if self.every else self.lesson
 
     def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
         learner, labels = self.model.learner, self.model.labels

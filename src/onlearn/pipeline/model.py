@@ -131,7 +131,8 @@ class Model:
         self.target = float(mean), float(deviation)
         self.features, self.far = _unpack_features(facts["features"], mine.get("far", farindices.BEFORE), arrays)
         if mine.get("before") is not None:
-            self.before = _unpack_features(*mine["before"], _under("before.", arrays))
+            features, far = mine["before"]
+            self.before = _unpack_features(features, far, _under("before.", arrays))
         self._check()
 
 
