@@ -330,7 +330,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         stages = self._dual("staged_decision_function").stages
         if stages is None:
             raise ValueError(
-                "the hypotheses after each pass were not kept (a model file has none): set keep_stages before fit"
+                "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
             )
         if getattr(self._training.stabilizer, "every_hypothesis", False):
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
