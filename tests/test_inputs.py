@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from onlearn import KernelClassifier, NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
 
@@ -67,6 +67,23 @@ def test_whole_numbers_beyond_the_signed_ones_are_labels():
         y = np.uint64(2**63) + Y.astype(np.uint64) * np.uint64(gap)
         model = OnlineClassifier(random_state=0).fit(X, y)
         assert model.classes_.tolist() == [2**63, 2**63 + gap] and set(model.predict(X)) == set(y)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("Int64", "int64"), ("UInt8", "uint8"), ("boolean", "bool"), ("Float64", "float64"),
+                        (pd.ArrowDtype(pa.int64()), "int64"), ("string", "object")]
+)  # fmt: skip
+def test_labels_that_might_be_missing_keep_their_type(dtype, kind):
+    y = pd.Series(Y).map({0: "a", 1: "b"}) if dtype == "string" else pd.Series(Y)
+    y = y.astype(dtype)
+    for labels in (y, y.array, y.to_frame()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataConversionWarning)  # of a frame that is a column
+            model = OnlineClassifier(random_state=0).fit(X, labels)
+        assert model.classes_.dtype == kind and len(model.classes_) == 2
+        assert model.score(X, y.to_numpy(kind)) > 0.5
+    known = pd.Series(model.classes_).astype(dtype)
+    assert OnlineClassifier(random_state=0).partial_fit(X, y, classes=known).classes_.dtype == kind
 
 
 def test_duplicate_entries_of_a_sparse_row_are_summed_and_the_matrix_is_left_alone():
@@ -140,6 +157,15 @@ REFUSED = {
     "pandas' NA": (
         lambda: OnlineClassifier().fit(X, pd.array(["a", None] * 30, dtype="string")),
         "y holds <NA> in row 1",
+    ),
+    "NA in numbers": (
+        lambda: OnlineClassifier().fit(X, pd.Series([1, 2, None, 1] * 15, dtype="Int64")),
+        "y holds <NA> in row 2, which is not a label: remove the row",
+    ),
+    "NaN in labels": (lambda: OnlineClassifier().fit(X, pa.array([1, None] * 30)), "y holds nan in row 1"),
+    "NA in targets": (
+        lambda: OnlineRegressor().fit(X, pd.Series([1, None] * 30, dtype="Int64")),
+        "y holds <NA> in row 1, which is not a number",
     ),
     "an Arrow array": (lambda: OnlineClassifier().fit(pa.array([1.0, 2.0]), [0, 1]), "not a pyarrow DoubleArray"),
     "an empty Arrow table": (lambda: OnlineClassifier().fit(pa.table({}), []), "0 sample"),

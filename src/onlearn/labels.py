@@ -36,12 +36,36 @@ def _is_lacking(label: Any) -> bool:
     return label is None or type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
 
 
+def from_nullable(y: Any, what: str = "label") -> Any:
+    """A pandas column of a type that allows for missing values as a plain array of the type that does not.
+
+    Whole numbers stay whole numbers, and truth values truth values, which NumPy by itself would make floats of. A
+    missing value is refused, with its row. Anything else is returned as it is.
+    """
+    if hasattr(y, "iloc") and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:  # a table of one column
+        column = y.iloc[:, 0]
+        made = from_nullable(column, what)
+        return y if made is column else made[:, None]
+    kind = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if kind is None or kind.kind not in "iubf":
+        return y
+    _refuse_lacking(y, np.asarray(y.isna()), what)
+    return y.to_numpy(dtype=kind)
+
+
+def _refuse_lacking(y: Any, lacking: np.ndarray, what: str = "label") -> None:
+    if lacking.any():
+        row = int(np.argmax(lacking))
+        label = y.iloc[row] if hasattr(y, "iloc") else plain(y[row])
+        raise ValueError(f"y holds {label!r} in row {row}, which is not a {what}: remove the row")
+
+
 def check_labels(y: np.ndarray) -> None:
     """Refuse what cannot be labels, or cannot be put in an order."""
+    if y.dtype.kind == "f":
+        _refuse_lacking(y, np.isnan(y))
     if y.dtype == object:
-        lacking = [n for n, label in enumerate(y) if _is_lacking(label)]
-        if lacking:
-            raise ValueError(f"y holds {y[lacking[0]]!r} in row {lacking[0]}, which is not a label: remove the row")
+        _refuse_lacking(y, np.array([_is_lacking(label) for label in y], dtype=bool))
         kinds = {"str" if isinstance(label, str) else "number" for label in y}
         if len(kinds) > 1:
             raise ValueError("y holds both strings and other labels, which have no order: make all of them strings")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from onlearn import calibrate
 from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
-from onlearn.labels import balanced, check_labels, encode, plain, running_balance, unique_labels
+from onlearn.labels import balanced, check_labels, encode, from_nullable, plain, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
@@ -107,7 +107,10 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineClassifier:
-        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
+
+        Labels keep their type in ``classes_``, also those of pandas columns that allow for missing values.
+        """
         self._check_settings()
         going_on = self.warm_start and hasattr(self, "_training")
         if going_on:
@@ -146,6 +149,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             self._hold_to_settings()
         if self._choices()["calibration"].name == "holdout":
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
+        classes = from_nullable(classes)
         if classes is None and first and self.grow is not True:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if not first and classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
@@ -224,7 +228,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
     def _check_labels(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(from_nullable(y), warn=True)
         if y.dtype.kind not in "iubU":  # what could be anything but labels
             check_labels(y)
         self._check_lengths(X, y)

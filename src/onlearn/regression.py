@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_y
 
 from onlearn.estimator import LinearModel, all_or_nothing
 from onlearn.fitting import run_passes
+from onlearn.labels import from_nullable
 from onlearn.predicting import narrow
 
 
@@ -107,7 +108,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
     def _check_targets(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = _check_y(y, y_numeric=True, estimator=self).astype(np.float64)
+        y = _check_y(from_nullable(y, "number"), y_numeric=True, estimator=self).astype(np.float64)
         self._check_lengths(X, y)
         return y
 

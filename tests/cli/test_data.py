@@ -63,7 +63,10 @@ def test_sparse_rows(kit, run, tmp_path):
     found = report(run, kit.sparse_svm)
     X, _ = data.load(kit.sparse_svm)
     used = np.unique(X.indices)
-    assert (found["kind"], found["values"], found["features"]) == ("a matrix", X.nnz, len(used))
+    assert (found["kind"], found["values"], found["features_that_occur"]) == ("a matrix", X.nnz, len(used))
+    trained = json.loads(run("inspect", kit.sparse_onl, "--json"))["features"]["count"]
+    assert found["features"] == trained == len(used) + 1  # indices begin with 1
+    assert "9, numbered 0 to 8; 8 of them occur" in run("data", "describe", kit.sparse_svm)
     assert found["density"] == X.nnz / (200 * len(used)) and found["largest_index"] == used.max()
     assert found["labels"].keys() == {"+1", "-1"}
     file = tmp_path / "odd.svm"

@@ -214,8 +214,8 @@ def test_a_voted_kernel_learner_is_not_explained(folder, run, refused):
         (["--kernel", "substrings"], "name its column with --text"),
         (["--kernel", "substrings", "--text", "color"], "there is no column 'color'; did you mean 'colour'?"),
         (["--kernel", "substrings", "--text", "x", "--text", "y"], "--text names 2 columns"),
-        (["--resume", "m.onl"], "a kernel model cannot be gone on with"),
-        (["--resume", "m.onl", "--kernel", "linear"], "--kernel and --resume exclude each other"),
+        (["--resume", "m.onl", "--kernel", "linear"], "--kernel has no use with --resume"),
+        (["--resume", "m.onl", "--budget", "9"], "--budget has no use with --resume"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(folder, refused, monkeypatch, options, says):
@@ -272,6 +272,17 @@ def test_ctrl_c_saves_what_was_learned(folder, tmp_path):
     model = onlearn.load(out)
     assert model.trained["unfinished"] == model.learner.n_seen_ > 0
     assert list(model.predict({"x": [0.0], "y": [0.1], "colour": ["red"]})) == ["in"]
+
+
+def test_a_model_is_gone_on_with(folder, tmp_path, run):
+    """Over the rows of another file, with a colour that the first did not have."""
+    text = (folder / "b.csv").read_text().replace("red", "green")
+    (tmp_path / "c.csv").write_text(text)
+    out = tmp_path / "n.onl"
+    report = json.loads(run("train", tmp_path / "c.csv", "-o", out, "--resume", folder / "m.onl", "--json"))
+    assert (report["passes"], report["features"], report["progressive"]["n"]) == (1, 5, 200)
+    assert report["progressive"]["accuracy"] > 0.85  # it knew already
+    assert onlearn.load(out).learner.n_seen_ == onlearn.load(folder / "m.onl").learner.n_seen_ + 200
 
 
 @pytest.mark.slow

@@ -103,13 +103,15 @@ def test_representation_auto_says_why() -> None:
         KernelClassifier("gaussian", representation="primal").fit(X, y)
 
 
-def test_reducing_measures_what_is_lost() -> None:
+def test_reducing_measures_what_is_lost(tmp_path: Path) -> None:
     X, y = moons(400)
     model = KernelClassifier("gaussian(0.5)", rule="hinge", random_state=0).fit(X, y)
     small = model.reduce(25, X, y)
     assert small.n_support_ == 25 < model.n_support_
     told = small.reduction_
     assert told.before == model.n_support_ and told.after == 25
+    small.save(tmp_path / "m.onl")
+    assert onlearn.load(tmp_path / "m.onl").reduction_ == told
     assert told.accuracy_before == model.score(X, y) and told.accuracy_after == small.score(X, y)
     assert told.accuracy_after > told.accuracy_before - 0.03 and 0 < told.lost < 0.5
     assert model.reduce(10**6).reduction_.lost < 1e-4
@@ -117,7 +119,7 @@ def test_reducing_measures_what_is_lost() -> None:
     small.partial_fit(X[:50], y[:50])
 
 
-def test_stages_are_the_hypotheses_after_each_pass() -> None:
+def test_stages_are_the_hypotheses_after_each_pass(tmp_path: Path) -> None:
     X, y = moons()
     model = KernelClassifier("gaussian", epochs=4, keep_stages=True, random_state=0).fit(X, y)
     stages = list(model.staged_decision_function(X))
@@ -127,6 +129,9 @@ def test_stages_are_the_hypotheses_after_each_pass() -> None:
         np.testing.assert_allclose(stages[passes - 1], same.decision_function(X), atol=1e-9)
     with pytest.raises(ValueError, match="keep_stages"):
         list(KernelClassifier().fit(X, y).staged_decision_function(X))
+    model.save(tmp_path / "m.onl")
+    for found, wanted in zip(onlearn.load(tmp_path / "m.onl").staged_decision_function(X), stages, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("stabilizer", ["last", "averaged", "voted", "survivor"])
@@ -275,13 +280,15 @@ def test_time_and_memory_are_told_beforehand(capsys: pytest.CaptureFixture[str])
     assert "if 5 of them become support examples" in capsys.readouterr().err
 
 
-def test_a_time_limit_keeps_what_was_learned() -> None:
+def test_a_time_limit_keeps_what_was_learned(tmp_path: Path) -> None:
     X, y = moons(3000)
     for kernel, representation, least in (("gaussian(0.3)", "dual", 0.9), ("polynomial(3)", "primal", 0.8)):
         settings = dict(representation=representation, time_limit=0.3, random_state=0)
         with pytest.warns(ConvergenceWarning, match="time limit was reached; what was learned is kept"):
             model = KernelClassifier(kernel, epochs=10**6, **settings).fit(X, y)
         assert model.score(X, y) > least and model.stopped_ == "the time limit was reached"
+        model.save(tmp_path / "m.onl")
+        assert onlearn.load(tmp_path / "m.onl").stopped_ == model.stopped_
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")

@@ -82,6 +82,28 @@ def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, passes, left_of
     assert whole.learner.history_ == resumed.model.learner.history_
 
 
+@pytest.mark.parametrize("passes", [None, 2])
+def test_a_run_that_went_on_from_a_model_can_be_left_off_too(tmp_path, passes):
+    """Its features are numbered after those of the model it went on from, when it is taken up again as well."""
+    first, second = reviews(tmp_path / "a.jsonl"), reviews(tmp_path / "b.jsonl", seed=1)
+    lines = (tmp_path / "b.jsonl").read_text().replace("film", "movie").replace("plot", "story")
+    (tmp_path / "b.jsonl").write_text(lines)
+    Run(Plan([first], passes=1)).go().save(tmp_path / "a.onl")
+    whole = Run(Plan([second], passes=passes), onlearn.load(tmp_path / "a.onl")).go()
+    halted = Run(Plan([second], passes=passes), onlearn.load(tmp_path / "a.onl"))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=137)
+    resumed = Run(Plan([second]), onlearn.load(tmp_path / "half.onl")).go()
+    same(whole, resumed)
+    assert whole.learner.history_ == resumed.learner.history_
+    assert resumed.before is None
+
+
 def test_passes_are_decided_when_all_rows_are_read(tmp_path):
     source = numbers(tmp_path / "a.svm", rows=300)
     plan = {"memory": 1000, "cache": False}  # too little to read all before learning
@@ -96,7 +118,9 @@ def test_passes_are_decided_when_all_rows_are_read(tmp_path):
         halted.go(checkpoint=checkpoint, every=137)
     assert (halted.passes, halted.ended) == (3, 0)
     whole, resumed = Run(Plan([source], **plan)), Run(Plan([source], **plan), onlearn.load(tmp_path / "half.onl"))
-    same(whole.go(), resumed.go())
+    saved = []
+    same(whole.go(), resumed.go(checkpoint=lambda: saved.append(resumed.learned), every=137))
+    assert saved == list(range(2 * 137, 6001, 137))  # not again where it was left off
     assert whole.passes == resumed.passes == 20
     assert Run(Plan([source], passes=2, **plan)).go().trained["passes"] == 2
 

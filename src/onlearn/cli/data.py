@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.hashed import numbered
 from onlearn.cli.options import Data, Format, Json, Quiet
 from onlearn.cli.terminal import as_options, complain
 
@@ -184,8 +185,10 @@ def _print_description(report: dict[str, Any]) -> None:
     files = report["files"]
     summary.add_row("files", ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else ""))
     summary.add_row("rows", f"{report['rows']:,}, {report['kind']}")
+    if "features_that_occur" in report:
+        summary.add_row("features", _indices(report))
     for key in ("tokens", "features", "values"):
-        if key in report:
+        if key in report and not (key == "features" and "features_that_occur" in report):
             summary.add_row(key, f"{report[key]:,}" + (" at least" if report.get(f"{key}_are_at_least") else ""))
     if report.get("density") is not None:
         summary.add_row("density", f"{100 * report['density']:.3g} %")
@@ -207,6 +210,13 @@ def _print_description(report: dict[str, Any]) -> None:
     for heading, listed in (("noted", report["notes"]), ("problems", report["problems"])):
         if listed:
             show(f"{heading}:\n" + "\n".join(f"  {as_options(line)}" for line in listed))
+
+
+def _indices(report: dict[str, Any]) -> str:
+    """How many features a matrix has, in the words of training, and how many of them occur."""
+    count, occur = report["features"], report["features_that_occur"]
+    least = "at least " if report["features_that_occur_are_at_least"] else ""
+    return numbered(count) + ("" if occur == count else f"; {least}{occur:,} of them occur")
 
 
 def _print_columns(columns: dict[str, Any]) -> None:

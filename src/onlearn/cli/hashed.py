@@ -36,5 +36,10 @@ def line(report: dict[str, Any]) -> str | None:
 
 def counted(features: int, told: dict[str, Any]) -> str:
     """How many features there are; where indices are all that is known of them, which, for not all need occur."""
-    numbered = told.get("names") is None and not told["hashed_features"]
-    return f"{features:,}, numbered 0 to {features - 1:,}" if numbered else f"{features:,}"
+    indices = told.get("names") is None and not told["hashed_features"]
+    return numbered(features) if indices else f"{features:,}"
+
+
+def numbered(features: int) -> str:
+    """How many features there are, if indices are all that is known of them."""
+    return f"{features:,}, numbered 0 to {features - 1:,}" if features else "0"

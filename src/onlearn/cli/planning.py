@@ -136,9 +136,7 @@ def check_resumed(asked: dict[str, Any]) -> None:
     if asked["task"] != "classify" or asked["missing"] != "absent":
         option = "task" if asked["task"] != "classify" else "missing"
         raise typer.BadParameter(f"--{option} has no use with --resume: the model has decided it")
-    if asked["kernel"] is not None:
-        raise typer.BadParameter("--kernel and --resume exclude each other: a kernel model cannot be gone on with")
-    decided = [*CHOICES, *OPTIONS, "learner", "class_weight", "ngrams", "chars", "weighting", "norm",
+    decided = [*CHOICES, *OPTIONS, "kernel", "learner", "class_weight", "ngrams", "chars", "weighting", "norm",
                "scale", "interact", "numeric", "categorical", "text", "ignore", "classes"]  # fmt: skip
     given = [name for name in decided if asked[name] not in (None, [])]
     defaults = {"min_count": 1, "prune_weights": 0.0, "max_names": 1 << 21, "bits": 22, "per_class": False, "seed": 0}

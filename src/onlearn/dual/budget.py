@@ -42,6 +42,9 @@ class BudgetTraining(DualTraining):
         """A data set, ready to be learned from in one pass or more."""
         return BudgetStanding(data, self.supports)
 
+    def _take_supports_from(self, data: Examples, place: np.ndarray, prepare: Any) -> None:
+        """The slots hold what they held; some of it may be no row at all."""
+
     def _block_size(self, standing: Any) -> int:
         most = max(1, VALUES // (len(self.supports) + 1))
         if len(self.supports) == self.budget and not getattr(self.policy, "adds_when_spent", True):
@@ -177,9 +180,23 @@ class BudgetStanding:
         self.owner = np.full(supports.budget + 1, -1, dtype=np.int64)
         self.shape, self.dtype = data.shape, data.dtype
         self.scratch = np.zeros(0, dtype=data.dtype)
+        self.passes = 0  # that have begun
 
     def begin_pass(self) -> None:
         """Nothing is kept from pass to pass but the support examples."""
+        self.passes += 1
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """All but the data, as plain facts and arrays."""
+        return {"passes": self.passes}, {"place": self.place, "owner": self.owner}
+
+    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take in what ``pack`` put out; the support examples are those of then already."""
+        place, owner = arrays["place"], arrays["owner"]
+        for found, like, most in ((place, self.place, len(owner)), (owner, self.owner, len(place))):
+            if found.shape != like.shape or found.dtype != like.dtype or not ((found >= -1) & (found < most)).all():
+                raise ValueError("what is stored of the rows does not go with the rows")
+        self.place, self.owner, self.passes = place, owner, int(facts["passes"])
 
     def room(self, size: int) -> np.ndarray:
         """Memory for kernel values, the same again and again."""

@@ -23,7 +23,7 @@ class Cache:
     def admit(self, supports: np.ndarray) -> None:
         """Make room for those of the support examples that are not kept yet, as far as there is room."""
         new = [k for k in supports.tolist() if k not in self.columns][: self.room - len(self.columns)]
-        self.coming = {k: np.empty(self.rows, dtype=self.dtype) for k in new}
+        self.coming = {k: np.zeros(self.rows, dtype=self.dtype) for k in new}
 
     def put(self, rows: np.ndarray, values: np.ndarray) -> None:
         """Keep the values of some rows with the support examples that are coming in, a line for each of those."""

@@ -253,6 +253,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
 
     def _pass_in_blocks(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         training = self._training
+        self.leave()
         later = (self.epochs or self.max_epochs) > 1
         telling = told(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
@@ -263,6 +264,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         if self.representation_ == "dual":
             if self._kernel.data == "matrix" and self._training.n_seen:
                 raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
+            self.leave()
             standing = self._training.stand(X, 0)
             with interruptible(self._training):
                 self._training.learn(standing, y, weight, np.arange(len(y)))
@@ -328,7 +330,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         stages = self._dual("staged_decision_function").stages
         if stages is None:
             raise ValueError(
-                "the hypotheses after each pass were not kept (a model file has none): set keep_stages before fit"
+                "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
             )
         if getattr(self._training.stabilizer, "every_hypothesis", False):
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")

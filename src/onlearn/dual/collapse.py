@@ -37,6 +37,7 @@ class SmallerForms:
     _training: Any
     representation_: str
     _dual: Any
+    leave: Any
     score: Any
 
     def to_primal(self, force: bool = False) -> Any:
@@ -82,6 +83,7 @@ class SmallerForms:
         """A classifier that differs from this one in its training only."""
         made = copy.copy(self)
         made._training = training
+        made.leave()
         return made
 
 

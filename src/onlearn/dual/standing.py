@@ -48,11 +48,13 @@ class Standing:
         self.at = np.zeros(rows, dtype=np.int64)  # of each example the place in the log up to which its sums go
         self.visited: list[np.ndarray] = []  # the blocks of this pass
         self.cache = Cache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
+        self.passes = 0  # that have begun
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
         self.scratch = np.empty(0, dtype=data.dtype)
 
     def begin_pass(self) -> None:
         """Make ready for another pass; keep the columns of support examples that were learned from in two passes."""
+        self.passes += 1
         if not self.visited:
             return
         self.cache.ready()
@@ -128,10 +130,60 @@ class Standing:
         self.at[rows] = self.log.count
         self.visited.append(rows)
 
+    # ------------------------------------------------------------------ saving
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """All but the data and what follows from them, as plain facts and arrays; sums as they were rounded."""
+        facts = {"passes": self.passes, "begun": self.begun, "settled": self.settled}
+        arrays = {
+            "sums": self.sums,
+            "place": self.place,
+            "at": self.at,
+            "log.at": self.log.at[: self.log.count],
+            "log.change": self.log.change[: self.log.count],
+            "visited": np.concatenate([np.empty(0, dtype=np.int64), *self.visited]),
+            "visited.ends": np.cumsum([len(rows) for rows in self.visited], dtype=np.int64),
+        }
+        for kind, columns in (("column", self.cache.columns), ("coming", self.cache.coming)):
+            arrays.update({f"{kind}.{k}": column for k, column in columns.items()})
+        return facts, arrays
+
+    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take in what ``pack`` put out; the support examples are those of then already."""
+        rows, outputs, count = len(self.place), self.outputs, len(arrays["log.at"])
+        visited, ends = arrays["visited"], arrays["visited.ends"]
+        if (
+            arrays["sums"].shape != (rows, outputs)
+            or arrays["place"].shape != (rows,)
+            or arrays["at"].shape != (rows,)
+            or arrays["log.change"].shape != (count,)
+            or not _within(arrays["place"], -1, len(self.supports))
+            or not _within(arrays["at"], 0, count + 1)
+            or not _within(arrays["log.at"], 0, len(self.supports) * outputs)
+            or not _within(visited, 0, rows)
+            or not _within(ends, 0, len(visited) + 1)
+        ):
+            raise ValueError("what is stored of the rows' sums does not go with the rows")
+        self.sums, self.place, self.at = arrays["sums"], arrays["place"], arrays["at"]
+        self.log.at, self.log.change, self.log.count = arrays["log.at"], arrays["log.change"], count
+        self.visited = np.split(visited, ends[:-1]) if len(ends) else []
+        for kind, columns in (("column", self.cache.columns), ("coming", self.cache.coming)):
+            found = {int(key.split(".")[1]): a for key, a in arrays.items() if key.startswith(f"{kind}.")}
+            if any(
+                k >= len(self.supports) or a.shape != (rows,) or a.dtype != self.data.dtype for k, a in found.items()
+            ):
+                raise ValueError("the stored kernel values do not go with the rows")
+            columns.update(sorted(found.items()))
+        self.passes, self.begun, self.settled = (int(facts[name]) for name in ("passes", "begun", "settled"))
+
     def restate(self, factor: float) -> None:
         """The stored weights were multiplied by a factor."""
         self.sums *= factor
         self.log.change[: self.log.count] *= factor
+
+
+def _within(numbers: np.ndarray, low: int, high: int) -> bool:
+    return numbers.dtype == np.int64 and bool(((numbers >= low) & (numbers < high)).all())
 
 
 class Log:

@@ -17,14 +17,14 @@ PIECE = 512  # examples; adding some copies no more than that
 class Supports:
     """A growing list of examples, both as they were given and as the kernel wants to see them."""
 
-    def __init__(self, kernel: Any, raw: Any = None) -> None:
+    def __init__(self, kernel: Any, raw: Any = None, points: Any = None) -> None:
         self.kernel = kernel
         self.raw: list[Any] = []
         self.pieces: list[Any] = []
         self.starts: list[int] = []
         self.count = 0
         if raw is not None and _count(raw):
-            self.add(raw, kernel.points(raw))
+            self.add(raw, kernel.points(raw) if points is None else points)
 
     def __len__(self) -> int:
         return self.count

@@ -63,6 +63,25 @@ class DualTraining(Training):
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
         return Standing(data, self.supports, weights, cache_bytes)
 
+    def stand_again(self, data: Examples, cache_bytes: int, prepare: Callable[[Any], Any], told: Any) -> Any:
+        """A data set that was being learned from, as ``pack`` of what ``stand`` made told of it."""
+        facts, arrays = told
+        self._take_supports_from(data, arrays["place"], prepare)
+        standing = self.stand(data, cache_bytes)
+        standing.restore(facts, arrays)
+        return standing
+
+    def _take_supports_from(self, data: Examples, place: np.ndarray, prepare: Callable[[Any], Any]) -> None:
+        """Support examples are prepared for the kernel as they were: those of other data, then rows of these."""
+        rows = np.flatnonzero(place >= 0)
+        rows = rows[np.argsort(place[rows])]
+        first = len(self.supports) - len(rows)
+        if first < 0 or not np.array_equal(place[rows], np.arange(first, len(self.supports))):
+            raise ValueError("the support examples are not those of the rows")
+        older = pick(self.supports.examples(), np.arange(first)) if first else None
+        self.supports = Supports(self.supports.kernel, older, prepare(older) if first else None)
+        self.supports.add(pick(data.raw, rows), data.points.take(rows))
+
     def _visit(
         self, X: Standing, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
     ) -> None:

@@ -84,8 +84,9 @@ class MatrixRows:
     def report(self, rows: int) -> dict[str, Any]:
         used = int(self.used.sum())
         return {
-            "features": used,
-            "features_are_at_least": self.width > MANY,
+            "features": self.width,  # as training counts them: an index is a feature, whether it occurs or not
+            "features_that_occur": used,
+            "features_that_occur_are_at_least": self.width > MANY,
             "largest_index": self.width - 1,
             "values": self.values,
             "values_a_row": self.values / rows if rows else None,

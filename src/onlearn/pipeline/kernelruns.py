@@ -30,7 +30,7 @@ class KernelRun(Run):
 
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         super().__init__(plan, model, bad)
-        self.kernel = kernels.get(plan.learner.kernel)
+        self.kernel = kernels.get(plan.learner.kernel if model is None else model.learner.kernel)
         self.on_texts = self.kernel.data in ("strings", "trees")
         if self.kernel.data not in ("vectors", "strings", "trees"):
             raise PlanError(f"the kernel {self.kernel} is not of rows that files can hold: use it from Python")
@@ -73,8 +73,17 @@ class KernelRun(Run):
     def _sound(self, X: Any) -> Any:
         return X if self.on_texts else super()._sound(X)
 
+    def _lesson(self) -> int:
+        return self.lesson  # a checkpoint waits for its end: to cut it would change how sums are rounded
+
     def _begin_late(self, cache: Any) -> None:
         super()._begin_late(cache)
+        learner = self.model.learner
+        if self.skip and not learner.is_left_off():
+            raise data.DataError(
+                "the model is of an unfinished run, but does not say how its rows stood: it was written by an earlier "
+                "version, or learned from something else since; train anew"
+            )
         batches = list(cache)
         self.y = np.concatenate([y for _, y, _ in batches])
         if self.order is not None:
@@ -82,9 +91,12 @@ class KernelRun(Run):
         self.weight = None if batches[0][2] is None else np.concatenate([weight for _, _, weight in batches])
         rows = [X for X, _, _ in batches]
         cache.let_go()
+        if not self.fresh and not self.skip:
+            counts = np.bincount(self.y, weights=self.weight, minlength=len(learner.classes_))
+            learner.set_params(epochs=self.passes).go_on(self.model.features.n_features_out_, counts)
         whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
         try:
-            self.standing = self.model.learner.stand(whole)
+            self.standing = learner.stand(whole)
         except kernels.NormalisationError as error:
             raise data.DataError(f"{self._place(error.row)}: {error.why}") from None
         self.places = []
@@ -102,14 +114,25 @@ class KernelRun(Run):
         width = self.model.features.n_features_out_
         X = joined(batches, True)[0][0]
         X = widened(X, width) if self.kept is None else select(X, self.kept, width)
-        if X.nnz > DENSE * X.shape[0] * X.shape[1]:
+        before = self.model.learner.support_examples_  # of a model that is gone on with
+        dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not sp.issparse(before)
+        if dense:
             return X.toarray()
         X.sort_indices()
         return X
 
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
-        self.standing.begin_pass()
+        if turn >= self.standing.passes:  # else it had begun when the run was left off
+            self.learning = True
+            self.standing.begin_pass()
+            self.learning = False
+            if self.stop:
+                raise KeyboardInterrupt
         yield self.standing, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
+
+    def _finish(self) -> None:
+        self.model.learner.leave()
+        super()._finish()
 
 
 def keep_bits(features: Features, rows: Any) -> int:

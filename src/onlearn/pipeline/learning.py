@@ -32,7 +32,7 @@ from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import BITS, Plan
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.pruning import leave_out_rare, let_go_of_small
-from onlearn.pipeline.resuming import files, unfinished
+from onlearn.pipeline.resuming import files, go_back, remember, unfinished
 
 # of a plan, for its second part
 KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
@@ -66,10 +66,14 @@ class Run:
             for name, value in model.trained["plan"].items():
                 setattr(plan, name, value)
             self.notes.append(f"the model is of an unfinished run; going on after its {self.skip:,} examples")
-        elif model is not None and model.trained.get("unfinished") is not None:
-            self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+            self.passes = plan.passes or 1
+        elif model is not None:
+            if model.trained.get("unfinished") is not None:
+                self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+            remember(model)
         self.passes_before = len(self._history()) - self.ended_before
-        self.anew = self.fresh or resumed  # features are learned from the start
+        # features are learned from the start
+        self.anew = model is None or (resumed and not go_back(model))
         self.waits = self.anew and plan.min_count > 1  # until all rows are read, before any is learned from
         self.counts = Counts()
         self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
@@ -240,7 +244,7 @@ class Run:
         """All rows have been read, and none learned from."""
         model, plan = self.model, self.plan
         self.order = np.arange(len(model.labels or ()))
-        if model.labels is not None and plan.labels is None:
+        if model.labels is not None and plan.labels is None and self.anew:
             names = in_order(model.labels)
             self.order = np.array([names.index(name) for name in model.labels], dtype=np.int64)
             model.labels = names
@@ -260,7 +264,7 @@ class Run:
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
         names = batch.label_names or []
-        if self.plan.labels is None and (self.waits or model.learner.grow is True):
+        if self.plan.labels is None and ((self.waits and self.anew) or model.learner.grow is True):
             met = set(np.unique(batch.codes).tolist()) if batch.codes is not None else set()
             places = positions(names, model.labels, dots=False)
             model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
@@ -286,7 +290,9 @@ class Run:
         self.learned += passed
         order = order[passed:]
         while len(order):
-            size = min(self.lesson, self.next - self.learned) if self.every else self.lesson
+            while self.every and self.next <= self.learned:
+                self.next += self.every
+            size = self._lesson()
             part, order = order[:size], order[size:]
             self.learning = True
             if read:
@@ -300,11 +306,13 @@ class Run:
             if self.stop:
                 raise KeyboardInterrupt
             self._report(turn)
-            if self.every and self.learned >= self.next:
-                self.next += self.every
-                if self.checkpoint is not None:
-                    self._tell(self.learned)
-                    self.checkpoint()
+            if self.every and self.learned >= self.next and self.checkpoint is not None:
+                self._tell(self.learned)
+                self.checkpoint()
+
+    def _lesson(self) -> int:
+        """How many examples are learned from next, at most."""
+        return min(self.lesson, self.next - self.learned) if self.every else self.lesson
 
     def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
         learner, labels = self.model.learner, self.model.labels
@@ -380,6 +388,7 @@ class Run:
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
             self.warnings.append("--bits has no use here: each index has a weight of its own")
+        model.before = None
         self._tell(None)
 
     def _tell(self, unfinished: int | None) -> None:

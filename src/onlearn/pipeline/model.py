@@ -24,6 +24,7 @@ class Model:
     ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
     ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
     deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
+    ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
     """
 
     def __init__(self) -> None:
@@ -35,6 +36,7 @@ class Model:
         self.trained: dict[str, Any] = {}
         self.target: tuple[float, float] = (0.0, 1.0)
         self.far: farindices.Plain = farindices.Behind()
+        self.before: tuple[Any, farindices.Plain] | None = None
 
     # ------------------------------------------------------------------ predicting
 
@@ -103,11 +105,9 @@ class Model:
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         learner, own = store.describe(self.learner)
-        features, made = self.features._pack()
         arrays = {f"learner.{key}": array for key, array in own.items()}
-        arrays.update({f"features.{key}": array for key, array in made.items()})
-        far, seen = self.far.pack()
-        arrays.update({f"far.{key}": array for key, array in seen.items()})
+        features, far, made = _pack_features(self.features, self.far)
+        arrays.update(made)
         facts = {
             "task": self.task,
             "labels": self.labels,
@@ -116,20 +116,37 @@ class Model:
             "target": list(self.target),
             "far": far,
         }
+        if self.before is not None:
+            *facts["before"], made = _pack_features(*self.before)
+            arrays.update({f"before.{key}": array for key, array in made.items()})
         return {"model": facts, "features": features, "inner": learner}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        def under(prefix: str) -> dict[str, np.ndarray]:
-            return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-
         mine = facts["model"]
-        self.learner = store.rebuild(facts["inner"], under("learner."))
-        kind = Strings if "strings" in facts["features"] else Features
-        self.features = kind._restore(facts["features"], under("features."))
+        self.learner = store.rebuild(facts["inner"], _under("learner.", arrays))
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )
         mean, deviation = mine["target"]
         self.target = float(mean), float(deviation)
-        self.far = farindices.unpack(mine.get("far", farindices.BEFORE), under("far."))
+        self.features, self.far = _unpack_features(facts["features"], mine.get("far", farindices.BEFORE), arrays)
+        if mine.get("before") is not None:
+            features, far = mine["before"]
+            self.before = _unpack_features(features, far, _under("before.", arrays))
         self._check()
+
+
+def _pack_features(features: Any, far: farindices.Plain) -> tuple[Any, Any, dict[str, np.ndarray]]:
+    """What the model file holds of features: facts of them, facts about indices that are far, and arrays."""
+    (facts, made), (about, seen) = features._pack(), far.pack()
+    arrays = {f"features.{key}": array for key, array in made.items()}
+    return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
+
+
+def _unpack_features(facts: Any, about: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, farindices.Plain]:
+    kind: Any = Strings if "strings" in facts else Features
+    return kind._restore(facts, _under("features.", arrays)), farindices.unpack(about, _under("far.", arrays))
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}

@@ -1,7 +1,8 @@
-"""Whether a model is of an unfinished run over the same files."""
+"""Whether a model is of an unfinished run over the same files, and what such a run begins with once more."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from onlearn.data.sources import sources as named_sources
@@ -20,3 +21,16 @@ def unfinished(model: Model, sources: list[str]) -> bool:
     """Whether a model is of an unfinished run over these very sources."""
     told = model.trained
     return told.get("unfinished") is not None and bool(told["files"]) and told["files"] == files(sources)
+
+
+def remember(model: Model) -> None:
+    """A run begins that goes on from a model: should it be left off, it will begin with the same features again."""
+    model.before = copy.deepcopy((model.features, model.far))
+
+
+def go_back(model: Model) -> bool:
+    """Take up an unfinished run with the features that it began with; False if it began with none."""
+    if model.before is None:
+        return False
+    model.features, model.far = copy.deepcopy(model.before)
+    return True

@@ -30,6 +30,9 @@ class Strings:
     def __repr__(self) -> str:
         return f"Strings(column={self.column!r})"
 
+    def __sklearn_clone__(self) -> Strings:
+        return Strings(self.column)
+
     @property
     def extractors(self) -> list[Text]:
         """What says that the column is text."""
