@@ -47,6 +47,12 @@ def copied(tmp_path):
     return Path(shutil.copytree(PACKAGE, tmp_path / "lib" / "onlearn", ignore=shutil.ignore_patterns("__pycache__")))
 
 
+def test_a_full_disk_is_no_obstacle(tmp_path):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    assert run(limit + FIT, NUMBA_CACHE_DIR=tmp_path)["misses"] == 1
+    assert not list(tmp_path.rglob("*.nbc")) and not list(tmp_path.rglob("*.tmp*"))
+
+
 def test_second_process_compiles_nothing(tmp_path):
     """The first process's first fit compiles, the second's finds it done."""
     first = run(FIT, NUMBA_CACHE_DIR=tmp_path)

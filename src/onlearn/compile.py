@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,10 @@ class QuickCache(FunctionCache):
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
+            super().save_overload(sig, data)
+
 
 def jit(function: Any, folder_of: tuple[Any, ...] = (), **options: Any) -> Any:
     """Compile a function on first use, and keep it in our cache folder (of a kind and files)."""
@@ -97,7 +102,8 @@ def _keep(made: Any, function: Any, folder: str | None) -> None:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder
     try:
-        made._cache = QuickCache(function)
+        with suppress(RuntimeError):  # there is no file of it
+            made._cache = QuickCache(function)
     finally:
         numba.config.CACHE_DIR = before
 

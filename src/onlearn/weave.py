@@ -28,6 +28,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -340,26 +341,31 @@ def _kept(name: str, stamp: str | None) -> ModuleType | None:
 def _module(name: str, text: str, stamp: str | None = None) -> ModuleType:
     """A module of the given source, kept as a file where that is possible, so that Numba can cache it."""
     folder = cache_folder()
-    if folder is None:
-        full = f"onlearn._woven_{name}"
-        path = f"<{full}>"
-        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-        module = ModuleType(full)
-        sys.modules[full] = module
-        exec(compile(text, path, "exec"), module.__dict__)
-        return module
-    file = Path(folder, f"{name}.py")
-    if not file.exists() or file.read_text() != text:
-        _write(file, text)
-    if stamp is not None:
-        _write(file.with_suffix(".stamp"), stamp)
-    return _load(name, file)
+    if folder is not None:
+        file = Path(folder, f"{name}.py")
+        with suppress(OSError):  # the disk is full, say
+            if not file.exists() or file.read_text() != text:
+                _write(file, text)
+            if stamp is not None:
+                _write(file.with_suffix(".stamp"), stamp)
+            return _load(name, file)
+    full = f"onlearn._woven_{name}"
+    path = f"<{full}>"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    module = ModuleType(full)
+    sys.modules[full] = module
+    exec(compile(text, path, "exec"), module.__dict__)
+    return module
 
 
 def _write(file: Path, text: str) -> None:
     beside = file.with_suffix(f".{os.getpid()}.tmp")
-    beside.write_text(text)
-    os.replace(beside, file)
+    try:
+        beside.write_text(text)
+        os.replace(beside, file)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def _load(name: str, file: Path) -> ModuleType:
