@@ -60,7 +60,8 @@ class Model:
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
         if self.labels is None:
-            return np.asarray(predicted * self.target[1] + self.target[0])
+            # Wide, for single precision has no room for a small spread around a large mean.
+            return np.asarray(predicted, dtype=np.float64) * self.target[1] + self.target[0]
         return np.array(self.labels, dtype=object)[predicted]
 
     def encode(self, batch: data.Batch) -> np.ndarray:
