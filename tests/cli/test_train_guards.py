@@ -351,3 +351,18 @@ def test_a_number_beyond_measure_is_predicted_as_it_is_learned(here, capsys):
     (here / "big.csv").write_text("x,w\n1e300,1\n-1e300,1\n1e39,1\n")
     assert run(["predict", "m.onl", "big.csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["2,yes", "3,no", "4,yes"]
+
+
+def test_regression_that_was_not_asked_for(here, capsys):
+    rng = np.random.default_rng(0)
+    amounts = rng.normal(size=300)
+    (here / "a.csv").write_text("x,price\n" + "".join(f"{x:.3f},{3 * x:.2f}\n" for x in amounts))
+    assert train("a.csv", "--target", "price") == 2
+    said = capsys.readouterr().err
+    assert "different numbers" in said and "--task regress" in said and not (here / "m.onl").exists()
+    assert train("a.csv", "--target", "price", "--task", "regress", "-q") == 0
+    assert train("a.csv", "--target", "price", "--task", "classify", "--passes", "1", "-q") == 0
+    whole = here / "whole.csv"  # many classes, each of several rows, are learned, but asked about
+    whole.write_text("x,place\n" + "".join(f"{n % 210 / 7:.3f},{n % 210}\n" for n in range(630)))
+    found = report(capsys, str(whole), "--target", "place", "--passes", "1")
+    assert found["warnings"] == ["210 distinct labels that are numbers: is this regression (--task regress)?"]

@@ -55,7 +55,8 @@ def plan_of(asked: dict[str, Any]) -> Plan:
                 raise typer.BadParameter(f"column {column!r} cannot be both {roles[column]} and {role}")
     return Plan(
         sources=asked["sources"],
-        task=one_of(asked["task"], ("classify", "regress"), "--task"),
+        task=one_of(asked["task"] or "classify", ("classify", "regress"), "--task"),
+        certain=asked["task"] is not None,
         reading=reading,
         roles=roles,
         text={**text, **missing},
@@ -133,8 +134,8 @@ def learner_of(asked: dict[str, Any]) -> Any:
 
 def check_resumed(asked: dict[str, Any]) -> None:
     """Options that a resumed model has decided already."""
-    if asked["task"] != "classify" or asked["missing"] != "absent":
-        option = "task" if asked["task"] != "classify" else "missing"
+    if asked["task"] is not None or asked["missing"] != "absent":
+        option = "task" if asked["task"] is not None else "missing"
         raise typer.BadParameter(f"--{option} has no use with --resume: the model has decided it")
     if asked["kernel"] is not None:
         raise typer.BadParameter("--kernel and --resume exclude each other: a kernel model cannot be gone on with")

@@ -38,7 +38,7 @@ def train(
     sources: Annotated[list[str], SOURCES],
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)],
     target: Annotated[str | None, typer.Option(help="The column to predict; found out by default.")] = None,
-    task: Annotated[str, typer.Option(help="classify or regress.")] = "classify",
+    task: Annotated[str | None, typer.Option(help="classify (by default) or regress.")] = None,
     learner: Annotated[
         str | None, typer.Option(help="A named learner, such as AROW or LogisticRegression; see onlearn demo.")
     ] = None,

@@ -22,6 +22,7 @@ from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
+from onlearn.pipeline import amounts
 from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
@@ -201,6 +202,8 @@ class Run:
         if self.passes > 1 and size is not None and size < plan.small:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
+            if self.fresh and plan.labels is None and not plan.certain:
+                amounts.refuse(batch)
             names = in_order(distinct(batch.label_names or []))
             if plan.labels is None and self.passes > 1 and not self.waits and looks_sorted(batch.codes):
                 self.waits = True
@@ -242,7 +245,8 @@ class Run:
         self.order = np.arange(len(model.labels or ()))
         if model.labels is not None and plan.labels is None:
             names = in_order(model.labels)
-            self.order = np.array([names.index(name) for name in model.labels], dtype=np.int64)
+            places = {name: place for place, name in enumerate(names)}
+            self.order = np.array([places[name] for name in model.labels], dtype=np.int64)
             model.labels = names
         if plan.min_count > 1:
             often = self.counts.often(plan.min_count, plan.per_class)
@@ -376,6 +380,8 @@ class Run:
         if size > 0:
             self.notes.append(let_go_of_small(model, size))
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
+        asked = None if self.plan.certain or not self.fresh else amounts.question(model.labels or [])
+        self.warnings += [] if asked is None else [asked]
         told = model.far.note()
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
