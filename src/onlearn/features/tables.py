@@ -119,9 +119,8 @@ def _from_columns(columns: Mapping[Any, Any]) -> Any:
     made = {}
     for name, values in columns.items():
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
-            raise TypeError(
-                f"X must be rows or columns, but {name!r} is one {type(values).__name__}: put the dict of a row in a list"
-            )
+            kind = type(values).__name__
+            raise TypeError(f"X must be rows or columns, but {name!r} is one {kind}: put the dict of a row in a list")
         plain = isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype.kind in "OUc")
         made[str(name)] = _array(list(values), str(name)) if plain else values
     try:
