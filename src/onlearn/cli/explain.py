@@ -194,7 +194,9 @@ def _print(found: Explanation, top: int) -> None:
     examples = found.of == "examples"
     table = plain_table(*(("like", "kernel") if examples else ("feature", "value")), "weight", "contribution")
     for part in found.parts[:top]:
-        table.add_row(visible(part.feature), f"{part.value:.4g}", f"{part.weight:+.4g}", format(part.contribution, form))
+        table.add_row(
+            visible(part.feature), f"{part.value:.4g}", f"{part.weight:+.4g}", format(part.contribution, form)
+        )
     rest = found.parts[top:]
     if rest:
         table.add_row(f"{len(rest):,} more {found.of}", "", "", format(sum(part.contribution for part in rest), form))

@@ -11,7 +11,7 @@ from onlearn.data.loading import together
 from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
 from onlearn.named import NamedRows
-from onlearn.pipeline import amounts
+from onlearn.pipeline import labelling
 from onlearn.pipeline.columns import Column
 
 MANY = 1 << 22  # features that are told apart
@@ -210,7 +210,7 @@ class Labels:
             found.append(f"{self.absent:,} rows have no label")
         if len(labels) == 1:
             found.append(f"there is only one label, {labels[0]!r}")
-        if (asked := amounts.question(labels)) is not None:
+        if (asked := labelling.question(labels)) is not None:
             found.append(asked)
         alike: dict[str, list[str]] = {}
         for name in labels:
@@ -219,7 +219,7 @@ class Labels:
             if len(names) > 1:
                 found.append(f"labels that hardly differ: {', '.join(map(repr, names[:5]))}")
         rare = [name for name, count in zip(self.names, self.counts) if count == 1]
-        if rare and len(labels) < amounts.MANY:
+        if rare and len(labels) < labelling.MANY:
             found.append(f"seen only once: {', '.join(map(repr, rare[:5]))}{' ...' if len(rare) > 5 else ''}")
         return found
 

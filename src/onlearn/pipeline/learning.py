@@ -22,7 +22,7 @@ from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
-from onlearn.pipeline import amounts
+from onlearn.pipeline import labelling
 from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
@@ -48,6 +48,8 @@ class Run:
         self.model = Model() if model is None else model
         self.bad = data.BadRows() if bad is None else bad
         self.notes: list[str] = []
+        before = {} if model is None else model.trained
+        self.decided = before.get("decided", before.get("notes", []))  # when the model began
         self.warnings: list[str] = []
         self.namespaces = Namespaces()
         self.began = perf_counter()
@@ -203,7 +205,7 @@ class Run:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
             if self.fresh and plan.labels is None and not plan.certain:
-                amounts.refuse(batch)
+                labelling.refuse_amounts(batch)
             names = in_order(distinct(batch.label_names or []))
             if plan.labels is None and self.passes > 1 and not self.waits and looks_sorted(batch.codes):
                 self.waits = True
@@ -226,13 +228,8 @@ class Run:
         """The learner that was asked for, or that suits the rows."""
         plan, model = self.plan, self.model
         classes = len(model.labels or ())
-        if plan.task == "classify" and classes < 2:
-            only = f", {model.labels[0]!r}" if model.labels else ""
-            count = self.rows or rows_in(rows)
-            raise data.DataError(
-                f"the first {count} rows have only one label{only}: there is nothing to tell apart "
-                "(shuffle the rows, or name all labels with --classes)"
-            )
+        if plan.task == "classify":
+            labelling.refuse_one(model.labels or [], self.rows or rows_in(rows), plan.holdout > 0)
         return self.chosen.set_params(random_state=plan.seed, **self._settings(classes))
 
     def _settings(self, classes: int) -> dict[str, Any]:
@@ -250,7 +247,7 @@ class Run:
             model.labels = names
         if plan.min_count > 1:
             often = self.counts.often(plan.min_count, plan.per_class)
-            self.kept, note = leave_out_rare(model.features, often, plan.min_count)
+            self.kept, note = leave_out_rare(model.features, often, plan.min_count, plan.per_class)
             self.notes.append(note)
         if self.fresh:
             model.learner = self._learner(self.sample)
@@ -380,7 +377,8 @@ class Run:
         if size > 0:
             self.notes.append(let_go_of_small(model, size))
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
-        asked = None if self.plan.certain or not self.fresh else amounts.question(model.labels or [])
+        unsure = self.fresh and not self.plan.certain and self.plan.labels is None
+        asked = labelling.question(model.labels or []) if unsure else None
         self.warnings += [] if asked is None else [asked]
         told = model.far.note()
         self.notes += [told] if told is not None else []
@@ -407,3 +405,5 @@ class Run:
             plan={name: getattr(self.plan, name) for name in KEPT},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )
+        if self.decided:
+            told["decided"] = self.decided

@@ -1,10 +1,10 @@
-"""Labels that look like amounts: regression that was not asked for."""
+"""Labels that cannot be learned to be told apart: amounts, for which it is regression, or a single one."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from onlearn.data import Batch
+from onlearn.data import Batch, DataError
 from onlearn.labels import number
 from onlearn.pipeline.plan import PlanError
 
@@ -19,7 +19,7 @@ def question(labels: list[str]) -> str | None:
     return f"{len(labels):,} distinct labels that are numbers: is this regression (--task regress)?"
 
 
-def refuse(batch: Batch) -> None:
+def refuse_amounts(batch: Batch) -> None:
     """Refuse first rows whose labels can only be amounts: a class for each would take very long and teach nothing."""
     codes = np.unique(batch.codes) if batch.codes is not None else np.zeros(0, dtype=np.int64)
     names = batch.label_names or []
@@ -31,4 +31,15 @@ def refuse(batch: Batch) -> None:
         raise PlanError(
             f"the labels of the first {len(batch):,} rows are {len(values):,} different numbers: this looks like "
             "regression (say --task regress, or --task classify if each number is a class)"
+        )
+
+
+def refuse_one(labels: list[str], rows: int, held_out: bool) -> None:
+    """Refuse so many first rows that have only one label, or none."""
+    if len(labels) < 2:
+        which = "but for those held out, " if held_out else ""
+        only = f", {labels[0]!r}" if labels else ""
+        raise DataError(
+            f"{which}the first {rows} rows have only one label{only}: there is nothing to tell apart "
+            "(shuffle the rows, or name all labels with --classes)"
         )
