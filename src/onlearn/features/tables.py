@@ -125,15 +125,17 @@ def _from_columns(columns: Mapping[Any, Any]) -> Any:
         made[str(name)] = _array(list(values), str(name)) if plain else values
     try:
         return pa.table(made)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"the columns do not make a table: {error}") from None
 
 
 def _array(values: list[Any], name: str, kind: Any = None) -> Any:
-    """Values as a column, of strings if they are of several kinds; what is NaN or NA is missing."""
+    """Values as a column of a kind, or of theirs: strings if there are several; what is NaN or NA is missing then."""
     import pyarrow as pa
 
-    values = [None if _is_missing(value) else value for value in values]
+    kinds = {*map(type, values)} - {int, type(None)}
+    if kind is None and not (kinds <= {str, bool} or kinds == {float}):  # among numbers NaN is missing anyway
+        values = [None if _is_missing(value) else value for value in values]
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
