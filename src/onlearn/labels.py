@@ -84,9 +84,13 @@ def in_order(names: list[str]) -> list[str]:
 def distinct(names: Sequence[str]) -> list[str]:
     """Names without those that are the same number as one before: +1 is 1."""
     kept: list[str] = []
+    met: set[float] = set()
     for name in names:
-        if number(name) is None or number(name) not in map(number, kept):
+        value = number(name)
+        if value is None or value not in met:
             kept.append(name)
+        if value is not None:
+            met.add(value)
     return kept
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import onlearn
+from models import trained
 from onlearn import data
+from onlearn.features import Text
 from onlearn.pipeline import open_model
 
 
@@ -62,6 +64,20 @@ def test_regression_adds_up_to_the_prediction(kit, run):
     assert "from these features" in run("explain", kit.numbers_onl, '{"a": 0.5, "b": 0.25}')
 
 
+def test_amounts_add_up_as_printed_however_large_the_mean(kit, run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.random((300, 2))
+    file = tmp_path / "far.csv"
+    file.write_text("\n".join(["a,b,y", *(f"{a:.4f},{b:.4f},{1e9 + 3 * a - b:.4f}" for a, b in x)]) + "\n")
+    model, y = trained(file, task="regress"), 1e9 + 3 * x[:, 0] - x[:, 1]
+    model.save(tmp_path / "far.onl")
+    assert np.abs(model.predict({"a": x[:, 0], "b": x[:, 1]}) - y).mean() < 0.5 * np.std(y)
+    out = run("explain", tmp_path / "far.onl", '{"a": 0.9, "b": 0.1}')
+    *amounts, total = (float(line.split()[-1]) for line in out.splitlines()[4:] if line)
+    assert len(amounts) == 3 and sum(amounts) == pytest.approx(total, abs=0.002, rel=0)
+    assert float(out.split(",")[0]) == total
+
+
 def test_lines_of_svmlight_and_vw(kit, run):
     for line in ("+1 1:1 3:2", "1:1 3:2", "1:1 3:2 99:1"):
         found = report(run, kit.sparse_onl, line)
@@ -84,6 +100,14 @@ def test_for_people(kit, run):
     out = run("explain", kit.text_onl, "--text", "cheap pills and lunch with my friend", "--top", "2")
     assert "\x1b" not in out and "more features" in out and "intercept" in out and "total" in out
     assert out.splitlines()[0].startswith(("spam, with probability", "ham, with probability"))
+
+
+def test_spaces_at_the_edge_of_a_name_are_seen(tmp_path, run):
+    file = tmp_path / "names.csv"
+    file.write_text("name,label\n" + "ann,f\ntom,m\n" * 20)
+    trained(file, extractors=[Text("name", ngrams=None, chars=(2, 3))]).save(tmp_path / "m.onl")
+    assert "'name:chars:nn '" in run("explain", tmp_path / "m.onl", '{"name": "ann"}')
+    assert "'name:chars:nn '" in run("inspect", tmp_path / "m.onl")
 
 
 def test_a_row_without_a_known_feature(kit, run):

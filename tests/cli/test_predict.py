@@ -66,6 +66,17 @@ def test_rows_with_and_without_a_tag(kit, run, tmp_path):
     file = tmp_path / "new.vw"
     file.write_text("'first |a sun\n|a rain\n")
     assert [row["id"] for row in table(run("predict", kit.named_onl, file))] == ["first", "2"]
+    file.write_text("|a sun\n")  # though these have none, others of the file might
+    assert json.loads(run("predict", kit.named_onl, file, "--format-out", "jsonl"))["id"] == "1"
+
+
+@pytest.mark.parametrize("name", ["place", "size"])
+def test_an_id_that_is_a_feature_as_well(name, kit, run):
+    usual = table(run("predict", kit.table_onl, kit.table_csv))
+    found = table(run("predict", kit.table_onl, kit.table_csv, "--id", name))
+    assert [row["prediction"] for row in found] == [row["prediction"] for row in usual]
+    with open(kit.table_csv) as file:
+        assert [row["id"] for row in found] == [row[name] for row in csv.DictReader(file)]
 
 
 def test_json_lines(kit, run, tmp_path):

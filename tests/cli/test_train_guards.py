@@ -29,6 +29,7 @@ def here(tmp_path, monkeypatch):
     )
     (tmp_path / "json.csv").write_text((tmp_path / "a.jsonl").read_text())
     (tmp_path / "packed.csv").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    (tmp_path / "two.csv").write_text("x,label\n1,yes\n2,yes\n3,no\n4,no\n")
     (tmp_path / "a.txt").write_text("".join(f"__label__{label} so it is\n" for _, label in rows))
     return tmp_path
 
@@ -84,6 +85,8 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.jsonl", "--prune-weights", "nan"], "--prune-weights"),
         (["a.csv", "--holdout", "0%"], "holds no rows out"),
         (["a.csv", "--strict", "--max-bad", "5%"], "--max-bad has no use"),
+        (["a.csv", "--target", "w", "--id", "w"], "column 'w' cannot be both target and id"),
+        (["two.csv", "--holdout", "50%"], "but for those held out, the first 4 rows have only one label"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, says):
@@ -215,6 +218,7 @@ def test_ctrl_c_before_anything_new_is_learned_leaves_a_resumed_model_alone(here
 
     monkeypatch.setattr(Run, "_begin_late", stopped)
     assert train("a.csv", "--resume", "m.onl") == 130
+    assert "no model was written" in capsys.readouterr().err
     assert (here / "m.onl").read_bytes() == before
 
 
@@ -351,3 +355,50 @@ def test_a_number_beyond_measure_is_predicted_as_it_is_learned(here, capsys):
     (here / "big.csv").write_text("x,w\n1e300,1\n-1e300,1\n1e39,1\n")
     assert run(["predict", "m.onl", "big.csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["2,yes", "3,no", "4,yes"]
+
+
+def test_regression_that_was_not_asked_for(here, capsys):
+    rng = np.random.default_rng(0)
+    amounts = rng.normal(size=300)
+    (here / "a.csv").write_text("x,price\n" + "".join(f"{x:.3f},{3 * x:.2f}\n" for x in amounts))
+    assert train("a.csv", "--target", "price") == 2
+    said = capsys.readouterr().err
+    assert "different numbers" in said and "--task regress" in said and not (here / "m.onl").exists()
+    assert train("a.csv", "--target", "price", "--task", "regress", "-q") == 0
+    assert train("a.csv", "--target", "price", "--task", "classify", "--passes", "1", "-q") == 0
+    whole = here / "whole.csv"  # many classes, each of several rows, are learned, but asked about
+    whole.write_text("x,place\n" + "".join(f"{n % 210 / 7:.3f},{n % 210}\n" for n in range(630)))
+    found = report(capsys, str(whole), "--target", "place", "--passes", "1")
+    assert found["warnings"] == ["210 distinct labels that are numbers: is this regression (--task regress)?"]
+
+
+def test_a_model_does_not_go_to_standard_output(here, capsys):
+    assert run(["train", "a.csv", "-o", "-"]) == 2
+    assert "name a file" in capsys.readouterr().err and not (here / "-").exists()
+
+
+def test_a_label_with_a_comma_is_named_in_quotes(here, capsys):
+    (here / "c.csv").write_text("x,label\n" + '1,"no, never"\n2,yes\n' * 20)
+    assert report(capsys, "c.csv", "--classes", '"no, never",yes')["labels"] == ["no, never", "yes"]
+
+
+def test_what_is_known_of_test_rows_is_told(here, capsys):
+    (here / "t.csv").write_text("x,w,label\n" + "1,1,yes.\n-1,1,no\n" * 60 + "1,1,yes,1\n")
+    assert train("a.csv", "--test", "t.csv", "--json") == 0
+    heard = capsys.readouterr()
+    found = json.loads(heard.out)["test"]
+    assert found["bad_rows"] == 1 and found["labels_taken_for"] == {"yes.": "yes"}
+    assert "the label 'yes.' is taken for 'yes'" in heard.err
+    assert train("a.csv", "--test", "t.csv", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_was_decided_is_known_after_going_on(here, capsys):
+    first = report(capsys, "a.csv", "--min-count", "2", "--per-class", "--passes", "1")["notes"]
+    assert any("in fewer than 2 rows of every class" in note for note in first)
+    assert "a.csv: the first row names the columns; say --no-header if that is wrong" in first
+    for _ in range(2):
+        assert train("a.csv", "--resume", "m.onl", "-q") == 0
+    assert len(onlearn.load("m.onl").trained["decided"]) == len(first)
+    assert run(["inspect", "m.onl"]) == 0
+    assert "trained: decided" in capsys.readouterr().out

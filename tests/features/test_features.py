@@ -76,6 +76,29 @@ def test_names_say_where_a_feature_is_from():
     assert "age*colour=red" in names
 
 
+def test_what_is_nan_or_na_is_missing_whatever_the_rows_are_given_as():
+    values = ["a", float("nan"), None, pd.NA, np.float32("nan")]
+    tables = [{"c": values}, [{"c": value} for value in values], {"c": np.array(values, dtype=object)}]
+    for rows in [*tables, pd.DataFrame({"c": values})]:
+        assert list(Features([Category("c")]).fit(rows).get_feature_names_out()) == ["c=a"]
+        assert list(Features([Text("c")]).fit(rows).get_feature_names_out()) == ["c:a"]
+
+
+def test_a_column_by_itself():
+    for numbers in (pd.Series([1.5, 2.5], name="age"), pl.Series("age", [1.5, 2.5])):
+        assert list(Features().fit(numbers).get_feature_names_out()) == ["age"]
+    frame = pd.DataFrame({"name": ["ann lee", "bo"], "size": [1, 2]})
+    names = list(Features([Text("name", ngrams=(1, 1))]).fit(frame["name"]).get_feature_names_out())
+    assert names == ["name:ann", "name:lee", "name:bo"]
+    for learned, asked in itertools.product([frame["name"], list(frame["name"])], repeat=2):
+        assert Features().fit(learned).transform(asked).shape == (2, 4)
+    features = Features().fit(frame)
+    assert features.n_features_in_ == 2 and list(features.feature_names_in_) == ["name", "size"]
+    again = Features._restore(*features._pack())
+    assert list(again.feature_names_in_) == ["name", "size"]
+    assert not hasattr(features.fit(list(frame["name"])), "n_features_in_")
+
+
 def test_named_rows_and_matrices_go_through():
     rows = rows_of_names([["a", "b"], ["b", ("c", 2.0)]], "n^")
     features = Features()
@@ -326,6 +349,18 @@ def test_errors_say_what_to_do():
         Number("x", scale="robust")
     with pytest.raises(TypeError, match="not one text: put it in a list"):
         Features().fit("a text")
+    with pytest.raises(TypeError, match="put the dict of a row in a list"):
+        Features().fit({"age": 31.5, "colour": "red"})
+    with pytest.raises(TypeError, match=r"call collect\(\)"):
+        Features().fit(pl.LazyFrame(ROWS))
+    with pytest.raises(ValueError, match="column 'text', row 1: the text has half a character"):
+        Features().fit(["a", "\ud800"])
+    with pytest.raises(TypeError, match="row 0: 1j is complex"):
+        Features().fit([{"x": 1j}])
+    with pytest.raises(TypeError, match="neither numbers nor text"):
+        Features().fit(pd.DataFrame({"x": [1j]}))
+    with pytest.raises(ValueError, match="there are no rows"):
+        Features().fit([])
     with pytest.raises(TypeError, match="row 1 is a int"):
         Features().fit(["a", 1])
     with pytest.raises(TypeError, match="learned from a table, but X is a matrix"):

@@ -275,3 +275,24 @@ def test_a_checkpoint_costs_no_look_at_all_labels(tmp_path, monkeypatch, weighte
     cut_up = Run(Plan([str(path)], passes=3)).go(checkpoint=lambda: None, every=7)
     assert max(sizes) == (7, 7) and sum(size for size, _ in sizes) == 1200
     same(whole, cut_up)
+
+
+def test_rows_from_python_are_taken_as_files_are(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = [(rng.choice(["31", "54", "?"]), rng.choice(["clerk", "NA"]), rng.choice(["a", "b"])) for _ in range(100)]
+    path = tmp_path / "a.csv"
+    path.write_text("age,job,label\n" + "".join(",".join(row) + "\n" for row in cells))
+    indicated = {"missing": "indicator"}
+    model = Run(Plan([str(path)], passes=1, number=indicated, category=indicated)).go()
+    written = np.concatenate([model.scores(batch) for batch in model.read(path)])
+    spoken = [{"age": age, "job": job} for age, job, _ in cells]
+    np.testing.assert_array_equal(model.scores(spoken), written)
+    unknown = [
+        {"age": age if age != "?" else None, "job": job if job != "NA" else float("nan")} for age, job, _ in cells
+    ]
+    np.testing.assert_array_equal(model.scores(unknown), written)
+    with pytest.raises(TypeError, match="put the dict of a row in a list"):
+        model.predict({"age": 31.0, "job": "clerk"})
+    with pytest.raises(ValueError, match="there are no rows"):
+        model.predict([])
+    assert repr(model) == "<Model of 2 labels (a, b) by OnlineClassifier, from 4 features of a table>"

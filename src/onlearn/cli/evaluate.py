@@ -54,7 +54,7 @@ def evaluate(
 
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
     if not quiet:
-        _tell(report, opened.labels or [])
+        tell(report, opened.labels or [])
     if json:
         import json as text
 
@@ -63,7 +63,7 @@ def evaluate(
         _print(report)
 
 
-def _tell(report: dict[str, Any], labels: list[str]) -> None:
+def tell(report: dict[str, Any], labels: list[str]) -> None:
     """What one should know before believing the numbers."""
     for name, label in (report.get("labels_taken_for") or {}).items():
         complain(f"the label {name!r} is taken for {label!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as text_of
+import math
 import os
 import tempfile
 from typing import TYPE_CHECKING, Annotated, Any
@@ -171,11 +172,20 @@ def named(part: Part, what: str) -> dict[str, Any]:
     return made
 
 
-def _print(found: Explanation, top: int) -> None:
-    from onlearn.cli.tables import plain_table, show
+def amount_format(found: Explanation) -> str:
+    """As many decimals for every amount, so that they add up as printed: four digits of the largest contribution."""
+    largest = max((abs(part.contribution) for part in found.parts), default=0.0) or abs(found.total) or 1.0
+    decimals = max(3 - math.floor(math.log10(largest)), 0)
+    too_long = decimals > 12 or max(abs(found.intercept), abs(found.total), largest) >= 1e15
+    return "+.4g" if too_long else f"+.{decimals}f"
 
+
+def _print(found: Explanation, top: int) -> None:
+    from onlearn.cli.tables import plain_table, show, visible
+
+    form = amount_format(found)
     if found.favours is None:
-        show(f"{found.prediction:.6g}, from these {found.of}:")
+        show(f"{format(found.prediction, form).removeprefix('+')}, from these {found.of}:")
     else:
         show(
             f"{found.prediction}, with probability {found.probability:.3f}. "
@@ -184,10 +194,12 @@ def _print(found: Explanation, top: int) -> None:
     examples = found.of == "examples"
     table = plain_table(*(("like", "kernel") if examples else ("feature", "value")), "weight", "contribution")
     for part in found.parts[:top]:
-        table.add_row(part.feature, f"{part.value:.4g}", f"{part.weight:+.4g}", f"{part.contribution:+.4g}")
+        table.add_row(
+            visible(part.feature), f"{part.value:.4g}", f"{part.weight:+.4g}", format(part.contribution, form)
+        )
     rest = found.parts[top:]
     if rest:
-        table.add_row(f"{len(rest):,} more {found.of}", "", "", f"{sum(part.contribution for part in rest):+.4g}")
-    table.add_row("intercept", "", "", f"{found.intercept:+.4g}")
-    table.add_row("total", "", "", f"{found.total:+.4g}", style="bold")
+        table.add_row(f"{len(rest):,} more {found.of}", "", "", format(sum(part.contribution for part in rest), form))
+    table.add_row("intercept", "", "", format(found.intercept, form))
+    table.add_row("total", "", "", format(found.total, form), style="bold")
     show(table)

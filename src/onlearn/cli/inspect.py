@@ -118,7 +118,7 @@ def _plain(value: Any) -> Any:
 
 
 def _print(report: dict[str, Any]) -> None:
-    from onlearn.cli.tables import plain_table, show
+    from onlearn.cli.tables import plain_table, show, visible
 
     table = plain_table()
     table.add_column(style="cyan")
@@ -167,7 +167,8 @@ def _print(report: dict[str, Any]) -> None:
         if listed:
             weights = plain_table(name if labels is not None else "feature", "weight")
             for one in listed:
-                weights.add_row(one["example" if "kernel" in report else "feature"], f"{one['weight']:.4g}")
+                what = one["example" if "kernel" in report else "feature"]
+                weights.add_row(visible(what), f"{one['weight']:.4g}")
             show(weights)
 
 

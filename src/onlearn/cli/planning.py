@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ def plan_of(asked: dict[str, Any]) -> Plan:
     reading = {
         name: asked[name] for name in ("format", "target", "weight", "id", "delimiter") if asked[name] is not None
     }
+    taken = {name: reading[name] for name in ("target", "weight", "id") if name in reading}
+    for name, column in taken.items():
+        others = [other for other in taken if other != name and taken[other] == column]
+        if others:
+            raise typer.BadParameter(f"column {column!r} cannot be both {name} and {others[0]}")
     if asked["header"] is not None:
         reading["header"] = asked["header"]
     if asked["missing"] != "absent":
@@ -55,7 +61,8 @@ def plan_of(asked: dict[str, Any]) -> Plan:
                 raise typer.BadParameter(f"column {column!r} cannot be both {roles[column]} and {role}")
     return Plan(
         sources=asked["sources"],
-        task=one_of(asked["task"], ("classify", "regress"), "--task"),
+        task=one_of(asked["task"] or "classify", ("classify", "regress"), "--task"),
+        certain=asked["task"] is not None,
         reading=reading,
         roles=roles,
         text={**text, **missing},
@@ -133,8 +140,8 @@ def learner_of(asked: dict[str, Any]) -> Any:
 
 def check_resumed(asked: dict[str, Any]) -> None:
     """Options that a resumed model has decided already."""
-    if asked["task"] != "classify" or asked["missing"] != "absent":
-        option = "task" if asked["task"] != "classify" else "missing"
+    if asked["task"] is not None or asked["missing"] != "absent":
+        option = "task" if asked["task"] is not None else "missing"
         raise typer.BadParameter(f"--{option} has no use with --resume: the model has decided it")
     decided = [*CHOICES, *OPTIONS, "kernel", "learner", "class_weight", "ngrams", "chars", "weighting", "norm",
                "scale", "interact", "numeric", "categorical", "text", "ignore", "classes"]  # fmt: skip
@@ -150,6 +157,8 @@ def check_output(path: str) -> None:
     from onlearn.store import ModelFileError, read_header
 
     target = Path(path)
+    if path == "-":
+        raise typer.BadParameter("a model does not go to standard output: name a file", param_hint="--output")
     if target.is_dir():
         raise typer.BadParameter(f"{target} is a directory, not a file to write a model to", param_hint="--output")
     if not target.parent.is_dir():
@@ -201,8 +210,8 @@ def lengths(value: str, option: str) -> tuple[int, int]:
 
 
 def labels_of(value: str) -> list[str]:
-    """a,b,c as a list of labels."""
-    labels = [one.strip() for one in value.split(",")]
+    """a,b,c as a list of labels; one that has a comma is in quotes, as in a CSV file."""
+    labels = [one.strip() for one in next(csv.reader([value], skipinitialspace=True), [])]
     if not all(labels) or len(set(labels)) < len(labels) or len(labels) < 2:
         raise typer.BadParameter(f"{value!r} is not a list of two or more different labels", param_hint="--classes")
     return labels

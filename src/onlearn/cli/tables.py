@@ -30,6 +30,11 @@ def plain_table(first: str | None = None, *numbers: str, title: str | None = Non
     return table
 
 
+def visible(name: str) -> str:
+    """A name as it is; in quotes where a space at its edge, or what is not printed, would go unseen."""
+    return name if name == name.strip() and name.isprintable() else repr(name)
+
+
 def show(what: Any) -> None:
     """Print it, and an empty line. Nothing in it is markup: a label may look like ``[red]``."""
     from rich.console import Console

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from onlearn.cli import hashed
+from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
 from onlearn.cli.output import keep_apart
@@ -38,7 +39,7 @@ def train(
     sources: Annotated[list[str], SOURCES],
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)],
     target: Annotated[str | None, typer.Option(help="The column to predict; found out by default.")] = None,
-    task: Annotated[str, typer.Option(help="classify or regress.")] = "classify",
+    task: Annotated[str | None, typer.Option(help="classify (by default) or regress.")] = None,
     learner: Annotated[
         str | None, typer.Option(help="A named learner, such as AROW or LogisticRegression; see onlearn demo.")
     ] = None,
@@ -174,7 +175,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
             raise typer.BadParameter(str(error)) from None
         except KeyboardInterrupt:
             if run.learned <= run.skip:  # nothing new, so a model that was resumed stays as it is
-                raise
+                raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
             stopped = True
     learned = perf_counter() - began
     run.model.save(output)
@@ -213,13 +214,13 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     if asked["test"]:
         try:
             reader = run.model.read(asked["test"], labels="required", weight=None)
-            report["test"] = evaluate(run.model, reader).report()
+            report["test"] = {**evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
         except data.DataError as error:
             raise data.DataError(f"{error} (the model is in {output} and was not tested)") from None
-        if reader.bad.count and not asked["quiet"]:
-            complain(reader.bad.summary())
-        for label, count in report["test"].get("unknown_labels", {}).items():
-            complain(f"the label {label!r} of {count:,} test rows was not learned: they count as errors")
+        if not asked["quiet"]:
+            if reader.bad.count:
+                complain(reader.bad.summary())
+            tell(report["test"], run.model.labels or [])
     return report
 
 

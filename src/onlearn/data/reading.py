@@ -242,6 +242,7 @@ def read(
     weight: str | int | None = None,
     id: str | int | None = None,
     id_required: bool = True,
+    id_kept: bool = False,
     labels: str = "required",
     batch_rows: int | None = None,
     missing: str = "absent",
@@ -262,6 +263,7 @@ def read(
     :param target, weight, id: columns of a table, by name or position, that are not features
     :param task: ``"classify"``, ``"regress"`` (labels are float64) or ``"tag"``
     :param id_required: False: a table may lack the column that ``id`` names; then its rows have no ids
+    :param id_kept: True: the column that ``id`` names stays among the features
     :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
     :param batch_rows: at most so many rows a batch; as they come by default, some megabytes of file each
     :param missing: ``"error"`` makes a row with a missing value a bad one; all else is for the features to heed
@@ -293,6 +295,17 @@ def read(
     elif strict:
         bad.strict = True
     options = Options(
-        target, task, weight, id, id_required or id is None, labels, missing, delimiter, header, types or {}, block_size
+        target=target,
+        task=task,
+        weight=weight,
+        id=id,
+        id_required=id_required or id is None,
+        id_kept=id_kept,
+        labels=labels,
+        missing=missing,
+        delimiter=delimiter,
+        header=header,
+        types=types or {},
+        block_size=block_size,
     )
     return Reader(source, format, options, batch_rows, bad, workers, cache, csv_required)

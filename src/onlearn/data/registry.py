@@ -25,6 +25,7 @@ class Options:
     weight: str | int | None = None
     id: str | int | None = None
     id_required: bool = True
+    id_kept: bool = False
     labels: str = "required"
     missing: str = "absent"
     delimiter: str | None = None

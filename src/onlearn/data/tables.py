@@ -14,6 +14,8 @@ from onlearn.data.nearby import did_you_mean
 from onlearn.data.registry import Options, Parsed
 
 TARGETS = ("label", "target", "class", "y")
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
+KEPT_ID = "\0id"  # a column of ids as they are written, beside one that is a feature as well
 
 
 def find_column(names: list[str], wanted: str | int, what: str, where: str) -> str:
@@ -60,7 +62,9 @@ class Roles:
 
     @property
     def columns(self) -> set[str]:
-        return {name for name in (self.target, self.weight, self.id) if name is not None}
+        """Those that are taken out."""
+        id = None if self.options.id_kept else self.id
+        return {name for name in (self.target, self.weight, id) if name is not None}
 
     @property
     def dispensable(self) -> set[str | None]:
@@ -133,8 +137,10 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         wrong = ~(np.isfinite(parsed.weight) & (parsed.weight >= 0))
         spoil(spoiled, wrong, f"the weight, {roles.weight!r}, is not a number of at least 0")
     if roles.id is not None:
-        parsed.ids = np.array(as_strings(table.column(roles.id).combine_chunks()).to_pylist(), dtype=object)
-    parsed.rows = table.drop_columns(list(roles.columns)) if roles.columns else table
+        written = KEPT_ID if KEPT_ID in table.column_names else roles.id
+        parsed.ids = np.array(as_strings(table.column(written).combine_chunks()).to_pylist(), dtype=object)
+    taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
+    parsed.rows = table.drop_columns(taken) if taken else table
     if options.missing == "error":
         for name in parsed.rows.column_names:
             column = parsed.rows.column(name)

@@ -26,14 +26,17 @@ def as_source(rows: Any) -> Any:
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
     if isinstance(rows, (pa.Array, pa.ChunkedArray)):
-        return _texts(rows)
+        return _one_column(rows)
     module = type(rows).__module__.partition(".")[0]
     if module == "pandas":
         if hasattr(rows, "columns"):
             return _from_pandas(rows)
-        return _texts(pa.Array.from_pandas(rows))
+        named = str("0" if rows.name is None else rows.name)
+        return _one_column(_from_pandas(rows.to_frame(named)).column(0), rows.name)
     if module == "polars":
-        return rows.to_arrow() if hasattr(rows, "columns") else _texts(rows.to_arrow())
+        if not hasattr(rows, "to_arrow"):
+            raise TypeError(f"X must be rows, and a polars {type(rows).__name__} is none yet: call collect()")
+        return rows.to_arrow() if hasattr(rows, "columns") else _one_column(rows.to_arrow(), rows.name or None)
     if isinstance(rows, str):
         raise TypeError("X must be rows, such as a list of texts, not one text: put it in a list")
     if isinstance(rows, np.ndarray):
@@ -45,21 +48,37 @@ def as_source(rows: Any) -> Any:
             )
         rows = rows.tolist()
     if isinstance(rows, Mapping):
-        return pa.table(dict(rows))
+        return _from_columns(rows)
     if not hasattr(rows, "__iter__"):
         raise TypeError(f"X must be a table, a list of texts, a list of dicts or a matrix, not a {type(rows).__name__}")
     return _from_list(list(rows))
 
 
-def _texts(values: Any) -> Any:
+def _texts(values: Any, name: str = TEXT) -> Any:
     """A table of one column, marked as having been none."""
     import pyarrow as pa
 
-    return pa.table({TEXT: values}).replace_schema_metadata(PLAIN)
+    return pa.table({name: values}).replace_schema_metadata(PLAIN)
+
+
+def _one_column(values: Any, name: Any = None) -> Any:
+    """A column by itself: texts, or what else it holds, as a table; under its own name if it has one."""
+    import pyarrow as pa
+
+    if is_text(values.type) or pa.types.is_null(values.type):
+        return _texts(values, TEXT if name is None else str(name))
+    return pa.table({"0" if name is None else str(name): values})
 
 
 def is_plain_texts(table: Any) -> bool:
     return (table.schema.metadata or {}).get(b"onlearn") == PLAIN["onlearn"].encode()
+
+
+def renamed(table: Any, wanted: set[str]) -> Any:
+    """Texts that were no table under the name of the only column that is wanted, if theirs is none of their own."""
+    if not is_plain_texts(table) or len(wanted) != 1 or table.column_names == [*wanted]:
+        return table
+    return table.rename_columns([*wanted]) if TEXT in (table.column_names[0], *wanted) else table
 
 
 def _from_pandas(frame: Any) -> Any:
@@ -67,8 +86,14 @@ def _from_pandas(frame: Any) -> Any:
 
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
+    except UnicodeEncodeError:
+        for name in frame.columns:
+            _refuse_halves(frame[name].tolist(), str(name))
+        raise
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TypeError(f"the data frame has a column of mixed types: {error}") from None
+    except pa.ArrowNotImplementedError as error:
+        raise TypeError(f"the data frame has a column that is neither numbers nor text: {error}") from None
     return table.rename_columns([str(name) for name in frame.columns])
 
 
@@ -76,22 +101,70 @@ def _from_list(rows: list[Any]) -> Any:
     import pyarrow as pa
 
     if all(row is None or isinstance(row, str) for row in rows):
-        return _texts(pa.array(rows, pa.large_string()))
+        return _texts(_array(rows, TEXT, pa.large_string()))
     if not all(isinstance(row, Mapping) for row in rows):
         n, row = next((n, row) for n, row in enumerate(rows) if not isinstance(row, (str, Mapping)))
         raise TypeError(f"X must have texts or dicts as rows, all alike, but row {n} is a {type(row).__name__}")
     columns: dict[str, list[Any]] = {str(name): [] for row in rows for name in row}
     for name, values in columns.items():
         values.extend(row.get(name) for row in rows)
-    arrays = {}
-    for name, values in columns.items():
-        try:
-            arrays[name] = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            arrays[name] = pa.array([None if value is None else str(value) for value in values])
-    if not arrays:  # rows without columns are rows still
+    if not columns:  # rows without columns are rows still
         return pa.table({TEXT: pa.nulls(len(rows), pa.large_string())})
-    return pa.table(arrays)
+    return pa.table({name: _array(values, name) for name, values in columns.items()})
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> Any:
+    import pyarrow as pa
+
+    made = {}
+    for name, values in columns.items():
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+            kind = type(values).__name__
+            raise TypeError(f"X must be rows or columns, but {name!r} is one {kind}: put the dict of a row in a list")
+        plain = isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype.kind in "OUc")
+        made[str(name)] = _array(list(values), str(name)) if plain else values
+    try:
+        return pa.table(made)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ValueError(f"the columns do not make a table: {error}") from None
+
+
+def _array(values: list[Any], name: str, kind: Any = None) -> Any:
+    """Values as a column of a kind, or of theirs: strings if there are several; what is NaN or NA is missing then."""
+    import pyarrow as pa
+
+    kinds = {*map(type, values)} - {int, type(None)}
+    if kind is None and not (kinds <= {str, bool} or kinds == {float}):  # among numbers NaN is missing anyway
+        values = [None if _is_missing(value) else value for value in values]
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        _refuse_halves(values, name)
+        raise
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        for n, value in enumerate(values):
+            if isinstance(value, (complex, np.complexfloating)):
+                raise TypeError(f"column {name!r}, row {n}: {value} is complex, neither a number nor text") from None
+        return _array([None if value is None else str(value) for value in values], name, pa.string())
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or what pandas has for them."""
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _refuse_halves(values: list[Any], name: str) -> None:
+    """Name the text that has half a character, which UTF-8 cannot hold."""
+    for n, value in enumerate(values):
+        try:
+            if isinstance(value, str):
+                value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"column {name!r}, row {n}: the text has half a character (a lone surrogate): decode it rightly"
+            ) from None
 
 
 def column(table: Any, name: str) -> Any:

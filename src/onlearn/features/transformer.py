@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from onlearn.features.interactions import Interaction
 from onlearn.features.own import FUNCTIONS, Own
 from onlearn.features.roles import Role, extractors_for, guess_roles
 from onlearn.features.spec import check_choice, spell
-from onlearn.features.tables import as_source, is_plain_texts
+from onlearn.features.tables import as_source, is_plain_texts, renamed
 from onlearn.features.text import Text
 from onlearn.features.together import each_once, refuse_doubles, refuse_idle
 from onlearn.features.vocabulary import Vocabulary
@@ -24,6 +23,7 @@ from onlearn.named import NamedRows
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (Text, Category, Number, Interaction)}
 MATRIX, NAMED, TABLE = "a matrix", "named rows", "a table"
+LEARNED = ("kind_", "width_", "extractors_", "roles_", "_extraction", "n_seen_")
 
 
 class Features(TransformerMixin, BaseEstimator):
@@ -94,15 +94,21 @@ class Features(TransformerMixin, BaseEstimator):
         return self._extraction.transform(self._extraction.open(source))
 
     def _afresh(self) -> Features:
-        for name in ("kind_", "width_", "extractors_", "roles_", "_extraction", "n_seen_"):
+        for name in (*LEARNED, "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
         return self
+
+    def _came_with(self, columns: list[str]) -> None:
+        self.n_features_in_, self.feature_names_in_ = len(columns), np.array(columns, dtype=object)
 
     def _source(self, X: Any) -> Any:
         """Rows of the kind that was learned from."""
         source = as_source(X)
         kind = _kind(source)
+        if kind == TABLE:
+            extractors = self.extractors_ if hasattr(self, "kind_") else _listed(self.extractors)
+            source = renamed(source, {one.column for one in extractors if hasattr(one, "column")})
         if hasattr(self, "kind_") and kind != self.kind_:
             raise TypeError(f"these features were learned from {self.kind_}, but X is {kind}")
         return source
@@ -115,11 +121,14 @@ class Features(TransformerMixin, BaseEstimator):
                 raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
             self.width_ = max(getattr(self, "width_", 0), source.shape[1])
             self.kind_, self.extractors_, self.roles_ = kind, [], {}
+            self.n_features_in_ = self.width_
             self.n_seen_ = getattr(self, "n_seen_", 0) + source.shape[0]
             return self, _of_width(source, self.width_)
         begun = (self.extractors_, self.roles_, self._extraction) if hasattr(self, "kind_") else self._begin(source)
         extractors, roles, extraction = begun
         opened = extraction.open(source)  # from here on nothing can be wrong with the rows
+        if not hasattr(self, "kind_") and kind == TABLE and not is_plain_texts(source):
+            self._came_with(source.column_names)
         self.kind_, self.extractors_, self.roles_, self._extraction = kind, extractors, roles, extraction
         made = extraction.learn(opened, transform, ordered)
         self.n_seen_ = extraction.rows
@@ -128,7 +137,7 @@ class Features(TransformerMixin, BaseEstimator):
     def _begin(self, source: Any) -> tuple[list[Any], dict[str, Role], Extraction]:
         """Extractors, roles and an extraction for rows such as these."""
         check_choice(str(np.dtype(self.dtype)), ("float32", "float64"), "dtype")
-        given = [self.extractors] if isinstance(self.extractors, (str, *KINDS.values(), Own)) else list(self.extractors)
+        given = _listed(self.extractors)
         for one in given:
             if one != "auto" and not isinstance(one, (*KINDS.values(), Own)):
                 hint = "decorate it by @onlearn.feature" if callable(one) else "it is no extractor"
@@ -227,6 +236,7 @@ class Features(TransformerMixin, BaseEstimator):
             "extractors": [spell(one) for one in self.extractors_],
             "roles": {name: list(role) for name, role in self.roles_.items()},
             "n_seen": int(self.n_seen_),
+            "columns": [str(name) for name in getattr(self, "feature_names_in_", ())],
         }
         if self.kind_ == MATRIX:
             return {**facts, "width": int(self.width_)}, {}
@@ -246,8 +256,10 @@ class Features(TransformerMixin, BaseEstimator):
         self._afresh()
         extractors = [_read(one) for one in facts["extractors"]]
         roles = {name: Role(*role) for name, role in facts["roles"].items()}
+        if facts.get("columns"):
+            self._came_with(list(facts["columns"]))
         if facts["kind"] == MATRIX:
-            self.width_ = int(facts["width"])
+            self.width_ = self.n_features_in_ = int(facts["width"])
         else:
             prefix = "vocabulary."
             own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
@@ -271,6 +283,8 @@ class Features(TransformerMixin, BaseEstimator):
 
 def _roles(table: Any) -> dict[str, Role]:
     """As guessed, but a plain list of texts is text however short they are."""
+    if is_plain_texts(table) and not table.num_rows:
+        return {name: Role("ignore", "there are no rows") for name in table.column_names}
     if is_plain_texts(table):
         return {name: Role("text", "X is a list of texts") for name in table.column_names}
     return guess_roles(table)
@@ -289,11 +303,15 @@ def _of_width(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
     return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
+def _listed(extractors: Any) -> list[Any]:
+    """One extractor, or a list of them, as a list."""
+    return [extractors] if isinstance(extractors, (str, *KINDS.values(), Own)) else list(extractors)
+
+
 def _spell_given(extractors: Any) -> Any:
     if isinstance(extractors, str):
         return extractors
-    listed: Sequence[Any] = [extractors] if isinstance(extractors, (*KINDS.values(), Own)) else extractors
-    return [one if isinstance(one, str) else spell(one) for one in listed]
+    return [one if isinstance(one, str) else spell(one) for one in _listed(extractors)]
 
 
 def _read_given(spelled: Any) -> Any:

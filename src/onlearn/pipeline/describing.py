@@ -11,10 +11,10 @@ from onlearn.data.loading import together
 from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
 from onlearn.named import NamedRows
+from onlearn.pipeline import labelling
 from onlearn.pipeline.columns import Column
 
 MANY = 1 << 22  # features that are told apart
-MANY_LABELS = 200  # from so many distinct labels on, most of them numbers, they may be no labels at all
 
 
 class Rows(Protocol):
@@ -211,8 +211,8 @@ class Labels:
             found.append(f"{self.absent:,} rows have no label")
         if len(labels) == 1:
             found.append(f"there is only one label, {labels[0]!r}")
-        if len(labels) >= MANY_LABELS and sum(map(is_number, labels)) > 0.9 * len(labels):
-            found.append(f"{len(labels):,} distinct labels that are numbers: is this regression (--task regress)?")
+        if (asked := labelling.question(labels)) is not None:
+            found.append(asked)
         alike: dict[str, list[str]] = {}
         for name in labels:
             alike.setdefault(name.strip().rstrip(".").casefold(), []).append(name)
@@ -220,7 +220,7 @@ class Labels:
             if len(names) > 1:
                 found.append(f"labels that hardly differ: {', '.join(map(repr, names[:5]))}")
         rare = [name for name, count in zip(self.names, self.counts) if count == 1]
-        if rare and len(labels) < MANY_LABELS:
+        if rare and len(labels) < labelling.MANY:
             found.append(f"seen only once: {', '.join(map(repr, rare[:5]))}{' ...' if len(rare) > 5 else ''}")
         return found
 
@@ -253,11 +253,3 @@ def describe(reader: Reader) -> dict[str, Any]:
     if rows and "sentences" not in kinds:
         problems += labels.problems(rows)
     return {**made, "problems": problems}
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -22,6 +22,7 @@ from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
 from onlearn.loops import LOSS, MISTAKES, SEEN
+from onlearn.pipeline import labelling
 from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
@@ -47,6 +48,8 @@ class Run:
         self.model = Model() if model is None else model
         self.bad = data.BadRows() if bad is None else bad
         self.notes: list[str] = []
+        before = {} if model is None else model.trained
+        self.decided = before.get("decided", before.get("notes", []))  # when the model began
         self.warnings: list[str] = []
         self.namespaces = Namespaces()
         self.began = perf_counter()
@@ -205,6 +208,8 @@ class Run:
         if self.passes > 1 and size is not None and size < plan.small:
             self.waits = True  # they will be in memory for the other passes anyway; then the width is known
         if plan.task == "classify":
+            if self.fresh and plan.labels is None and not plan.certain:
+                labelling.refuse_amounts(batch)
             names = in_order(distinct(batch.label_names or []))
             if plan.labels is None and self.passes > 1 and not self.waits and looks_sorted(batch.codes):
                 self.waits = True
@@ -227,13 +232,8 @@ class Run:
         """The learner that was asked for, or that suits the rows."""
         plan, model = self.plan, self.model
         classes = len(model.labels or ())
-        if plan.task == "classify" and classes < 2:
-            only = f", {model.labels[0]!r}" if model.labels else ""
-            count = self.rows or rows_in(rows)
-            raise data.DataError(
-                f"the first {count} rows have only one label{only}: there is nothing to tell apart "
-                "(shuffle the rows, or name all labels with --classes)"
-            )
+        if plan.task == "classify":
+            labelling.refuse_one(model.labels or [], self.rows or rows_in(rows), plan.holdout > 0)
         return self.chosen.set_params(random_state=plan.seed, **self._settings(classes))
 
     def _settings(self, classes: int) -> dict[str, Any]:
@@ -246,11 +246,12 @@ class Run:
         self.order = np.arange(len(model.labels or ()))
         if model.labels is not None and plan.labels is None and self.anew:
             names = in_order(model.labels)
-            self.order = np.array([names.index(name) for name in model.labels], dtype=np.int64)
+            places = {name: place for place, name in enumerate(names)}
+            self.order = np.array([places[name] for name in model.labels], dtype=np.int64)
             model.labels = names
         if plan.min_count > 1:
             often = self.counts.often(plan.min_count, plan.per_class)
-            self.kept, note = leave_out_rare(model.features, often, plan.min_count)
+            self.kept, note = leave_out_rare(model.features, often, plan.min_count, plan.per_class)
             self.notes.append(note)
         if self.fresh:
             model.learner = self._learner(self.sample)
@@ -384,6 +385,9 @@ class Run:
         if size > 0:
             self.notes.append(let_go_of_small(model, size))
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
+        unsure = self.fresh and not self.plan.certain and self.plan.labels is None
+        asked = labelling.question(model.labels or []) if unsure else None
+        self.warnings += [] if asked is None else [asked]
         told = model.far.note()
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
@@ -410,3 +414,5 @@ class Run:
             plan={name: getattr(self.plan, name) for name in KEPT},
             notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
         )
+        if self.decided:
+            told["decided"] = self.decided

@@ -15,6 +15,7 @@ from onlearn import data, store
 from onlearn.features import Features
 from onlearn.labels import positions
 from onlearn.pipeline import farindices
+from onlearn.pipeline.missing import as_in_files
 from onlearn.pipeline.strings import Strings
 
 
@@ -38,11 +39,25 @@ class Model:
         self.far: farindices.Plain = farindices.Behind()
         self.before: tuple[Any, farindices.Plain] | None = None
 
+    def __repr__(self) -> str:
+        if self.learner is None:
+            return "<Model that has learned nothing yet>"
+        labels = self.labels or []
+        what = f"of {len(labels)} labels ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
+        from_what = f"{getattr(self.learner, 'n_features_in_', 'no')} features of {self.features.kind_}"
+        told = "of numbers" if self.labels is None else what
+        return f"<Model {told} by {type(self.learner).__name__}, from {from_what}>"
+
     # ------------------------------------------------------------------ predicting
 
     def matrix(self, rows: Any) -> sp.csr_matrix:
-        """Numbered features of raw rows."""
-        rows = rows.rows if isinstance(rows, data.Batch) else rows
+        """Numbered features of raw rows; words such as ``?`` and ``NA`` are missing values, as they are in files."""
+        if isinstance(rows, (list, tuple)) and not rows:
+            raise ValueError("there are no rows: X is empty")
+        if isinstance(rows, data.Batch):
+            rows = rows.rows
+        elif not sp.issparse(rows):
+            return self.features.transform(as_in_files(rows, self.features))
         return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
 
     def scores(self, rows: Any) -> np.ndarray:
@@ -62,7 +77,8 @@ class Model:
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
         if self.labels is None:
-            return np.asarray(predicted * self.target[1] + self.target[0])
+            # Wide, for single precision has no room for a small spread around a large mean.
+            return np.asarray(predicted, dtype=np.float64) * self.target[1] + self.target[0]
         return np.array(self.labels, dtype=object)[predicted]
 
     def encode(self, batch: data.Batch) -> np.ndarray:
@@ -74,6 +90,7 @@ class Model:
         """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["csv_required"] = False  # a model of CSV files takes other tables, too
+        usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return data.read(source, **{**self.reading, **usual, **options})
 
     # ------------------------------------------------------------------ explaining

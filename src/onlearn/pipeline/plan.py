@@ -40,6 +40,7 @@ class Plan:
 
     sources: list[str]
     task: str = "classify"
+    certain: bool = False  # that this is the task, whatever labels look like
     reading: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)

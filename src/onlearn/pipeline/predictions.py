@@ -37,7 +37,7 @@ def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predicti
     X = model.matrix(rows)
     learner = model.learner
     if model.labels is None:
-        return Predictions(model.named(learner.predict(X)).astype(np.float64, copy=False))
+        return Predictions(model.named(learner.predict(X)))
     if not (scores or proba):
         return Predictions(_positions(learner.predict(X), learner.classes_))
     made = np.asarray(learner.decision_function(X))

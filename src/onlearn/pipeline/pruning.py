@@ -10,16 +10,18 @@ from onlearn.features.pruning import prune_weights
 from onlearn.pipeline.plan import PlanError
 
 
-def leave_out_rare(features: Any, often: np.ndarray, min_count: int) -> tuple[np.ndarray, str]:
+def leave_out_rare(features: Any, often: np.ndarray, min_count: int, per_class: bool) -> tuple[np.ndarray, str]:
     """Keep the features that are in enough rows; returns the new number of each (-1: none), and a note about it."""
     before = features.n_features_out_
     _refuse_hashed(features, "--min-count")
     if not len(often):
-        raise PlanError(f"there are no features that are in {min_count} rows: choose a smaller --min-count")
+        rows = "rows of one class" if per_class else "rows"
+        raise PlanError(f"there are no features that are in {min_count} {rows}: choose a smaller --min-count")
+    rows = "rows of every class" if per_class else "rows"
     columns = features.keep(often)
     kept = np.full(before, -1, dtype=np.int64)
     kept[columns] = np.arange(len(columns))
-    return kept, f"{before - len(columns):,} of {before:,} features are in fewer than {min_count} rows: left out"
+    return kept, f"{before - len(columns):,} of {before:,} features are in fewer than {min_count} {rows}: left out"
 
 
 def let_go_of_small(model: Any, size: float) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data import Batch
+from onlearn.named import NamedRows
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.predictions import Predictions
 
@@ -77,8 +78,8 @@ class JsonWriter:
         if self.files:
             parts.append(f'"file": {json.dumps(batch.file)}, ')
         names = ids(batch)
-        if batch.ids is not None:
-            names = pa.array([json.dumps(name) for name in names.to_pylist()], pa.string())
+        if batch.ids is not None or isinstance(batch.rows, NamedRows):  # any of whose rows may have a tag
+            names = pa.array([json.dumps(str(name)) for name in names.to_pylist()], pa.string())
         parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
         spelled = None if self.labels is None else [json.dumps(label) for label in labels]
         parts.append(answers(spelled, made).cast(pa.string()))

@@ -19,7 +19,7 @@ from onlearn.data.csvlayout import Layout
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sniffing import is_json
 from onlearn.data.sources import Stream
-from onlearn.data.tables import Roles, take_roles
+from onlearn.data.tables import KEPT_ID, Roles, take_roles
 
 QUOTE = ord('"')
 SAMPLE = 1 << 20  # bytes by which the layout is told
@@ -105,7 +105,7 @@ class Csv:
                 else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)])
             )
             seen = "the first row names the columns" if header else "there is no header"
-            self.notes.append(f"{where}: {seen}; say header= if that is wrong")
+            self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
         skip = int(bool(header))
         names = csvlayout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
@@ -115,7 +115,7 @@ class Csv:
             fallback = csvlayout.guess_target(body, names, numeric) if body and not header and width > 1 else None
             self.roles = Roles(self.options, names, where, self.notes, fallback)
             for name in (self.roles.target, self.roles.id):
-                if name is not None:
+                if name is not None and name in self.roles.columns:
                     numeric[names.index(name)] = False  # as written
             self.layout = Layout(delimiter, quote, names, bool(header), numeric, fallback)
         else:
@@ -159,6 +159,9 @@ class Csv:
                 kept &= ~wrong
             else:
                 columns[name] = strings(block, starts[n], lengths[n], kinds[n], layout.quote)
+        if self.options.id_kept and roles.id in order:
+            n = order[roles.id]
+            columns[KEPT_ID] = strings(block, starts[n], lengths[n], kinds[n], layout.quote)
         table = pa.table(columns)
         if not kept.all():
             rows, table = rows[kept], table.filter(pa.array(kept))

@@ -18,11 +18,10 @@ from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.lines import keep_rows, line_starts, wrong_bytes
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
-from onlearn.data.tables import Roles, as_numbers, take_roles
+from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles
 
 DEEPEST = 64  # brackets within brackets
 LARGE = 2**53  # whole numbers beyond are names, not amounts
-MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 
 
 class Piece(NamedTuple):
