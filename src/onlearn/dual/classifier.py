@@ -223,6 +223,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         whole = isinstance(self.random_state, Integral)
         self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        bias *= 2.0 ** (-0.5 * self._kernel.halvings(X.points))  # one feature among the kernel's, in their units
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
         if self.budget is not None:
             if self._kernel.data == "matrix":

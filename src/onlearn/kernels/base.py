@@ -209,6 +209,10 @@ class Kernel(Parameters):
         """
         return None
 
+    def halvings(self, P: Points) -> int:
+        """How many times all values with such examples are halved, so as not to be beyond all numbers."""
+        return 0
+
     def uses(self) -> Iterator[Path]:
         """The products x.z that filling a tile asks for, once for each time."""
         return iter(())
