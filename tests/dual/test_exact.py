@@ -187,7 +187,7 @@ def test_a_rule_that_fails_is_named_with_its_row_and_nothing_is_learned() -> Non
         KernelClassifier("gaussian", failing_dual(), shuffle=False).fit(X, y)
 
 
-@pytest.mark.parametrize("width", [900, 1501, 3000])
+@pytest.mark.parametrize("width", [900, 2001, 3000])
 def test_kernel_values_beyond_all_numbers_decide_as_whole_numbers_do(width: int) -> None:
     """They are scaled, and so is the intercept's constant feature: large beside them, it would outvote them."""
     rng = np.random.default_rng(0)
@@ -203,3 +203,9 @@ def test_kernel_values_beyond_all_numbers_decide_as_whole_numbers_do(width: int)
     model = KernelClassifier("monomials", stabilizer="last", epochs=1, shuffle=False).fit(X[:60], y[:60])
     assert model.n_mistakes_ == len(alpha)
     np.testing.assert_array_equal(model.predict(X[60:]), wanted)
+    run = KernelClassifier("monomials", stabilizer="last", epochs=1)
+    run.start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
+    standing = run.stand(X[:60].astype(float))
+    standing.begin_pass()
+    run.learn_rows(standing, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
+    np.testing.assert_array_equal(run.decision_function(X[60:]), model.decision_function(X[60:]))

@@ -222,8 +222,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         random = check_random_state(self.random_state)
         whole = isinstance(self.random_state, Integral)
         self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
-        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        bias *= 2.0 ** (-0.5 * self._kernel.halvings(X.points))  # one feature among the kernel's, in their units
+        bias = self._constant_feature(getattr(X, "points", None))
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
         if self.budget is not None:
             if self._kernel.data == "matrix":
@@ -235,6 +234,11 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             training = DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
         training.stages = [] if self.keep_stages else None
         return training
+
+    def _constant_feature(self, points: Any) -> float:
+        """The feature that the intercept is the weight of, in the units of the kernel's if these are known yet."""
+        size = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        return size if points is None else size * 2.0 ** (-0.5 * self._kernel.halvings(points))
 
     # ------------------------------------------------------------------ learning
 
