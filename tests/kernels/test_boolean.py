@@ -157,7 +157,8 @@ def test_scaled_values_are_not_added_to_others():
         assert np.isfinite(kernels.get(name)(X[:, :8])).all()
     linear, cosine = kernels.Linear()(X), kernels.get("normalize(monomials)")(X)
     np.testing.assert_array_equal(kernels.get("monomials + 2*monomials")(X), 3 * plain)
-    np.testing.assert_array_equal(kernels.get("poly(linear*monomials, [0, 2]) + monomials")(X), (2 * linear + 1) * plain)
+    both = kernels.get("poly(linear*monomials, [0, 2]) + monomials")(X)
+    np.testing.assert_array_equal(both, (2 * linear + 1) * plain)
     np.testing.assert_array_equal(kernels.get("normalize(monomials) + linear")(X), cosine + linear)
 
 

@@ -183,8 +183,8 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         if reset:
             if self._kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
                 raise ValueError(
-                    f"{self._kernel}: X has {raw.shape[0]} rows and {raw.shape[1]} columns, but the matrix to learn from "
-                    "must be square, with a column for each row's example"
+                    f"{self._kernel}: X has {raw.shape[0]} rows and {raw.shape[1]} columns, but the matrix to learn "
+                    "from must be square, with a column for each row's example"
                 )
             points = self._points(raw)
             self._check_kernel(points)
@@ -343,7 +343,9 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         if getattr(self._training.stabilizer, "every_hypothesis", False):
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
         if not stages:
-            raise ValueError("there is no stage yet: each is the hypothesis after a pass of fit, and partial_fit has none")
+            raise ValueError(
+                "there is no stage yet: one is the hypothesis after a pass of fit, and partial_fit has none"
+            )
         for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):
             yield self._shape(scores)
 

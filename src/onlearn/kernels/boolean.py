@@ -5,8 +5,8 @@ many conjunctions hold in both x and z follows from how many columns agree (Khar
 kernel value is a count of bits and a look into a table. The table is computed with whole numbers. If its largest entry
 is beyond 2^960, all of it is divided by the power of two that makes that entry 2^960 at most: a power that only
 depends on the number of columns, so that a perceptron's decisions are what they were (``halvings`` is for whatever
-there is beside the kernel, such as the constant feature of an intercept: it must be scaled along). Values that are then below the
-smallest number (2^-1022) count as 0.
+there is beside the kernel, such as the constant feature of an intercept: it must be scaled along). Values that are
+then below the smallest number (2^-1022) count as 0.
 """
 
 from __future__ import annotations

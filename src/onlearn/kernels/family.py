@@ -170,7 +170,7 @@ def _checked(owner: str, name: str, value: Any, rules: Any, whole: bool) -> Any:
             return float(value)
     wanted = [repr(word) for word in words]
     if not words or words == (None,):
-        huge = isinstance(value, numbers.Real) and value >= HUGE
+        huge = isinstance(value, numbers.Real) and float(value) >= HUGE
         limits = [
             f"{sign} {rules[key]:.15g}"
             for key, sign in (("above", "above"), ("at_least", "of at least"), ("below", "below"))
