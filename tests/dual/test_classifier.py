@@ -78,6 +78,9 @@ def test_collapsing_changes_no_decision_and_learning_goes_on(stabilizer: str) ->
     model.partial_fit(T, u)
     primal.partial_fit(T, u)
     np.testing.assert_allclose(primal.decision_function(X), model.decision_function(X), rtol=1e-6, atol=1e-6)
+    before, another = primal.decision_function(X), primal.to_primal()
+    another.partial_fit(X, y)
+    np.testing.assert_array_equal(primal.decision_function(X), before)
 
 
 def test_collapsing_that_does_not_pay_is_refused() -> None:
@@ -117,6 +120,9 @@ def test_reducing_measures_what_is_lost(tmp_path: Path) -> None:
     assert model.reduce(10**6).reduction_.lost < 1e-4
     assert model.reduce(50).reduction_.lost < model.reduce(5).reduction_.lost
     small.partial_fit(X[:50], y[:50])
+    for given in (dict(X=X), dict(y=y)):
+        with pytest.raises(ValueError, match="both, or neither"):
+            model.reduce(5, **given)
 
 
 def test_stages_are_the_hypotheses_after_each_pass(tmp_path: Path) -> None:
@@ -132,6 +138,9 @@ def test_stages_are_the_hypotheses_after_each_pass(tmp_path: Path) -> None:
     model.save(tmp_path / "m.onl")
     for found, wanted in zip(onlearn.load(tmp_path / "m.onl").staged_decision_function(X), stages, strict=True):
         np.testing.assert_array_equal(found, wanted)
+    unfinished = KernelClassifier(keep_stages=True).partial_fit(X, y, classes=np.unique(y))
+    with pytest.raises(ValueError, match="no stage yet"):
+        list(unfinished.staged_decision_function(X))
 
 
 @pytest.mark.parametrize("stabilizer", ["last", "averaged", "voted", "survivor"])
@@ -196,6 +205,9 @@ def test_a_precomputed_matrix() -> None:
     plain = KernelClassifier(gaussian, random_state=0).fit(X, y)
     given = KernelClassifier("precomputed", random_state=0).fit(gaussian(X), y)
     np.testing.assert_allclose(given.decision_function(gaussian(T, X)), plain.decision_function(T), atol=1e-12)
+    for some in (gaussian(X)[:40], gaussian(X)[:, :40]):
+        with pytest.raises(ValueError, match="must be square"):
+            KernelClassifier("2*precomputed").fit(some, y[: len(some)])
 
 
 def test_a_precomputed_matrix_is_saved_by_the_columns_it_needs(tmp_path: Path) -> None:

@@ -185,3 +185,27 @@ def test_a_rule_that_fails_is_named_with_its_row_and_nothing_is_learned() -> Non
     X, y = examples(9, 40, 2)
     with pytest.raises(ValueError, match=r"rule 'failing_dual' returned NaN for the example in row \d+"):
         KernelClassifier("gaussian", failing_dual(), shuffle=False).fit(X, y)
+
+
+@pytest.mark.parametrize("width", [900, 2001, 3000])
+def test_kernel_values_beyond_all_numbers_decide_as_whole_numbers_do(width: int) -> None:
+    """They are scaled, and so is the intercept's constant feature: large beside them, it would outvote them."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (120, width))
+    y = np.where(X[:, :9].sum(1) > 4, 1, -1).tolist()
+    same = X @ X.T + (1 - X) @ (1 - X).T
+    K = [[(1 << int(n)) + 1 for n in line] for line in same]
+    alpha: dict[int, int] = {}
+    for i in range(60):
+        if y[i] * sum(a * K[i][j] for j, a in alpha.items()) <= 0:
+            alpha[i] = y[i]
+    wanted = [1 if sum(a * K[i][j] for j, a in alpha.items()) > 0 else -1 for i in range(60, 120)]
+    model = KernelClassifier("monomials", stabilizer="last", epochs=1, shuffle=False).fit(X[:60], y[:60])
+    assert model.n_mistakes_ == len(alpha)
+    np.testing.assert_array_equal(model.predict(X[60:]), wanted)
+    run = KernelClassifier("monomials", stabilizer="last", epochs=1)
+    run.start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
+    standing = run.stand(X[:60].astype(float))
+    standing.begin_pass()
+    run.learn_rows(standing, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
+    np.testing.assert_array_equal(run.decision_function(X[60:]), model.decision_function(X[60:]))

@@ -159,11 +159,29 @@ def test_different_kinds_of_data_do_not_mix():
 def test_signs():
     k = kernels.Linear()
     assert k + 2 == 2 + k == kernels.poly(k, [2, 1])
-    assert np.float64(2.0) * k == k * 2 == kernels.Scale(k, 2.0)
+    assert np.float64(2.0) * k == k * 2 == np.array(2.0) * k == k / 0.5 == kernels.Scale(k, 2.0)
+    assert k + np.array(2) == k + 2
     assert kernels.exp("linear") == kernels.exp(k)
-    for wrong in (lambda: k + "a", lambda: k * "a", lambda: k - k, lambda: k / 2):
+    for wrong in (lambda: k + "a", lambda: k * "a"):
         with pytest.raises(TypeError):
             wrong()
+    for wrong in (lambda: k - k, lambda: k - 1, lambda: 1 - k, lambda: -k, lambda: 2 / k, lambda: k / k):
+        with pytest.raises(TypeError, match=r"be a kernel"):
+            wrong()
+
+
+def test_parameters_set_later_are_checked_and_take_effect():
+    k = kernels.Polynomial(2)
+    with pytest.raises(ValueError, match=r"a whole number of at least 1, not -3$"):
+        k.degree = -3
+    with pytest.raises(ValueError, match="below 2147483648"):
+        k.degree = 2**40
+    assert k == kernels.Polynomial(2)
+    k.degree = 3
+    assert k == kernels.Polynomial(3)
+    counted = kernels.Conjunctions(2)
+    counted.monotone = True
+    np.testing.assert_array_equal(counted([[1, 1, 0]]), kernels.Conjunctions(2, monotone=True)([[1, 1, 0]]))
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,22 @@ def test_conjunctions_of_thousands_of_columns_are_scaled_by_one_power_of_two():
     assert kernels.Conjunctions(3)(X)[0, 1] == comb(same, 3)  # small enough as it is
 
 
+def test_scaled_values_are_not_added_to_others():
+    X = bits(3, 3000)
+    X[1:, :2990] = X[0, :2990]
+    plain = kernels.Monomials()(X)
+    for name in ("monomials + 1", "2*monomials + linear", "exp(monomials)", "normalize(monomials + conjunctions(1500))",
+                 "compose(monomials + linear, binary)"):  # fmt: skip
+        with pytest.raises(OverflowError, match=r"divided by 2\^2040.*normalize\(monomials\)"):
+            kernels.get(name)(X)
+        assert np.isfinite(kernels.get(name)(X[:, :8])).all()
+    linear, cosine = kernels.Linear()(X), kernels.get("normalize(monomials)")(X)
+    np.testing.assert_array_equal(kernels.get("monomials + 2*monomials")(X), 3 * plain)
+    both = kernels.get("poly(linear*monomials, [0, 2]) + monomials")(X)
+    np.testing.assert_array_equal(both, (2 * linear + 1) * plain)
+    np.testing.assert_array_equal(kernels.get("normalize(monomials) + linear")(X), cosine + linear)
+
+
 def test_subsets_that_are_too_large_are_refused_but_normalise():
     X = bits(5, 4000)
     with pytest.raises(OverflowError, match=r"normalise the kernel: normalize\(subsets\)"):

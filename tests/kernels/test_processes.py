@@ -78,6 +78,7 @@ def test_a_forked_process_has_helpers_of_its_own():
 def test_the_blas_has_all_its_threads_back_after_use_in_several_threads(monkeypatch):
     class Blas:  # a real one may forget what it was told when the process was forked
         number = 4
+        lib_controllers = ()
 
         def limit(self, limits: int):
             self.before, self.number = self.number, limits
@@ -103,6 +104,21 @@ def test_the_blas_has_all_its_threads_back_after_use_in_several_threads(monkeypa
         other.join()
         assert blas.number == 1
     assert blas.number == 4
+
+
+def test_any_thread_keeps_the_blas_to_one_thread():
+    """So that what several threads learn at once is what one learns, to the last bit."""
+    seen = []
+
+    def ask() -> None:
+        with threads._single:
+            seen.append({library["num_threads"] for library in threads._blas().info()})
+
+    ask()  # the one that came first
+    other = threading.Thread(target=ask)
+    other.start()
+    other.join()
+    assert len(seen) == 2 and all(numbers <= {1} for numbers in seen)
 
 
 def test_all_rows_are_covered_once():

@@ -181,6 +181,11 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
                 raw = raw.astype(self._dtype, copy=False)
         if reset:
+            if self._kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
+                raise ValueError(
+                    f"{self._kernel}: X has {raw.shape[0]} rows and {raw.shape[1]} columns, but the matrix to learn "
+                    "from must be square, with a column for each row's example"
+                )
             points = self._points(raw)
             self._check_kernel(points)
             chosen = self._choose(raw, points)
@@ -222,7 +227,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         random = check_random_state(self.random_state)
         whole = isinstance(self.random_state, Integral)
         self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
-        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        bias = self._constant_feature(getattr(X, "points", None))
         parts = choices["rule"], choices["geometry"], choices["stabilizer"]
         if self.budget is not None:
             if self._kernel.data == "matrix":
@@ -234,6 +239,11 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             training = DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
         training.stages = [] if self.keep_stages else None
         return training
+
+    def _constant_feature(self, points: Any) -> float:
+        """The feature that the intercept is the weight of, in the units of the kernel's if these are known yet."""
+        size = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        return size if points is None else size * 2.0 ** (-0.5 * self._kernel.halvings(points))
 
     # ------------------------------------------------------------------ learning
 
@@ -334,6 +344,10 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             )
         if getattr(self._training.stabilizer, "every_hypothesis", False):
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
+        if not stages:
+            raise ValueError(
+                "there is no stage yet: one is the hypothesis after a pass of fit, and partial_fit has none"
+            )
         for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):
             yield self._shape(scores)
 

@@ -44,10 +44,11 @@ class SmallerForms:
         """The same classifier as weights of the kernel's features, if that is smaller or faster.
 
         ``representation_reason_`` of what is returned says which; if it is neither, that is an error, unless ``force``.
+        This one stays as it is, whatever the other goes on to learn.
         """
         check_is_fitted(self)
         if self.representation_ == "primal":
-            return self
+            return self._alike(copy.deepcopy(self._training))
         training = self._dual("to_primal")
         verdict = worth_collapsing(training, self.n_features_in_ if hasattr(self, "n_features_in_") else 1)
         if verdict.name == "dual" and not force:
@@ -67,9 +68,11 @@ class SmallerForms:
             raise ValueError("this classifier holds to a budget already: learn with a smaller budget instead")
         if not (isinstance(n, Integral) and n >= 1):
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        if (X is None) != (y is None):
+            raise ValueError("the accuracy that is lost is measured on X and y: give both, or neither")
         smaller, lost = reduced(training, int(n))
         made = self._alike(smaller)
-        tried = X is not None and y is not None
+        tried = X is not None
         made.reduction_ = Reduction(
             len(training.supports),
             len(smaller.supports),

@@ -35,6 +35,7 @@ class InPasses:
     _points: Any
     _standing: Any  # of the rows of a run that is not over
     _left_off: tuple[dict[str, Any], dict[str, np.ndarray]]  # the same as it was read from a file
+    _constant_feature: Any
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
@@ -83,6 +84,8 @@ class InPasses:
         self._check_kernel(points)  # type: ignore[attr-defined]
         self.__dict__["_dtype"] = np.dtype(points.dtype)  # one precision for all
         self._training.in_pieces = True
+        if not self._training.n_seen:
+            self._training.bias = self._constant_feature(points)
         room = 0 if self.epochs == 1 else int(self.cache_mb * 2**20)
         examples = Examples(X, points, X.shape[1] if hasattr(X, "shape") else 1)
         if self.is_left_off():

@@ -42,6 +42,20 @@ class Composite(Kernel):
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         for part in self.parts():
             part.prepare(X, views)
+        self.halvings(Points(views))  # refuses parts that do not go together
+
+    def halvings(self, P: Points) -> int:
+        return self.common_halvings(P, *self.parts())
+
+    def common_halvings(self, P: Points, *parts: Kernel | None) -> int:
+        """Those of all the parts, or an error if they differ; None is a constant, which never has any."""
+        found = [0 if part is None else part.halvings(P) for part in parts]
+        if min(found) != max(found):
+            raise OverflowError(
+                f"{self} cannot be had for rows this wide: of its parts, {parts[int(np.argmax(found))]} is so large "
+                f"that it is divided by 2^{max(found)}, and the rest is not by as much; {self.remedy()}"
+            )
+        return found[0]
 
     def uses(self) -> Iterator[Path]:
         for part in self.parts():
@@ -112,6 +126,9 @@ class Product(Composite):
         out *= other
         tile.give_back(other)
 
+    def halvings(self, P: Points) -> int:
+        return self.k1.halvings(P) + self.k2.halvings(P)
+
     def diagonal(self, P: Points) -> np.ndarray:
         return self.k1.diagonal(P) * self.k2.diagonal(P)
 
@@ -166,6 +183,9 @@ class Power(Composite):
         self.k.fill(tile, out)
         over_tile(polynomial_pass, out, out.dtype.type(1), out.dtype.type(0), self.degree)
 
+    def halvings(self, P: Points) -> int:
+        return self.degree * self.k.halvings(P)
+
     def diagonal(self, P: Points) -> np.ndarray:
         return self.k.diagonal(P) ** self.degree
 
@@ -199,6 +219,9 @@ class Exp(Composite):
 
         in_threads(work, len(out), 4 * out.size)
 
+    def halvings(self, P: Points) -> int:
+        return self.common_halvings(P, self.k, None)  # it is a series, with a constant
+
     def diagonal(self, P: Points) -> np.ndarray:
         return np.exp(self.k.diagonal(P))
 
@@ -231,6 +254,12 @@ class Poly(Composite):
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         self.k.fill(tile, out)
         over_tile(series_pass, out, np.array(self.coefs, dtype=out.dtype))
+
+    def halvings(self, P: Points) -> int:
+        powers = np.flatnonzero(self.coefs)
+        if len(powers) == 1:
+            return int(powers[0]) * self.k.halvings(P)
+        return self.common_halvings(P, self.k, None)  # k and k^2 go together no better than k and a constant
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.asarray(np.polynomial.polynomial.polyval(self.k.diagonal(P), self.coefs))

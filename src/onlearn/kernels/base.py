@@ -165,6 +165,11 @@ def is_row(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.ndim == 1 and x.size > 0 and x.dtype.kind in "biuf"
 
 
+def as_number(value: Any) -> Any:
+    """A number that NumPy holds in an array without axes as a plain one; all else as it is."""
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
 class Kernel(Parameters):
     """A similarity k(x, z) that is an inner product of features of x and z.
 
@@ -211,6 +216,10 @@ class Kernel(Parameters):
         None if there is no such thing. ``coefs`` has a row for each of P and a column for each output.
         """
         return None
+
+    def halvings(self, P: Points) -> int:
+        """How many times all values with such examples are halved, so as not to be beyond all numbers."""
+        return 0
 
     def uses(self) -> Iterator[Path]:
         """The products x.z that filling a tile asks for, once for each time."""
@@ -304,6 +313,7 @@ class Kernel(Parameters):
     def __add__(self, other: Any) -> Kernel:
         from onlearn.kernels.algebra import Poly, Sum
 
+        other = as_number(other)
         if isinstance(other, Real):  # a constant is a kernel too, if it is not negative
             return Poly(self, [float(other), 1.0]) if other != 0 else self
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -313,11 +323,30 @@ class Kernel(Parameters):
     def __mul__(self, other: Any) -> Kernel:
         from onlearn.kernels.algebra import Product, Scale
 
+        other = as_number(other)
         if isinstance(other, Real):
             return Scale(self, float(other))
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
     __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Kernel:
+        other = as_number(other)
+        if not isinstance(other, Real):
+            raise TypeError(f"a kernel is divided by a number, not by {other!r}: a quotient need not be a kernel")
+        return self * (1.0 / float(other))
+
+    def __rtruediv__(self, other: Any) -> Kernel:
+        raise TypeError(f"{other!r} cannot be divided by {self}: the inverse of a kernel need not be a kernel")
+
+    def __sub__(self, other: Any) -> Kernel:
+        raise TypeError(f"{other!r} cannot be taken off {self}: a difference of kernels need not be a kernel")
+
+    def __rsub__(self, other: Any) -> Kernel:
+        raise TypeError(f"{self} cannot be taken off {other!r}: a difference of kernels need not be a kernel")
+
+    def __neg__(self) -> Kernel:
+        raise TypeError(f"-{self} would not be a kernel: k(x, x) is never below 0")
 
     def __pow__(self, degree: Any) -> Kernel:
         from onlearn.kernels.algebra import Power

@@ -4,8 +4,9 @@ A *literal* is a column or its negation; a conjunction of literals is a feature 
 many conjunctions hold in both x and z follows from how many columns agree (Khardon, Roth and Servedio 2005), so a
 kernel value is a count of bits and a look into a table. The table is computed with whole numbers. If its largest entry
 is beyond 2^960, all of it is divided by the power of two that makes that entry 2^960 at most: a power that only
-depends on the number of columns, so that a perceptron's decisions are what they were. Values that are then below the
-smallest number (2^-1022) count as 0.
+depends on the number of columns, so that a perceptron's decisions are what they were (``halvings`` is for whatever
+there is beside the kernel, such as the constant feature of an intercept: it must be scaled along). Values that are
+then below the smallest number (2^-1022) count as 0.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ class Counting(Kernel):
 
     def table(self, width: int) -> np.ndarray:
         """The value for each number of shared or of differing columns."""
-        values = _table(self, width)
+        values, _ = _table(self, width)
         return values if self.shared else values[::-1]
+
+    def halvings(self, P: Points) -> int:
+        return _table(self, self.ones(P).width)[1]
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         ones = next((view for view in views.values() if isinstance(view, (Bits, SparseOnes))), None)
@@ -80,13 +84,13 @@ class Counting(Kernel):
 
 
 @lru_cache(maxsize=64)
-def _table(kernel: Counting, width: int) -> np.ndarray:
-    """The counts for 0..width columns, scaled if need be."""
+def _table(kernel: Counting, width: int) -> tuple[np.ndarray, int]:
+    """The counts for 0..width columns, scaled if need be, and by which power of two."""
     exact = kernel.counts(width)
     shift = max(0, exact[-1].bit_length() - 1 - LARGEST)
     values = np.array([_scaled(value, shift) for value in exact])
     values.flags.writeable = False
-    return values
+    return values, shift
 
 
 def _scaled(value: int, shift: int) -> float:

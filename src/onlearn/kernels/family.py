@@ -30,6 +30,8 @@ Cls = TypeVar("Cls")
 
 MEMBERS: dict[str, type] = {}
 
+HUGE = 2**31  # limits from here on are those of the machine, and said to those who are beyond them
+
 # Kernels whose files are read only when somebody names them.
 HOMES = {"substrings": "onlearn.kernels.strings", "trees": "onlearn.kernels.trees"}
 
@@ -71,9 +73,17 @@ class Parameters:
                 whole = isinstance(f.default, int) and not isinstance(f.default, bool)
                 setattr(self, f.name, _checked(self.name, f.name, getattr(self, f.name), f.metadata, whole))
         self.check()
+        self._complete = True
 
     def check(self) -> None:
         """Refuse parameters that do not fit together."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A parameter that is set later on is checked as well, and what follows from it is worked out again."""
+        if "_complete" in self.__dict__ and name in self.get_params(deep=False):
+            self.set_params(**{name: value})
+        else:
+            super().__setattr__(name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with those of inner kernels as ``name__parameter``."""
@@ -160,10 +170,11 @@ def _checked(owner: str, name: str, value: Any, rules: Any, whole: bool) -> Any:
             return float(value)
     wanted = [repr(word) for word in words]
     if not words or words == (None,):
+        huge = isinstance(value, numbers.Real) and float(value) >= HUGE
         limits = [
-            f"{sign} {rules[key]:g}"
+            f"{sign} {rules[key]:.15g}"
             for key, sign in (("above", "above"), ("at_least", "of at least"), ("below", "below"))
-            if math.isfinite(rules[key])
+            if math.isfinite(rules[key]) and (huge or rules[key] < HUGE)
         ]
         kind = "a whole number" if whole else "a finite number"
         wanted.append(" ".join([kind, " and ".join(limits)]).rstrip())

@@ -82,7 +82,8 @@ class SingleBlas:
     """The BLAS kept to one thread as long as any thread asks for it.
 
     How many threads it has is one number for the whole process: the first who asks takes it down, the last puts it
-    back.
+    back. These may be different threads, and any of them must be heard: products by several threads are rounded in
+    another way.
     """
 
     def __init__(self) -> None:
@@ -93,6 +94,7 @@ class SingleBlas:
     def __enter__(self) -> None:
         with self.lock:
             if self.limit is None:
+                _let_anyone_set()
                 self.limit = _blas().limit(limits=1)
             self.users += 1
 
@@ -100,8 +102,10 @@ class SingleBlas:
         with self.lock:
             self.users -= 1
             if not self.users:
+                _let_anyone_set()
                 self.limit.restore_original_limits()
                 self.limit = None
+                _let_anyone_set()
 
     def forget_users(self) -> None:
         """After a fork: threads that asked are not here, and cannot give back the lock either."""
@@ -113,6 +117,13 @@ def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def _let_anyone_set() -> None:
+    """From 3.8 on threadpoolctl hears nobody but the thread that came first, and does nothing for others, silently."""
+    for library in _blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 _single = SingleBlas()

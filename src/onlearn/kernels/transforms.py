@@ -102,6 +102,9 @@ class Compose(Composite):
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         self.k.fill(tile.inside(self.key), out)
 
+    def halvings(self, P: Points) -> int:
+        return self.k.halvings(P[self.key])
+
     def diagonal(self, P: Points) -> np.ndarray:
         return self.k.diagonal(P[self.key])
 
@@ -161,6 +164,9 @@ class Normalize(Composite):
         else:
             self.k.fill(tile, out)
             rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
+
+    def halvings(self, P: Points) -> int:
+        return 0  # they cancel
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))
