@@ -109,6 +109,7 @@ class Training:
         estimators put back what they had.
         """
         self._handed = self.calibrated = None
+        self._own()
         self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
         due = int(self.audit.due[0])
         if not audit:
@@ -118,6 +119,18 @@ class Training:
         finally:
             if not audit:
                 self.audit.due[0] = due
+
+    def _own(self) -> None:
+        """Copy arrays that cannot be written to: those of a learner that was mapped from a file, say."""
+        for part in PARTS:
+            state = getattr(self, part)
+            fixed = {name: np.array(a) for name, a in state._asdict().items() if not a.flags.writeable}
+            if fixed:
+                setattr(self, part, state._replace(**fixed))
+        self.tally, self.doubling = (
+            np.require(self.tally, requirements="W"),
+            np.require(self.doubling, requirements="W"),
+        )
 
     def _visit(
         self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
