@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+FEW = 64  # rows
+
 
 def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that fails leaves the estimator as it was."""
@@ -38,11 +40,15 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def to_the_end() -> Iterator[None]:
-    """Ctrl-C waits until this is over; a second one does not.
+def to_the_end(rows: int) -> Iterator[None]:
+    """Ctrl-C waits until so many rows are learned; a second one does not.
 
-    For learning in place: a copy to go back to would take longer than learning from a few rows.
+    For learning in place: a copy to go back to would take longer than learning from a few rows. Very few are learned
+    in one call of compiled code, during which Python does not look at the keyboard anyway.
     """
+    if rows <= FEW:
+        yield
+        return
     before = signal.getsignal(signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
     if not main or before is not signal.default_int_handler:  # somebody else looks after it

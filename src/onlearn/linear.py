@@ -208,7 +208,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from checked rows in their order."""
-        with to_the_end():
+        with to_the_end(X.shape[0]):
             self._training.learn(X, y, weight, np.arange(X.shape[0]))
 
     def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:

@@ -132,7 +132,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             self._training, self._dtype = self._new_training(X, y, sees_all=False), X.dtype
         if self.grow:
             self._training.grow(X.shape[1], 1)
-        with to_the_end():
+        with to_the_end(X.shape[0]):
             self._training.learn(X, y, weight, np.arange(X.shape[0]))
         return self
 

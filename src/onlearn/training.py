@@ -121,16 +121,12 @@ class Training:
                 self.audit.due[0] = due
 
     def _own(self) -> None:
-        """Copy arrays that cannot be written to: those of a learner that was mapped from a file, say."""
+        """Copy the arrays of a learner that was mapped from a file, if they cannot be written to."""
+        if self.tally.flags.writeable:
+            return
         for part in PARTS:
-            state = getattr(self, part)
-            fixed = {name: np.array(a) for name, a in state._asdict().items() if not a.flags.writeable}
-            if fixed:
-                setattr(self, part, state._replace(**fixed))
-        self.tally, self.doubling = (
-            np.require(self.tally, requirements="W"),
-            np.require(self.doubling, requirements="W"),
-        )
+            setattr(self, part, type(getattr(self, part))(*map(np.array, getattr(self, part))))
+        self.tally, self.doubling = np.array(self.tally), np.array(self.doubling)
 
     def _visit(
         self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
