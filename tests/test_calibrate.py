@@ -82,7 +82,14 @@ def test_every_calibration_goes_with_every_multiclass(calibration, multiclass):
 def test_held_out_rows_are_not_learned_from():
     model = onlearn.OnlineClassifier(calibration="holdout(0.25)", random_state=0, epochs=2).fit(X, Y)
     assert model.n_seen_ == 2 * 3000
-    assert log_loss(model.predict_proba(X), Y) < 0.6
+    held = model.predict_proba(X)
+    assert log_loss(held, Y) < 0.6
+    online = model.set_params(calibration="online").predict_proba(X)
+    assert (online != held).any()
+    np.testing.assert_array_equal(model.set_params(calibration="holdout(0.25)").predict_proba(X), held)
+    model.set_params(calibration="online").partial_fit(X[:10], Y[:10])
+    with pytest.raises(ValueError, match="needs rows that the last call held out"):
+        model.set_params(calibration="holdout").predict_proba(X)
 
 
 def test_logistic_uses_its_own_probabilities_unless_asked_otherwise():

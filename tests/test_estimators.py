@@ -1,9 +1,11 @@
 """The estimators' manners: scikit-learn's contract, and what users of it expect."""
 
 import pickle
+import signal
 import warnings
 from itertools import pairwise
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -121,6 +123,13 @@ def test_clone_and_pickle_keep_everything():
     np.testing.assert_array_equal(back.coef_, model.coef_)
 
 
+def test_a_learner_whose_arrays_are_mapped_from_a_file_goes_on(tmp_path):
+    model = onlearn.OnlineClassifier(random_state=0).fit(X, Y)
+    joblib.dump(model, tmp_path / "m")
+    mapped = joblib.load(tmp_path / "m", mmap_mode="r")
+    np.testing.assert_array_equal(mapped.partial_fit(X, Y).coef_, model.partial_fit(X, Y).coef_)
+
+
 def test_pipelines_and_set_output_work():
     pipe = make_pipeline(StandardScaler(), onlearn.PassiveAggressive(random_state=0)).set_output(transform="pandas")
     assert cross_val_score(pipe, X, Y).mean() > 0.85
@@ -144,6 +153,12 @@ def test_balanced_class_weights_of_a_stream_come_from_running_counts():
         weight[i] = counts.sum() / (2 * counts[c])
     plain = onlearn.OnlineClassifier(rule="hinge").partial_fit(X, rare, classes=[0, 1], sample_weight=weight)
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-12)
+    # and fit counts the rows for what comes after it, once
+    model, plain = (onlearn.OnlineClassifier(class_weight=w, random_state=0) for w in ("balanced", {0: 5 / 9, 1: 5.0}))
+    one, weight = rare == 1, [121 / (2 * 13)]
+    model.fit(X, rare).partial_fit(X[one][:1], rare[one][:1])
+    plain.fit(X, rare).set_params(class_weight=None).partial_fit(X[one][:1], rare[one][:1], sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-12)
 
 
 def test_class_weights_multiply_the_steps():
@@ -160,6 +175,7 @@ def test_warm_start_goes_on_and_without_it_fit_begins_anew():
     warm = onlearn.OnlineClassifier(epochs=1, warm_start=True, random_state=0).fit(X, Y).fit(X, Y)
     whole = onlearn.OnlineClassifier(epochs=2, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(warm.coef_, whole.coef_)
+    np.testing.assert_allclose(warm.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
     again = onlearn.OnlineClassifier(epochs=2, random_state=0).fit(X, 1 - Y).fit(X, Y)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
@@ -225,6 +241,24 @@ def test_a_wider_row_and_a_new_class_are_taken_in():
     np.testing.assert_array_equal(model.predict(np.pad(BLOBS, ((0, 0), (0, 2)))), model.predict(BLOBS))
 
 
+def test_growing_is_decided_before_learning_begins(tmp_path):
+    model = onlearn.OnlineClassifier(random_state=0).fit(X, Y)
+    before = model.coef_
+    with pytest.raises(ValueError, match=r"without grow=True, so that there is no room for more"):
+        model.set_params(grow=True).partial_fit(X, Y + 1)
+    np.testing.assert_array_equal(model.coef_, before)
+    single = onlearn.OnlineClassifier(grow=True).partial_fit(X, np.zeros(120, int)).set_params(grow=False)
+    single.save(tmp_path / "m.onl")
+    assert (onlearn.load(tmp_path / "m.onl").predict(X) == 0).all()
+    for wrong in (1, np.True_, "classes"):
+        with pytest.raises(ValueError, match=r"grow must be True, False or 'features'"):
+            onlearn.OnlineClassifier(grow=wrong).fit(X, Y)
+    words = onlearn.OnlineClassifier(grow=True).partial_fit(X, np.where(Y, "yes", "no"))
+    with pytest.raises(ValueError, match=r"labels like 1, but the classes so far are like 'no'"):
+        words.partial_fit(X, Y * 0 + 1)
+    assert list(words.classes_) == ["no", "yes"]
+
+
 @pytest.mark.parametrize("geometry", ["additive", "balanced", "exponentiated", "adagrad(l1=0.01)", "arow", "ftrl"])
 def test_growing_classes_equals_having_had_them(geometry):
     settings = dict(geometry=geometry, grow=True, random_state=0)
@@ -242,6 +276,9 @@ def test_an_unfitted_estimator_says_so():
             call(onlearn.OnlineClassifier())
     for attribute in ("coef_", "n_mistakes_", "history_"):
         assert not hasattr(onlearn.OnlineClassifier(), attribute)
+    for wrong in ({"verbose": "x"}, {"tol": True}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            onlearn.OnlineClassifier(**wrong).fit(X, Y)
 
 
 def test_verbose_shows_progress(capsys):
@@ -249,20 +286,44 @@ def test_verbose_shows_progress(capsys):
     assert "240/240" in capsys.readouterr().out
 
 
-def test_interrupting_fit_keeps_what_was_learned(monkeypatch):
-    model = onlearn.OnlineClassifier(epochs=3, random_state=0)
+@pytest.mark.parametrize("warm", [False, True])
+def test_interrupting_fit_changes_nothing(monkeypatch, warm):
     passes = []
 
-    def interrupt(training, *args, original=onlearn.linear.run_passes.__globals__["Training"].learn, **kwargs):
+    def interrupt(training, *args, original=onlearn.training.Training.learn, **kwargs):
         passes.append(1)
+        original(training, *args, **kwargs)
         if len(passes) == 2:
             raise KeyboardInterrupt
-        return original(training, *args, **kwargs)
 
-    monkeypatch.setattr("onlearn.training.Training.learn", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert model.n_seen_ == 120 and model.score(X, Y) > 0.7
+    model = onlearn.OnlineClassifier(epochs=3, warm_start=warm, random_state=0)
+    for before in (None, model.fit(X, Y).coef_):
+        tried = onlearn.OnlineClassifier(epochs=3, random_state=0) if before is None else model
+        passes.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr("onlearn.training.Training.learn", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                tried.fit(X, Y)
+        if before is None:
+            assert not hasattr(tried, "classes_") and not hasattr(tried, "n_seen_")
+        else:
+            np.testing.assert_array_equal(model.coef_, before)
+            assert model.n_seen_ == 360 and len(model.history_["passes"]) == 3
+
+
+def test_ctrl_c_in_partial_fit_waits_until_the_rows_are_learned(monkeypatch):
+    model, whole = (onlearn.OnlineClassifier(random_state=0).partial_fit(X, Y, classes=[0, 1]) for _ in range(2))
+
+    def interrupt(*args, original=onlearn.training.row_batches):
+        signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("onlearn.training.row_batches", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, whole.partial_fit(X, Y).coef_)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_regression_learns_ridge_and_lasso():
@@ -285,3 +346,16 @@ def test_regression_learns_ridge_and_lasso():
     assert (lasso.coef_ == 0).sum() >= 2
     tube = onlearn.OnlineRegressor(rule="epsilon(0.2)", geometry="adagrad", **settings).fit(data, target)
     assert np.mean(np.abs(tube.predict(data) - target)) < 0.2
+
+
+def test_a_regression_worse_than_the_mean_of_y_is_warned_of():
+    target = X @ [1.0, 2.0, 0.0, 0.0, 0.0, 0.0] + 3
+    for y in (1e6 * target, 1e-6 * target, target + 1000):
+        with pytest.warns(UserWarning, match="more than the variance of y"):
+            onlearn.OnlineRegressor(random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        onlearn.OnlineRegressor(random_state=0).fit(X, target)
+        onlearn.OnlineRegressor(random_state=0).fit(X, np.full(120, 3.0))
+    with pytest.raises(ValueError, match="for regression give the number"):
+        onlearn.OnlineRegressor(geometry="exponentiated(eta=auto)").fit(X, target)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from onlearn import KernelClassifier, NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
+from onlearn.features import Features
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)
@@ -49,7 +50,11 @@ def test_every_container_gives_the_same_model(name, data):
     np.testing.assert_allclose(weights(data), weights(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, pd.DataFrame, pl.DataFrame])
+def sparse_frame(X):
+    return pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X))
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.float16, sp.csr_matrix, pd.DataFrame, sparse_frame, pl.DataFrame])
 def test_float32_stays_float32(make):
     data = make(X.astype(np.float32))
     model = OnlineClassifier(random_state=0).fit(data, Y)
@@ -103,6 +108,33 @@ def test_arrow_column_names_are_feature_names_and_text_columns_are_named():
         model.partial_fit(table, [0, 1]).predict(table)
     with pytest.raises(ValueError, match="column 'c' holds string"):
         OnlineClassifier().fit(pa.table({"a": [1.0, 2.0], "c": ["x", "y"]}), [0, 1])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
+@pytest.mark.parametrize("grow", [True, "features"])
+def test_a_learner_that_grows_knows_its_columns_by_name(make, grow):
+    def table(names):
+        return make({name: X[:, ord(name) - ord("a")] for name in names})
+
+    model = OnlineClassifier(grow=grow, random_state=0).partial_fit(table("ab"), Y, classes=[0, 1])
+    before = model.coef_
+    for names in ("cdab", "b", "bacd"):
+        for call in (model.predict, lambda rows: model.partial_fit(rows, Y)):
+            with pytest.raises(ValueError, match=f"column 0 is '{names[0]}', but was 'a'"):
+                call(table(names))
+    np.testing.assert_array_equal(model.coef_, before)
+    with warnings.catch_warnings():  # scikit-learn's, that names are lacking
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(model.predict(table("abc")), model.predict(table("ab")))
+        model.predict(table("a"))
+        assert list(model.partial_fit(table("abcd"), Y).feature_names_in_) == list("abcd")
+
+
+def test_a_frame_that_holds_no_rows_yet_is_refused():
+    lazy = pl.DataFrame(NAMED).lazy()
+    for call in (lambda: OnlineClassifier().fit(lazy, Y), lambda: Features().fit(lazy)):
+        with pytest.raises(TypeError, match=r"LazyFrame, which holds no rows yet: collect\(\) it first"):
+            call()
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, np.asfortranarray])
@@ -291,6 +323,15 @@ def test_columns_that_a_matrix_does_not_have_are_refused(column, others):
     X.indices = np.array([*others, *others, *(sorted([0, column]))], dtype=np.int32)
     with pytest.raises(ValueError, match=f"3 columns, but row 3 has a value in column {column}"):
         OnlineClassifier().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("place", [0, 2, -1])
+def test_rows_that_reach_beyond_a_matrix_are_refused(place):
+    broken = sp.csr_matrix(X)
+    broken.indptr[place] = 10**6
+    for call in (OnlineClassifier().fit, OnlineClassifier().fit(X, Y).partial_fit):
+        with pytest.raises(ValueError, match="not a sound CSR matrix"):
+            call(broken, Y)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

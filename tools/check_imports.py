@@ -23,7 +23,7 @@ LAYERS = {
     "kernels": "kernels",
     "services": "calibrate labels",
     "training": "training fitting",
-    "estimators": "store settled estimator linear regression learners",
+    "estimators": "store settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
     "approx": "approx",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,27 +25,12 @@ from onlearn.training import Training
 FAMILIES = {"rule": RULES, "geometry": GEOMETRIES, "stabilizer": STABILIZERS, "calibration": CALIBRATIONS}
 
 
-def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that fails leaves the estimator as it was."""
-
-    @wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(self.__dict__)
-        if "_training" in before:  # only what a user wrote can fail once learning has begun
-            keep = copy.deepcopy if self._training.may_fail else copy.copy
-            before["_training"] = keep(self._training)
-        try:
-            return method(self, *args, **kwargs)
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    return guarded
-
-
 def _is_count(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 class LinearModel(Settled, BaseEstimator):
@@ -101,9 +84,9 @@ class LinearModel(Settled, BaseEstimator):
             raise ValueError(f"max_epochs must be a whole number of at least 1, not {self.max_epochs!r}")
         if self.init not in ("zeros", "random"):
             raise ValueError(f"init must be 'zeros' or 'random', not {self.init!r}")
-        if self.grow not in (True, False, "features"):
+        if not isinstance(self.grow, bool) and self.grow != "features":
             raise ValueError(f"grow must be True, False or 'features', not {self.grow!r}")
-        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol == self.tol):
+        if self.tol is not None and not (_is_number(self.tol) and self.tol == self.tol):
             raise ValueError(f"tol must be a number or None, not {self.tol!r}")
         for name in ("shuffle", "fit_intercept", "warm_start"):
             value = getattr(self, name, False)
@@ -112,8 +95,11 @@ class LinearModel(Settled, BaseEstimator):
         weights = getattr(self, "class_weight", None)
         if weights is not None and weights != "balanced" and not isinstance(weights, dict):
             raise ValueError(f"class_weight must be a dict of weights, 'balanced' or None, not {weights!r}")
+        verbose = getattr(self, "verbose", 0)
+        if not (isinstance(verbose, (Integral, np.bool_)) and int(verbose) >= 0):
+            raise ValueError(f"verbose must be a whole number of at least 0, not {verbose!r}")
         size = self.intercept_scaling
-        if size != "radius" and not (isinstance(size, Real) and not isinstance(size, bool) and 0 < size < np.inf):
+        if size != "radius" and not (_is_number(size) and 0 < size < np.inf):
             raise ValueError(f"intercept_scaling must be a number above 0 or 'radius', not {size!r}")
 
     # ------------------------------------------------------------------ input
@@ -125,6 +111,8 @@ class LinearModel(Settled, BaseEstimator):
                 self._check_finite(X)
             return X
         names = inputs.column_names(X)
+        if not reset and self._is_of_other_width(X):  # where scikit-learn would not look at them
+            names = inputs.names_of_columns(X)
         if names and not reset:
             self._check_names(names)
         X = inputs.plain_table(X)
@@ -148,7 +136,10 @@ class LinearModel(Settled, BaseEstimator):
         return X
 
     def _check_names(self, names: list[str]) -> None:
-        """Refuse a PyArrow table with other columns than those learned from, or in another order."""
+        """Refuse a table with other columns than those learned from, or in another order.
+
+        With grow there may be fewer, or more after those known.
+        """
         known = getattr(self, "feature_names_in_", None)
         if known is None:
             return
@@ -191,11 +182,9 @@ class LinearModel(Settled, BaseEstimator):
 
     def _fit_width(self, X: Any) -> Any:
         """With grow, rows of another width are made to fit: wider ones as far as the features are known."""
-        if not self.grow or not hasattr(self, "n_features_in_") or not hasattr(X, "shape") or len(X.shape) != 2:
+        if not self._is_of_other_width(X):
             return X
         width, known = X.shape[1], self.n_features_in_
-        if width == known:
-            return X
         if sp.issparse(X):
             X = X.tocsr(copy=True)
             if width < known:
@@ -205,10 +194,17 @@ class LinearModel(Settled, BaseEstimator):
         X = np.asarray(X)
         return X[:, :known] if width > known else np.pad(X, ((0, 0), (0, known - width)))
 
-    def _is_wider(self, X: Any) -> bool:
-        """Whether X brings new features to a learner that takes them in."""
+    def _is_of_other_width(self, X: Any) -> bool:
+        """Whether X has fewer or more features than a learner knows that takes in new ones."""
         shape: tuple[int, ...] = getattr(X, "shape", ())
-        return bool(self.grow) and len(shape) == 2 and shape[1] > self.n_features_in_
+        return bool(self.grow) and len(shape) == 2 and shape[1] != getattr(self, "n_features_in_", shape[1])
+
+    def _is_wider(self, X: Any) -> bool:
+        """Whether X brings new features to a learner that takes them in; those it knows must come first."""
+        if not self._is_of_other_width(X) or X.shape[1] < self.n_features_in_:
+            return False
+        self._check_names(inputs.names_of_columns(X) or [])
+        return True
 
     def _check_lengths(self, X: Any, y: np.ndarray) -> None:
         if len(y) != X.shape[0]:

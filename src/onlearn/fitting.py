@@ -26,19 +26,19 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     passes = settings.max_epochs if settings.epochs is None else settings.epochs
     cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
-    last, first_size = np.inf, None
+    last, audited_size = np.inf, None
     with _progress(settings.verbose, passes, len(y)) as advance:
         for done in range(passes):
             training.begin_pass()
+            if training.passes and audited_size is None:  # from here on examples have been seen before
+                audited_size = training.size()
             # keyed by the pass, so that training goes on where it was left off
             order = shuffled(len(y), seed, training.passes) if settings.shuffle else np.arange(len(y))
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
             entry = training.end_pass()
             if training.stopped:
-                _warn(f"learning stopped in pass {done + 1}: {training.stopped}; what was learned is kept")
+                warn(f"learning stopped in pass {done + 1}: {training.stopped}; what was learned is kept")
                 break
-            if training.passes == 1 and passes > 1:
-                first_size = training.size()
             if entry.get("mistakes") == 0 and entry["seen"]:
                 separable = True
                 if settings.epochs is None:
@@ -49,7 +49,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                     what = "at least one class is not linearly separable from the rest"
                 else:
                     separable = False
-                _warn(
+                warn(
                     f"{what}: after pass {done + 1} the weights are again what they were after an earlier one, so "
                     "training stops; averaging or a margin gives a good compromise"
                 )
@@ -59,15 +59,15 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
             last = entry["loss"]
         else:
             if settings.epochs is None and separable is None:
-                _warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
-    if first_size:
-        training.rescale_audit(training.size() / first_size)
+                warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
+    if audited_size:
+        training.rescale_audit(training.size() / audited_size)
     if max(training.g.w.max(initial=0.0), -training.g.w.min(initial=0.0)) > 1e50:
-        _warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
+        warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
     return separable
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
     """A warning that points at whoever called ``fit``, which may be several calls of ours above."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:

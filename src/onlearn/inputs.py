@@ -18,6 +18,7 @@ BUFFER = 1 << 22  # bytes of rows gathered at a time where they do not lie one a
 
 def plain_table(X: Any) -> Any:
     """A PyArrow table as a NumPy array; anything else as it is (scikit-learn takes pandas and polars)."""
+    refuse_lazy(X)
     module = type(X).__module__.partition(".")[0]
     if module != "pyarrow":
         return X
@@ -38,15 +39,33 @@ def plain_table(X: Any) -> Any:
     return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
 
 
+def refuse_lazy(X: Any) -> None:
+    """Refuse what says how to make a table, but is none."""
+    if type(X).__module__.startswith("polars") and type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, which holds no rows yet: collect() it first")
+
+
 def column_names(X: Any) -> list[str] | None:
     """The names of a PyArrow table's columns, which scikit-learn does not look for."""
     return list(getattr(X, "column_names", [])) if type(X).__module__.startswith("pyarrow") else None
 
 
+def names_of_columns(X: Any) -> list[str] | None:
+    """The names of a table's columns, of whatever kind the table is; None if they are not strings."""
+    from sklearn.utils.validation import _get_feature_names
+
+    names = column_names(X) or _get_feature_names(X)
+    return None if names is None else list(names)
+
+
 def number_types(X: Any) -> list[Any]:
     """What kinds of numbers X may be made into; the first if it holds others, or does not say what it holds."""
-    polars = type(X).__module__.startswith("polars") and type(X).__name__ == "DataFrame"  # which does not
-    single = polars and X.head(0).to_numpy().dtype == np.float32
+    module, held = type(X).__module__.partition(".")[0], [getattr(X, "dtype", None)]
+    if module == "polars" and type(X).__name__ == "DataFrame":  # which does not
+        held = [X.head(0).to_numpy().dtype]
+    elif module == "pandas" and hasattr(X, "dtypes"):  # where sparse columns do not
+        held = [getattr(kind, "subtype", kind) for kind in np.atleast_1d(X.dtypes)]
+    single = bool(held) and all(kind in (np.float16, np.float32) for kind in held)
     return [np.float32] if single else [np.float64, np.float32]
 
 
@@ -111,11 +130,23 @@ def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
 
 def _check_columns(X: sp.csr_matrix) -> None:
     """Refuse columns that the matrix does not have: compiled code would read and write elsewhere in memory."""
+    size = min(len(X.indices), len(X.data))
+    if len(X.indptr) != X.shape[0] + 1 or not _in_order(X.indptr, size):
+        raise ValueError("X is not a sound CSR matrix: its indptr does not cut its values into rows one after another")
     if _columns_are_there(X.indices, X.indptr, X.shape[1], X.has_canonical_format):
         return
     wrong = int(np.flatnonzero((X.indices < 0) | (X.indices >= X.shape[1]))[0])
     row = int(np.searchsorted(X.indptr, wrong, side="right")) - 1
     raise ValueError(f"X has {X.shape[1]} columns, but row {row} has a value in column {X.indices[wrong]}")
+
+
+@Loop
+def _in_order(indptr: Any, size: Any) -> bool:
+    """Whether places of values, of which there are so many, never go back."""
+    back = (indptr[0] < 0) | (indptr[len(indptr) - 1] > size)
+    for i in range(len(indptr) - 1):
+        back |= indptr[i + 1] < indptr[i]
+    return not back
 
 
 @Loop

@@ -11,8 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from onlearn import calibrate
-from onlearn.estimator import LinearModel, all_or_nothing
+from onlearn.atomic import all_or_nothing, to_the_end
+from onlearn.calibrated import Calibrated
+from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes
 from onlearn.labels import balanced, check_labels, encode, from_nullable, plain, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
@@ -20,7 +21,7 @@ from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
 
 
-class OnlineClassifier(ClassifierMixin, LinearModel):
+class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     """Learns a linear classifier from examples one at a time.
 
     Parameters
@@ -128,16 +129,17 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             training.checked = checked
             self.classes_, self._training, self._dtype = classes, training, X.dtype
             self._counts = np.zeros(len(classes) + 1)
-            self._held_out = None
         codes = self._codes(y, weight)
+        if isinstance(self.class_weight, str):  # the passes go over the same rows, so they count once
+            counts = np.bincount(codes, weights=weight, minlength=len(self.classes_))
+            self._counts = np.concatenate([[counts.sum()], counts])
         weight = self._class_weighted(codes, weight)
         held = self._held_out_rows(len(y))
         if held.size:
             weight = weight.copy()
             weight[held] = 0.0
         self.separable_ = self._pass_over(X, self._targets(codes), weight)
-        if held.size:
-            self._held_out = self._per_class(self._row_scores(X, held)), codes[held]
+        self._held_out = (self._per_class(self._row_scores(X, held)), codes[held]) if held.size else None
         return self
 
     @all_or_nothing
@@ -150,6 +152,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if self._choices()["calibration"].name == "holdout":
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
         classes = from_nullable(classes)
+        self._check_growing(first)
         if classes is None and first and self.grow is not True:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if not first and classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
@@ -157,6 +160,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_labels(X, y)
         weight = self._check_weights(sample_weight, X, sees_all=False)
+        self._held_out = None  # whose scores were those of the hypothesis before
         if first:
             known = unique_labels(np.asarray(classes) if classes is not None else y)
             if len(known) < 2 and self.grow is not True:
@@ -166,9 +170,9 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             training = self._new_training(X, y, known, sees_all=False)
             self.classes_, self._training, self._dtype = known, training, X.dtype
             self._counts = np.zeros(len(known) + 1)
-            self._held_out = None
         self._counts = self._counts.copy()
         if self.grow is True:
+            self._check_kind(y)
             new = np.setdiff1d(unique_labels(y), self.classes_)
             if new.size:
                 self.classes_ = np.concatenate([self.classes_, new])
@@ -185,13 +189,31 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         self._learn_once(X, self._targets(codes), weight)
         return self
 
+    def _check_growing(self, first: bool) -> None:
+        """Refuse to grow from a training that has one output for two classes: it has no place for a third."""
+        if self.grow is True and not first and self._training.output is None:
+            raise ValueError(
+                "learning began with two classes and without grow=True, so that there is no room for more: set grow "
+                "back, or fit anew with grow=True"
+            )
+
+    def _check_kind(self, y: np.ndarray) -> None:
+        """Refuse new labels that have no order with those known."""
+        known, new = plain(self.classes_[0]), plain(y[0])
+        if isinstance(known, str) != isinstance(new, str):
+            raise ValueError(
+                f"y holds labels like {new!r}, but the classes so far are like {known!r}: strings and other labels "
+                "have no order, so make all of them strings"
+            )
+
     def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         """Learn from checked rows in as many passes as the settings say; what was learned about separability."""
         return run_passes(self._training, X, y, weight, self, self._seed)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from checked rows in their order."""
-        self._training.learn(X, y, weight, np.arange(X.shape[0]))
+        with to_the_end(X.shape[0]):
+            self._training.learn(X, y, weight, np.arange(X.shape[0]))
 
     def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:
         """Scores of some checked rows."""
@@ -252,14 +274,6 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             sees_all,
         )
 
-    def _held_out_rows(self, rows: int) -> np.ndarray:
-        """The rows that fit keeps for calibration."""
-        calibration = self._choices()["calibration"]
-        if calibration.name != "holdout":
-            return np.empty(0, dtype=np.intp)
-        chosen = np.random.default_rng([self._seed, 2]).permutation(rows)
-        return np.sort(chosen[: min(rows - 1, max(1, round(calibration.fraction * rows)))])
-
     def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Class indices; the label of an example of weight 0 is nobody's business."""
         return encode(y if weight.all() else np.where(weight > 0, y, self.classes_[0]), self.classes_)
@@ -271,8 +285,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         if self.class_weight is None:
             return weight
         if self.class_weight == "balanced":
-            counts = np.bincount(codes, weights=weight, minlength=len(self.classes_))
-            per_class = balanced(counts)
+            per_class = balanced(self._counts[1:])
         else:
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
         if not (np.isfinite(per_class).all() and (per_class >= 0).all() and per_class.any()):
@@ -313,35 +326,6 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
             return self.classes_[self._best_outputs(X)]
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class; the largest is where ``predict`` is."""
-        scores = self.decision_function(X).astype(np.float64, copy=False)
-        a, b, link = self._calibration()
-        if scores.ndim == 1:
-            return calibrate.binary(scores, a, b)
-        return calibrate.several(scores, a, b, link)
-
-    def _calibration(self) -> tuple[float, float, str]:
-        """A, B and the link for several classes; fitted once after learning."""
-        choice = self.families["calibration"].get(self.calibration)
-        known = self._training.calibrated
-        if known is None or known[0] != repr(choice):
-            known = self._training.calibrated = repr(choice), self._fit_calibration(choice)
-        return known[1]
-
-    def _fit_calibration(self, choice: Any) -> tuple[float, float, str]:
-        training = self._training
-        link, apart = getattr(choice, "link", "softmax"), training.output == "one-vs-all"
-        own = getattr(training.rule, "own_probabilities", False)
-        if choice.name == "own" or (choice.name == "auto" and own):
-            return 1.0, 0.0, "normalized" if apart else "softmax"
-        scores, gold = self._held_out if self._held_out is not None else self._audited()
-        return (*calibrate.fit(scores, gold, link), link)
-
-    def _audited(self) -> tuple[np.ndarray, np.ndarray]:
-        scores, gold = self._training.audited()
-        return self._per_class(scores), (gold > 0 if self._training.output is None else gold).astype(int)
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only.
@@ -406,8 +390,7 @@ class OnlineClassifier(ClassifierMixin, LinearModel):
         held_out = "held_out.scores" in arrays
         self._held_out = (arrays["held_out.scores"], arrays["held_out.codes"]) if held_out else None
         count, outputs = len(self.classes_), self._training.outputs
-        fits = (
-            count == 2 if self._training.output is None else count == outputs or (self.grow is True and count < outputs)
-        )
+        # a learner that has grown has room for two classes when it has met one
+        fits = count == 2 if self._training.output is None else max(2, count) == outputs
         if not fits or self._counts.shape != (count + 1,):
             raise ValueError(f"{count} classes do not go with {outputs} outputs")

@@ -9,16 +9,24 @@ import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
-from onlearn.estimator import LinearModel, all_or_nothing
-from onlearn.fitting import run_passes
+from onlearn.atomic import all_or_nothing, to_the_end
+from onlearn.estimator import LinearModel
+from onlearn.fitting import run_passes, warn
 from onlearn.labels import from_nullable
 from onlearn.predicting import narrow
+
+ALIKE = 1e-9  # a deviation of y, as a part of its size, that is as good as none
 
 
 class OnlineRegressor(RegressorMixin, LinearModel):
     """Learns a linear regression from examples one at a time: least squares, ridge, lasso, epsilon-insensitive.
 
     Parameters are those of ``OnlineClassifier`` that have a meaning here.
+
+    Steps have a size of their own, so how soon the weights get there depends on the scale of y, as on that of X: y of
+    mean 0 and deviation 1 suits the defaults. scikit-learn's ``TransformedTargetRegressor(OnlineRegressor(),
+    transformer=StandardScaler())`` learns such y, and predicts in the units of yours. ``fit`` warns if the mean of y
+    would have predicted better than what was learned.
 
     >>> import numpy as np
     >>> from onlearn import OnlineRegressor
@@ -74,7 +82,30 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             self._training, self._dtype = self._new_training(X, y, sees_all=True), X.dtype
             self._training.checked = checked
         run_passes(self._training, X, y, weight, self, self._seed)
+        self._warn_if_useless(X, y, weight)
         return self
+
+    def _warn_if_useless(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        """Say so if the mean of y would have been a better prediction of the rows learned from."""
+        total, highest = weight.sum(), float(np.abs(y).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = float(weight @ (y - weight @ y / total) ** 2 / total)
+            if variance <= (ALIKE * highest) ** 2:
+                return
+            # An average of hypotheses is no worse than they were on average, so that most often no row need be scored.
+            losses = (
+                self._training.record(np.zeros(len(self._training.tally)))["loss"],
+                self._training.by_pass[-1]["loss"],
+            )
+            if self._training.rule.name == "lms" and 2 * max(losses) < variance:
+                return
+            error = float(weight @ (self.predict(X) - y) ** 2 / total)
+        if not error <= variance:
+            warn(
+                f"the mean squared error on the rows learned from is {error:g}, more than the variance of y, "
+                f"{variance:g}: the steps do not suit the scale of y, so standardise it (TransformedTargetRegressor), "
+                "give more epochs or another rate"
+            )
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width."""
@@ -102,7 +133,8 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             self._training, self._dtype = self._new_training(X, y, sees_all=False), X.dtype
         if self.grow:
             self._training.grow(X.shape[1], 1)
-        self._training.learn(X, y, weight, np.arange(X.shape[0]))
+        with to_the_end(X.shape[0]):
+            self._training.learn(X, y, weight, np.arange(X.shape[0]))
         return self
 
     def _check_targets(self, X: Any, y: Any) -> np.ndarray:
@@ -117,6 +149,10 @@ class OnlineRegressor(RegressorMixin, LinearModel):
         if not getattr(choices["rule"], "regression", False):
             raise ValueError(
                 f"the rule {choices['rule']!r} is for classification; regression has 'lms' and 'epsilon', or your own"
+            )
+        if getattr(choices["geometry"], "undecided", False):
+            raise ValueError(
+                f"{choices['geometry']!r} is estimated from examples of two classes; for regression give the number"
             )
         if choices["stabilizer"].name not in ("last", "averaged"):
             raise ValueError(

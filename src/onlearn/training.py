@@ -109,6 +109,7 @@ class Training:
         estimators put back what they had.
         """
         self._handed = self.calibrated = None
+        self._own()
         self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
         due = int(self.audit.due[0])
         if not audit:
@@ -118,6 +119,14 @@ class Training:
         finally:
             if not audit:
                 self.audit.due[0] = due
+
+    def _own(self) -> None:
+        """Copy the arrays of a learner that was mapped from a file, if they cannot be written to."""
+        if self.tally.flags.writeable:
+            return
+        for part in PARTS:
+            setattr(self, part, type(getattr(self, part))(*map(np.array, getattr(self, part))))
+        self.tally, self.doubling = np.array(self.tally), np.array(self.doubling)
 
     def _visit(
         self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.inputs import refuse_lazy
 from onlearn.named import NamedRows
 
 TEXT = "text"  # the column that a plain list of texts is
@@ -27,6 +28,7 @@ def as_source(rows: Any) -> Any:
         return pa.Table.from_batches([rows])
     if isinstance(rows, (pa.Array, pa.ChunkedArray)):
         return _one_column(rows)
+    refuse_lazy(rows)
     module = type(rows).__module__.partition(".")[0]
     if module == "pandas":
         if hasattr(rows, "columns"):

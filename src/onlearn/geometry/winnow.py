@@ -22,7 +22,7 @@ class Winnow:
     """w_i *= alpha^(t x_i), compared with a threshold; features must not be negative."""
 
     alpha: float = param(2.0, "promotion factor", above=1)
-    threshold: float | None = param(None, "None: the number of features", above=0, words=(None,))
+    threshold: float | None = param(None, "None: the number of features at the start", above=0, words=(None,))
 
     positive_only = True
     positive_weights = True

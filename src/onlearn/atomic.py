@@ -1,0 +1,69 @@
+"""Calls that change an estimator wholly or not at all, whether they fail or somebody presses Ctrl-C."""
+
+from __future__ import annotations
+
+import copy
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+FEW = 64  # rows
+
+
+def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that fails leaves the estimator as it was."""
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        training = before.get("_training")
+        whole, seen = False, 0
+        if training is not None:
+            # Only what a user wrote can fail once learning has begun; and only passes that go on are interrupted in it.
+            # (In the dual they stop when they are asked to, and what was learned is kept.)
+            going_on = method.__name__ == "fit" and self.warm_start and not hasattr(training, "interrupted")
+            whole, seen = training.may_fail or going_on, training.n_seen
+            before["_training"] = copy.deepcopy(training) if whole else copy.copy(training)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            untouched = self.__dict__.get("_training") is not training or training is None or training.n_seen == seen
+            if whole or untouched or isinstance(error, Exception):
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            raise
+
+    return guarded
+
+
+@contextmanager
+def to_the_end(rows: int) -> Iterator[None]:
+    """Ctrl-C waits until so many rows are learned; a second one does not.
+
+    For learning in place: a copy to go back to would take longer than learning from a few rows. Very few are learned
+    in one call of compiled code, during which Python does not look at the keyboard anyway.
+    """
+    if rows <= FEW:
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    if not main or before is not signal.default_int_handler:  # somebody else looks after it
+        yield
+        return
+    asked: list[bool] = []
+
+    def ask(*_: Any) -> None:
+        asked.append(True)
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
