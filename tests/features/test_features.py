@@ -351,7 +351,7 @@ def test_errors_say_what_to_do():
         Features().fit("a text")
     with pytest.raises(TypeError, match="put the dict of a row in a list"):
         Features().fit({"age": 31.5, "colour": "red"})
-    with pytest.raises(TypeError, match=r"call collect\(\)"):
+    with pytest.raises(TypeError, match=r"collect\(\)"):
         Features().fit(pl.LazyFrame(ROWS))
     with pytest.raises(ValueError, match="column 'text', row 1: the text has half a character"):
         Features().fit(["a", "\ud800"])

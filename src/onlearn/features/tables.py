@@ -36,8 +36,6 @@ def as_source(rows: Any) -> Any:
         named = str("0" if rows.name is None else rows.name)
         return _one_column(_from_pandas(rows.to_frame(named)).column(0), rows.name)
     if module == "polars":
-        if not hasattr(rows, "to_arrow"):
-            raise TypeError(f"X must be rows, and a polars {type(rows).__name__} is none yet: call collect()")
         return rows.to_arrow() if hasattr(rows, "columns") else _one_column(rows.to_arrow(), rows.name or None)
     if isinstance(rows, str):
         raise TypeError("X must be rows, such as a list of texts, not one text: put it in a list")
