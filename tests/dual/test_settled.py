@@ -112,5 +112,5 @@ def test_a_string_model_says_why_it_has_no_primal() -> None:
 def test_labels_that_are_missing_are_refused_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match="y contains NaN"):
+        with pytest.raises(ValueError, match="y holds nan in row"):
             KernelClassifier().fit(X, np.where(y, np.nan, 1))
