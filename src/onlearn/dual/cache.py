@@ -43,6 +43,12 @@ class Cache:
         """The kept values of some rows with a support example."""
         return self.columns[support][rows]
 
+    def add(self, sums: np.ndarray, rows: np.ndarray, group: np.ndarray, supports: np.ndarray,
+            change: np.ndarray) -> None:  # fmt: skip
+        """Add to the sums of some rows what kept values times changes come to; ``change`` as in ``add_by_group``."""
+        for n, support in enumerate(supports.tolist()):
+            add_column(sums, rows, group, self.columns[support], np.ascontiguousarray(change[:, n]))
+
 
 def add_products(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change: np.ndarray) -> None:
     """sums[rows] += values @ change, in double precision, on all cores."""
@@ -80,9 +86,23 @@ def add_many(sums, rows, values, ends, output, amounts, start, stop):
 
 
 @Loop
+def add_column(sums, rows, group, column, change):
+    for n in range(len(rows)):
+        value = column[rows[n]]
+        for c in range(change.shape[1]):
+            sums[rows[n], c] += value * change[group[n], c]
+
+
+@Loop
 def add_own(sums, rows, values, change, group, start, stop):
     for n in range(start, stop):
         line, own, mine = values[n], sums[rows[n]], change[group[n]]
-        for k in range(len(mine)):
-            for c in range(mine.shape[1]):
-                own[c] += line[k] * mine[k, c]
+        if mine.shape[1] == 1:
+            s = 0.0
+            for k in range(len(mine)):
+                s += line[k] * mine[k, 0]
+            own[0] += s
+        else:
+            for k in range(len(mine)):
+                for c in range(mine.shape[1]):
+                    own[c] += line[k] * mine[k, c]

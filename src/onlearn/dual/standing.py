@@ -79,36 +79,38 @@ class Standing:
         """
         places, group = np.unique(self.at[rows], return_inverse=True)
         support, change = self.log.since(places, len(self.supports), self.outputs)
+        kept = self.cache.holds(support)
+        if kept.any():
+            self.cache.add(self.sums, rows, group, support[kept], change[:, kept])
+            support, change = support[~kept], change[:, ~kept]
         coming = np.array([*self.cache.coming], dtype=np.int64)
         columns = np.union1d(support, coming)
-        values = self._values(rows, points, columns)
+        if len(columns) > len(support):
+            among = np.zeros((len(places), len(columns), self.outputs))
+            among[:, np.searchsorted(columns, support)] = change
+            change = among
+        values = self._values(points, columns)
         if len(coming):
             self.cache.put(rows, values.T[np.searchsorted(columns, coming)])
-        if len(columns) > len(support):
-            values = values[:, np.searchsorted(columns, support)]
         if len(places) == 1:
             add_products(self.sums, rows, values, change[0])
-        elif len(support):
+        elif len(columns):
             add_by_group(self.sums, rows, values, change, group)
         self.at[rows] = self.log.count
         return values
 
-    def _values(self, rows: np.ndarray, points: Any, columns: np.ndarray) -> np.ndarray:
+    def _values(self, points: Any, columns: np.ndarray) -> np.ndarray:
         """Kernel values of some rows with some support examples, given in rising order."""
-        count, size = len(self.supports), len(rows) * len(columns)
+        count, size = len(self.supports), len(points) * len(columns)
         if self.scratch.size < size:  # used again and again, for fresh memory is slow
             self.scratch = np.empty(size * 3 // 2, dtype=self.data.dtype)
-        values = self.scratch[:size].reshape(len(rows), len(columns))
+        values = self.scratch[:size].reshape(len(points), len(columns))
         # the newest ones are there without a gap
         old = int(np.searchsorted(columns - np.arange(len(columns)), count - len(columns)))
         if old < len(columns):
             self.supports.products(points, int(columns[old]), values[:, old:], safe=True)
-        held = self.cache.holds(columns[:old])
-        for n in np.flatnonzero(held):
-            values[:, n] = self.cache.column(rows, int(columns[n]))
-        if not held.all():
-            lacking = np.flatnonzero(~held)
-            values[:, lacking] = self.supports.kernel.block(points, self.supports.take(columns[lacking]), safe=True)
+        if old:
+            self.supports.kernel.block(points, self.supports.take(columns[:old]), values[:, :old], safe=True)
         return values
 
     def columns(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
