@@ -13,7 +13,7 @@ import numpy as np
 
 from onlearn.inputs import LAST
 from onlearn.outputs import decide, take_steps
-from onlearn.rows import lacks, look_ahead, one_opinion, opinion, score, scores, sqnorm, step
+from onlearn.rows import lacks, look_ahead, one_opinion, opinion, score, scores, soon, sqnorm, step
 from onlearn.verbs import handed, live, scale, settle, stride, tick
 from onlearn.weave import Loop, helper
 
@@ -82,10 +82,10 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
     """One output: binary classification (y is -1 or +1) and regression."""
     for n in range(len(order)):
-        look_ahead(rows, order, n)
+        far = soon(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:  # else it is as if the example were not there
-            raw = score(rows, i, g, st)
+            raw = score(rows, i, g, st, far)
             if strange(raw) and not checked:
                 return n
             s = tame(raw * scale(g, 0) - theta)

@@ -68,7 +68,7 @@ def _(g, rows, i, outputs, c):
 
 
 @score.on(KernelRows, object, object)
-def _(rows, i, g, st):
+def _(rows, i, g, st, far):
     return rows.standing[i] + rows.bias * g.w[0]
 
 
@@ -135,7 +135,7 @@ def _(rows, i, g, st, out):
 def survey_one(rows, start, y, weight, rule, params, theta, g, st, steps):
     """Which examples from ``start`` on would be learned from, were the hypothesis to stay as it is; one output."""
     for i in range(start, len(y)):
-        s = score(rows, i, g, st) * scale(g, 0) - theta
+        s = score(rows, i, g, st, np.uint64(0)) * scale(g, 0) - theta
         steps[i] = weight[i] != 0.0 and rule(s, y[i], rows.length[i], params) != 0.0
 
 
