@@ -323,7 +323,9 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         """The class of each row; on a tie the first of them."""
         check_is_fitted(self)
         if len(self.classes_) > 2:
-            return self.classes_[self._best_outputs(X)]
+            best = self._best_outputs(X)
+            # in place where that goes, for fresh memory takes longer than the rest
+            return np.take(self.classes_, best, out=best if best.dtype == self.classes_.dtype else None, mode="clip")
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)]
 
