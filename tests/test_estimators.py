@@ -326,6 +326,10 @@ def test_ctrl_c_in_partial_fit_waits_until_the_rows_are_learned(monkeypatch):
         patch.setattr("onlearn.training.row_batches", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X, Y)
+        first = onlearn.OnlineClassifier(random_state=0)
+        with pytest.raises(KeyboardInterrupt):
+            first.partial_fit(X, Y, classes=[0, 1])
+    np.testing.assert_array_equal(first.coef_, whole.coef_)
     np.testing.assert_array_equal(model.coef_, whole.partial_fit(X, Y).coef_)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

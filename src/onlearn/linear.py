@@ -346,7 +346,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         w, b = training.separator()
         certificate = certify(
             X,
-            np.where(encode(y, self.classes_) == 1, 1.0, -1.0),
+            np.where(encode(y, self.classes_, grows=False) == 1, 1.0, -1.0),
             w,
             b,
             training.bias,
