@@ -8,6 +8,7 @@ from itertools import pairwise
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -354,6 +355,17 @@ def test_regression_learns_ridge_and_lasso():
     assert (lasso.coef_ == 0).sum() >= 2
     tube = onlearn.OnlineRegressor(rule="epsilon(0.2)", geometry="adagrad", **settings).fit(data, target)
     assert np.mean(np.abs(tube.predict(data) - target)) < 0.2
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_weights_and_features_that_are_never_negative_are_warned_of(make):
+    with pytest.warns(UserWarning, match="neither the features nor the weights of 'exponentiated' are ever negative"):
+        onlearn.NormalizedWinnow(random_state=0).fit(make(np.abs(X)), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        onlearn.NormalizedWinnow(random_state=0).fit(make(X), Y)
+        onlearn.NormalizedWinnow(random_state=0).fit(make(np.abs(X)), np.arange(len(Y)) % 3)
+        onlearn.Winnow(random_state=0).fit(make(np.abs(X)), Y)
 
 
 def test_a_regression_worse_than_the_mean_of_y_is_warned_of():
