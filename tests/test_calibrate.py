@@ -87,6 +87,8 @@ def test_held_out_rows_are_not_learned_from():
     online = model.set_params(calibration="online").predict_proba(X)
     assert (online != held).any()
     np.testing.assert_array_equal(model.set_params(calibration="holdout(0.25)").predict_proba(X), held)
+    with pytest.raises(ValueError, match=r"needs 0\.5 of the rows held out, and the last call held out 0\.25"):
+        model.set_params(calibration="holdout(0.5)").predict_proba(X)
     model.set_params(calibration="online").partial_fit(X[:10], Y[:10])
     with pytest.raises(ValueError, match="needs rows that the last call held out"):
         model.set_params(calibration="holdout").predict_proba(X)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -127,7 +128,11 @@ def test_a_learner_whose_arrays_are_mapped_from_a_file_goes_on(tmp_path):
     model = onlearn.OnlineClassifier(random_state=0).fit(X, Y)
     joblib.dump(model, tmp_path / "m")
     mapped = joblib.load(tmp_path / "m", mmap_mode="r")
-    np.testing.assert_array_equal(mapped.partial_fit(X, Y).coef_, model.partial_fit(X, Y).coef_)
+    partly = joblib.load(tmp_path / "m")
+    partly._training.g.w.flags.writeable = False  # as joblib's workers get what is large
+    model.partial_fit(X, Y)
+    for other in (mapped, partly):
+        np.testing.assert_array_equal(other.partial_fit(X, Y).coef_, model.coef_)
 
 
 def test_pipelines_and_set_output_work():
@@ -322,6 +327,10 @@ def test_ctrl_c_in_partial_fit_waits_until_the_rows_are_learned(monkeypatch):
         patch.setattr("onlearn.training.row_batches", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X, Y)
+        first = onlearn.OnlineClassifier(random_state=0)
+        with pytest.raises(KeyboardInterrupt):
+            first.partial_fit(X, Y, classes=[0, 1])
+    np.testing.assert_array_equal(first.coef_, whole.coef_)
     np.testing.assert_array_equal(model.coef_, whole.partial_fit(X, Y).coef_)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -348,11 +357,22 @@ def test_regression_learns_ridge_and_lasso():
     assert np.mean(np.abs(tube.predict(data) - target)) < 0.2
 
 
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_weights_and_features_that_are_never_negative_are_warned_of(make):
+    with pytest.warns(UserWarning, match="neither the features nor the weights of 'exponentiated' are ever negative"):
+        onlearn.NormalizedWinnow(random_state=0).fit(make(np.abs(X)), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        onlearn.NormalizedWinnow(random_state=0).fit(make(X), Y)
+        onlearn.NormalizedWinnow(random_state=0).fit(make(np.abs(X)), np.arange(len(Y)) % 3)
+        onlearn.Winnow(random_state=0).fit(make(np.abs(X)), Y)
+
+
 def test_a_regression_worse_than_the_mean_of_y_is_warned_of():
     target = X @ [1.0, 2.0, 0.0, 0.0, 0.0, 0.0] + 3
-    for y in (1e6 * target, 1e-6 * target, target + 1000):
-        with pytest.warns(UserWarning, match="more than the variance of y"):
-            onlearn.OnlineRegressor(random_state=0).fit(X, y)
+    for scale, y in ((1, 1e6 * target), (1, 1e-6 * target), (1, target + 1000), (1, 1e200 * target), (1e200, target)):
+        with pytest.warns(UserWarning, match="more than the variance of y.* suit the scale of X or y"):
+            onlearn.OnlineRegressor(random_state=0).fit(scale * X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         onlearn.OnlineRegressor(random_state=0).fit(X, target)

@@ -128,6 +128,8 @@ def test_a_learner_that_grows_knows_its_columns_by_name(make, grow):
         np.testing.assert_array_equal(model.predict(table("abc")), model.predict(table("ab")))
         model.predict(table("a"))
         assert list(model.partial_fit(table("abcd"), Y).feature_names_in_) == list("abcd")
+    with pytest.raises(ValueError, match="5 columns without names, but the 4 known have names"):
+        model.partial_fit(X[:, :5], Y)
 
 
 def test_a_frame_that_holds_no_rows_yet_is_refused():

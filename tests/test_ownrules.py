@@ -1,5 +1,7 @@
 """Rules that users write: what is wrong with one is said in a sentence, and nothing is learned from it."""
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -30,6 +32,14 @@ def dividing(score, y, sqnorm):
     return y / (score - score)
 
 
+def counting(score, y):
+    return y // int(score - score) + 1 // int(score - score)
+
+
+def logarithm(score, y):
+    return y * math.log(score - score)
+
+
 def calling(score, y):
     return plain_python(score)
 
@@ -48,12 +58,15 @@ def gentle(score, y):
 
 FAILING = {
     "raises": (raising, None, r"'raising' raised ValueError \(too far\) for the example in row \d+; nothing was"),
-    "divides by zero": (dividing, None, r"'dividing' raised ZeroDivisionError \(.*\) for the example in row 0;"),
+    "divides by zero": (dividing, None, "'dividing' returned -?inf for the example in row 0; nothing was"),
+    "divides whole numbers": (counting, None, r"'counting' raised ZeroDivisionError \(.*\) for the example in row 0;"),
+    "differs when compiled": (logarithm, None, "'logarithm' returned infinity or NaN when compiled for the example"),
     "returns None": (lacking, None, "'lacking' must return a number in every case, but it can return None"),
     "calls Python": (calling, None, "'calling' cannot be compiled: it calls plain_python, which is plain Python"),
     "returns complex": (not_real, None, "'not_real' must return a number in every case, but it returns complex"),
     "does not compile": (without_attribute, None, "'without_attribute' cannot be compiled: Unknown attribute 'sign'"),
-    "loss raises": (gentle, lambda s, y: 1 / (y - y), "loss of the rule 'gentle' raised ZeroDivisionError .* at score"),
+    "loss raises": (gentle, lambda s, y: 1 // int(s - s), "loss of the rule 'gentle' raised ZeroDivisionError .* at"),
+    "loss of infinity": (gentle, lambda s, y: 1 / (s - s), "loss of the rule 'gentle' returned inf at score"),
     "loss of NaN": (gentle, lambda s, y: np.nan, "loss of the rule 'gentle' returned NaN at score"),
     "loss of None": (gentle, lambda s, y: None, "loss of the rule 'gentle' must return a number in every case"),
 }
@@ -89,6 +102,7 @@ REFUSED = {
     "built-in name": (lambda: onlearn.rule(named("perceptron")), "perceptron is one of onlearn's own"),
     "text": (lambda: onlearn.rule(with_parameter("C='x'")), "numbers for parameters, not C='x'"),
     "no number": (lambda: onlearn.rule(with_parameter("C=None")), "numbers for parameters, not C=None"),
+    "truth": (lambda: onlearn.rule(with_parameter("C=True")), "numbers for parameters, not C=True"),
     "any number of them": (lambda: onlearn.rule(with_parameter("*C")), r"\*, / and \*\* are not for it"),
     "by name only": (lambda: onlearn.rule(with_parameter("*, C=1")), r"\*, / and \*\* are not for it"),
     "no function": (lambda: onlearn.rule(3), "made of a function, not of 3"),
@@ -137,3 +151,15 @@ def test_a_rule_defined_again_leaves_learners_made_with_the_one_before():
         by_name.partial_fit(X, Y)
     new = OnlineClassifier(now, random_state=0).fit(X, Y).coef_
     assert np.array_equal(by_name.fit(X, Y).coef_, new) and not np.array_equal(new, weights)
+
+
+def test_a_rule_may_catch_its_divisions_by_zero():
+    @onlearn.rule
+    def catching(score, y):
+        try:
+            return y / score
+        except Exception:
+            return 0.5 * y
+
+    model = OnlineClassifier(catching, "additive", stabilizer="last", fit_intercept=False, epochs=1, shuffle=False)
+    assert model.fit([[1.0], [0.0]], [1, 0]).coef_ == 0.5  # both scores are 0

@@ -13,6 +13,10 @@ from typing import Any
 FEW = 64  # rows
 
 
+class InterruptedAfterwards(KeyboardInterrupt):
+    """Ctrl-C in a call that has done all it was to do."""
+
+
 def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that fails leaves the estimator as it was."""
 
@@ -29,6 +33,8 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
             before["_training"] = copy.deepcopy(training) if whole else copy.copy(training)
         try:
             return method(self, *args, **kwargs)
+        except InterruptedAfterwards:
+            raise
         except BaseException as error:
             untouched = self.__dict__.get("_training") is not training or training is None or training.n_seen == seen
             if whole or untouched or isinstance(error, Exception):
@@ -41,7 +47,7 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def to_the_end(rows: int) -> Iterator[None]:
-    """Ctrl-C waits until so many rows are learned; a second one does not.
+    """Ctrl-C waits until so many rows are learned, and then stay so; a second one does not.
 
     For learning in place: a copy to go back to would take longer than learning from a few rows. Very few are learned
     in one call of compiled code, during which Python does not look at the keyboard anyway.
@@ -66,4 +72,4 @@ def to_the_end(rows: int) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
     if asked:
-        raise KeyboardInterrupt
+        raise InterruptedAfterwards("the rows were learned")

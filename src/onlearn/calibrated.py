@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn import calibrate
+
+
+class HeldOut(NamedTuple):
+    """Rows that fit did not learn from."""
+
+    scores: np.ndarray
+    codes: np.ndarray  # of their classes
+    fraction: float | None  # of all rows, as was asked for; None if a model file does not say
 
 
 class Calibrated:
@@ -19,7 +27,7 @@ class Calibrated:
     _seed: int
     _per_class: Any
     decision_function: Any
-    _held_out: tuple[np.ndarray, np.ndarray] | None  # scores and classes of rows that fit did not learn from
+    _held_out: HeldOut | None
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class; the largest is where ``predict`` is."""
@@ -45,12 +53,17 @@ class Calibrated:
             return 1.0, 0.0, "normalized" if apart else "softmax"
         if choice.name != "holdout":
             scores, gold = self._audited()
-        elif self._held_out is not None:
-            scores, gold = self._held_out
-        else:
+        elif self._held_out is None:
             raise ValueError(
                 f"calibration={choice!r} needs rows that the last call held out, and it held out none: fit anew"
             )
+        elif self._held_out.fraction not in (choice.fraction, None):
+            raise ValueError(
+                f"calibration={choice!r} needs {choice.fraction:g} of the rows held out, and the last call held out "
+                f"{self._held_out.fraction:g} of them: set it back, or fit anew"
+            )
+        else:
+            scores, gold, _ = self._held_out
         return (*calibrate.fit(scores, gold, link), link)
 
     def _audited(self) -> tuple[np.ndarray, np.ndarray]:

@@ -203,7 +203,13 @@ class LinearModel(Settled, BaseEstimator):
         """Whether X brings new features to a learner that takes them in; those it knows must come first."""
         if not self._is_of_other_width(X) or X.shape[1] < self.n_features_in_:
             return False
-        self._check_names(inputs.names_of_columns(X) or [])
+        names = inputs.names_of_columns(X)
+        if names is None and hasattr(self, "feature_names_in_"):
+            raise ValueError(
+                f"X has {X.shape[1]} columns without names, but the {self.n_features_in_} known have names: "
+                "new ones need names, too"
+            )
+        self._check_names(names or [])
         return True
 
     def _check_lengths(self, X: Any, y: np.ndarray) -> None:

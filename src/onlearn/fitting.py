@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from onlearn.orders import shuffled
@@ -64,6 +65,11 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
         training.rescale_audit(training.size() / audited_size)
     if max(training.g.w.max(initial=0.0), -training.g.w.min(initial=0.0)) > 1e50:
         warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
+    if _never_negative(training, X):
+        warn(
+            f"neither the features nor the weights of {training.geometry.name!r} are ever negative, so no score is, "
+            "and the first class cannot be learned: use 'balanced', or features that are negative in some rows"
+        )
     return separable
 
 
@@ -73,6 +79,14 @@ def warn(text: str) -> None:
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, ConvergenceWarning, stacklevel=level)
+
+
+def _never_negative(training: Training, X: Any) -> bool:
+    """Whether a classifier of two classes can only give scores of one sign, whatever it learns."""
+    one_score = training.classifies and training.output is None and training.theta == 0.0
+    if not (one_score and getattr(training.geometry, "positive_weights", False)):
+        return False
+    return bool((X.data if sp.issparse(X) else X).min(initial=0.0) >= 0.0)
 
 
 def _proves_by_cycling(training: Training) -> bool:

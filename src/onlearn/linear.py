@@ -12,7 +12,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from onlearn.atomic import all_or_nothing, to_the_end
-from onlearn.calibrated import Calibrated
+from onlearn.calibrated import Calibrated, HeldOut
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes
 from onlearn.labels import balanced, check_labels, encode, from_nullable, plain, running_balance, unique_labels
@@ -139,7 +139,10 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             weight = weight.copy()
             weight[held] = 0.0
         self.separable_ = self._pass_over(X, self._targets(codes), weight)
-        self._held_out = (self._per_class(self._row_scores(X, held)), codes[held]) if held.size else None
+        self._held_out = None
+        if held.size:
+            scores, fraction = self._per_class(self._row_scores(X, held)), self._choices()["calibration"].fraction
+            self._held_out = HeldOut(scores, codes[held], fraction)
         return self
 
     @all_or_nothing
@@ -345,7 +348,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         w, b = training.separator()
         certificate = certify(
             X,
-            np.where(encode(y, self.classes_) == 1, 1.0, -1.0),
+            np.where(encode(y, self.classes_, grows=False) == 1, 1.0, -1.0),
             w,
             b,
             training.bias,
@@ -382,15 +385,16 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         if labels is not None:
             arrays["classes"] = labels
         if self._held_out is not None:
-            arrays["held_out.scores"], arrays["held_out.codes"] = self._held_out
+            arrays["held_out.scores"], arrays["held_out.codes"], facts["held_out"] = self._held_out
         return facts, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         super()._unpack(facts, arrays)
         self.classes_ = unpack_labels(facts["classes"], arrays.get("classes"))
         self.separable_, self._counts = facts["separable"], arrays["counts"]
-        held_out = "held_out.scores" in arrays
-        self._held_out = (arrays["held_out.scores"], arrays["held_out.codes"]) if held_out else None
+        self._held_out = None
+        if "held_out.scores" in arrays:
+            self._held_out = HeldOut(arrays["held_out.scores"], arrays["held_out.codes"], facts.get("held_out"))
         count, outputs = len(self.classes_), self._training.outputs
         # a learner that has grown has room for two classes when it has met one
         fits = count == 2 if self._training.output is None else max(2, count) == outputs

@@ -5,11 +5,13 @@ not a finite number, the rule's step is NaN, at which the loop stops, and what t
 few places behind the rule's parameters. The Python function is then called with the same, and shows what happened.
 
 To be ready for what a function may raise takes time in every step, so that is only done for those that may raise: a
-division by zero gives infinity, as with NumPy, and of the rest the compiler knows.
+division by zero gives infinity, as with NumPy, and of the rest the compiler knows. Only a function that catches
+exceptions, or divides by whole numbers, among which there is no infinity, divides as Python does, and may raise.
 """
 
 from __future__ import annotations
 
+import dis
 import inspect
 import numbers
 import re
@@ -17,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -31,6 +33,7 @@ from onlearn.spelling import choice, param
 
 STEP, LOSS = 1.0, 2.0  # which function failed; then come score, y and |x|^2 of the call
 LEFT = 4  # places behind the parameters
+NUMBERS = {"numpy": np.float64, "python": float}  # those that divide as a function compiled under an error model does
 
 # What classes of rules have, or may say about themselves.
 RESERVED = {
@@ -46,6 +49,10 @@ def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., fl
     rule's parameters. ``loss(score, y)``, if given, is what ``history_`` reports; else the share of mistakes, in
     regression the mean of \\|y - score\\|. A rule defined again under its name takes that name over; learners made with
     the one before keep it.
+
+    Numbers divided by zero give infinity or NaN, as with NumPy, and a step that is infinite or NaN is refused with the
+    example it was for. In a function with a ``try`` statement, or with ``//`` or ``%`` by a whole number that may be
+    zero, every division by zero raises ZeroDivisionError, as in Python.
 
     >>> import onlearn
     >>> @onlearn.rule
@@ -130,7 +137,8 @@ class Written:
         for a in own:
             if a.name in RESERVED or a.name.startswith("_") or "__" in a.name:
                 raise ValueError(f"the rule {self.name} cannot have a parameter named {a.name}: call it something else")
-            if not _is_number(a.default) or not np.isfinite(a.default):
+            truth = isinstance(a.default, (bool, np.bool_))  # which is refused wherever a parameter is set
+            if truth or not _is_number(a.default) or not np.isfinite(a.default):
                 raise TypeError(f"the rule {self.name} must have numbers for parameters, not {a.name}={a.default!r}")
         if self.given is not None:
             taken = inspect.signature(self.given).parameters.values()
@@ -143,19 +151,25 @@ class Written:
     # ------------------------------------------------------------------ compiling
 
     @cached_property
+    def compiled(self) -> Compiled:
+        return _compile(f"the rule {self.name!r}", self.function, len(self.arguments))
+
+    @cached_property
+    def compiled_loss(self) -> Compiled:
+        return _compile(f"the loss of the rule {self.name!r}", self.given, 2)
+
+    @cached_property
     def step(self) -> Any:
         """The function with a rule's signature; NaN where it fails."""
-        inner, may_raise = _compile(f"the rule {self.name!r}", self.function, len(self.arguments))
         arguments = ["s", "y", "sqnorm"][: self.plain] + [f"p[{n}]" for n in range(self.count)]
-        return _calling(inner, arguments, may_raise, STEP, self.count, np.nan)
+        return _calling(self.compiled, arguments, STEP, self.count, np.nan)
 
     @cached_property
     def loss(self) -> Any:
         """The loss with a rule's signature; 0 where it fails, for the loop would not notice NaN."""
         if self.given is None:
             return _mistake
-        inner, may_raise = _compile(f"the loss of the rule {self.name!r}", self.given, 2)
-        return _calling(inner, ["s", "y"], may_raise, LOSS, self.count, 0.0)
+        return _calling(self.compiled_loss, ["s", "y"], LOSS, self.count, 0.0)
 
     @property
     def error(self) -> Any:
@@ -169,21 +183,31 @@ class Written:
         which, s, y, sqnorm = params[self.count :].tolist()
         own = params[: self.count].tolist()
         if which == LOSS:
-            what = _what_happens(self.given, (s, y))
+            what = _what_happens(self.given, (s, y), self.compiled_loss)
             raise ValueError(
                 f"the loss of the rule {self.name!r} {what} at score {s:g} and y {y:g}; nothing was learned"
             )
-        return _what_happens(self.function, ((s, y, sqnorm)[: self.plain] + (*own,))) if which == STEP else None
+        arguments = (*(s, y, sqnorm)[: self.plain], *own)
+        return _what_happens(self.function, arguments, self.compiled) if which == STEP else None
 
 
-def _compile(who: str, function: Any, arguments: int) -> tuple[Any, bool]:
-    """A user's function compiled, and whether it may raise.
+class Compiled(NamedTuple):
+    """A user's function compiled."""
+
+    call: Any
+    may_raise: bool
+    number: type  # the kind that divides as the function does
+
+
+def _compile(who: str, function: Any, arguments: int) -> Compiled:
+    """A user's function compiled.
 
     One that cannot be compiled, or returns what is not a number, is refused with a sentence that says why.
     """
+    models = ("python",) if _catches(function) else ("numpy", "python")
     if INTERPRETED:
-        return _returning_number(function), True
-    for model in ("numpy", "python"):
+        return Compiled(_returning_number(function, NUMBERS[models[0]]), True, NUMBERS[models[0]])
+    for model in models:
         inner = numba.njit(function, error_model=model)
         try:
             inner.compile((float64,) * arguments)
@@ -198,9 +222,14 @@ def _compile(who: str, function: Any, arguments: int) -> tuple[Any, bool]:
                 + ("can return None" if missing else f"returns {kind}")
             )
         code = _code_of(inner, signature.args)
-        if not re.search(r"\b[su](div|rem) i\d+ ", code):  # among whole numbers there is no infinity
+        if not re.search(r"\b[su](div|rem) [^,\n]*, %", code):  # by a whole number that is not known beforehand
             break
-    return inner, re.findall(r"\bret i32 (\S+)", code) != ["0"]
+    return Compiled(inner, re.findall(r"\bret i32 (\S+)", code) != ["0"], NUMBERS[model])
+
+
+def _catches(function: Any) -> bool:
+    """Whether a function has a ``try`` statement, which must see the division that failed."""
+    return any(i.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY") for i in dis.get_instructions(function))
 
 
 def _code_of(inner: Any, signature: Any) -> str:
@@ -210,13 +239,13 @@ def _code_of(inner: Any, signature: Any) -> str:
     return found[0] if found else ""
 
 
-def _calling(inner: Any, arguments: list[str], may_raise: bool, which: float, at: int, instead: float) -> Any:
+def _calling(inner: Compiled, arguments: list[str], which: float, at: int, instead: float) -> Any:
     """A function with a rule's signature that calls a user's; ``instead`` is what it returns where that fails."""
     lines = [f"value = inner({', '.join(arguments)}) * 1.0"]
-    if may_raise:
+    if inner.may_raise:
         lines = ["value = nan", "try:", f"    {lines[0]}", "except Exception:", "    value = nan"]
     lines.append(f"return checked(value, instead, p, {at}, {which}, s, y, sqnorm)")
-    made = {"inner": inner, "checked": checked, "nan": np.nan, "instead": instead}
+    made = {"inner": inner.call, "checked": checked, "nan": np.nan, "instead": instead}
     exec("\n    ".join(["def called(s, y, sqnorm, p):", *lines]), made)
     return made["called"]
 
@@ -265,27 +294,31 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (numbers.Real, np.bool_))
 
 
-def _returning_number(function: Any) -> Any:
-    """The function on NumPy's numbers, which divide by zero as compiled ones do; NaN for what is not a number."""
+def _returning_number(function: Any, number: type) -> Any:
+    """The function on numbers that divide by zero as compiled ones do; NaN for what is not a number."""
 
     def called(*arguments: Any) -> float:
         with np.errstate(all="ignore"):
-            value = function(*map(np.float64, arguments))
+            value = function(*map(number, arguments))
         return float(value) if _is_number(value) else np.nan
 
     return called
 
 
-def _what_happens(function: Any, arguments: tuple[float, ...]) -> str:
-    """What a function does that a rule's should not, when it is called like this."""
+def _what_happens(function: Any, arguments: tuple[float, ...], compiled: Compiled) -> str:
+    """What a function did, compiled, that a rule's should not, when it was called like this."""
+    unlike = "failed when compiled" if compiled.may_raise else "returned infinity or NaN when compiled"
     try:
-        value = function(*arguments)
+        with np.errstate(all="ignore"):
+            value = function(*map(compiled.number, arguments))
     except Exception as error:
+        if not compiled.may_raise:  # but math.log(0), say, does in Python
+            return unlike
         said = str(error).partition("\n")[0]
         return f"raised {type(error).__name__}" + (f" ({said})" if said else "")
     if not _is_number(value):
         return f"must return a number in every case, but returned {value!r}"
-    return "returned NaN" if value != value else "failed" if np.isfinite(value) else f"returned {value!r}"
+    return unlike if np.isfinite(value) else "returned NaN" if value != value else f"returned {float(value)}"
 
 
 def _reason(function: Any, error: Exception) -> str:

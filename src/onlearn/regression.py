@@ -13,6 +13,7 @@ from onlearn.atomic import all_or_nothing, to_the_end
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes, warn
 from onlearn.labels import from_nullable
+from onlearn.loops import HIGHEST_LOSS, LOSS
 from onlearn.predicting import narrow
 
 ALIKE = 1e-9  # a deviation of y, as a part of its size, that is as good as none
@@ -87,24 +88,28 @@ class OnlineRegressor(RegressorMixin, LinearModel):
 
     def _warn_if_useless(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         """Say so if the mean of y would have been a better prediction of the rows learned from."""
-        total, highest = weight.sum(), float(np.abs(y).max())
-        with np.errstate(over="ignore", invalid="ignore"):
-            variance = float(weight @ (y - weight @ y / total) ** 2 / total)
-            if variance <= (ALIKE * highest) ** 2:
+        total, highest = weight.sum(), np.abs(y).max()
+        if highest == 0.0:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):  # all in units of the highest y, whose square may overflow
+            relative = y / highest
+            variance = weight @ (relative - weight @ relative / total) ** 2 / total
+            if variance <= ALIKE**2:
                 return
             # An average of hypotheses is no worse than they were on average, so that most often no row need be scored.
-            losses = (
-                self._training.record(np.zeros(len(self._training.tally)))["loss"],
-                self._training.by_pass[-1]["loss"],
-            )
-            if self._training.rule.name == "lms" and 2 * max(losses) < variance:
+            training = self._training
+            known = training.rule.name == "lms" and training.tally[LOSS] < HIGHEST_LOSS  # else some loss was cut short
+            losses = training.record(np.zeros(len(training.tally)))["loss"], training.by_pass[-1]["loss"]
+            if known and 2 * max(losses) / highest / highest < variance:
                 return
-            error = float(weight @ (self.predict(X) - y) ** 2 / total)
-        if not error <= variance:
+            error = weight @ (self.predict(X) / highest - relative) ** 2 / total
+            ratio = error / variance
+        if not ratio <= 1.0:
             warn(
-                f"the mean squared error on the rows learned from is {error:g}, more than the variance of y, "
-                f"{variance:g}: the steps do not suit the scale of y, so standardise it (TransformedTargetRegressor), "
-                "give more epochs or another rate"
+                "the mean squared error on the rows learned from is more than the variance of y, "
+                + (f"{ratio:#.4g} times as large" if np.isfinite(ratio) else "and beyond all numbers")
+                + ": the steps do not suit the scale of X or y, so standardise them "
+                "(y by TransformedTargetRegressor), give more epochs or another rate"
             )
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:

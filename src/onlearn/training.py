@@ -121,12 +121,18 @@ class Training:
                 self.audit.due[0] = due
 
     def _own(self) -> None:
-        """Copy the arrays of a learner that was mapped from a file, if they cannot be written to."""
-        if self.tally.flags.writeable:
-            return
+        """Copy what cannot be written to: arrays of a learner that was mapped from a file, or sent to another process.
+
+        Each is asked, for joblib maps the large ones only.
+        """
         for part in PARTS:
-            setattr(self, part, type(getattr(self, part))(*map(np.array, getattr(self, part))))
-        self.tally, self.doubling = np.array(self.tally), np.array(self.doubling)
+            state = getattr(self, part)
+            fixed = {name: np.array(a) for name, a in state._asdict().items() if not a.flags.writeable}
+            if fixed:
+                setattr(self, part, state._replace(**fixed))
+        for name in ("tally", "doubling"):
+            if not getattr(self, name).flags.writeable:
+                setattr(self, name, np.array(getattr(self, name)))
 
     def _visit(
         self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
@@ -243,6 +249,7 @@ class Training:
         st = self.stabilizer.start(g.w, outputs)
         self.g = _enlarged(self.g, g, old, (capacity + 1, outputs))
         self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))
+        self._own()
         if hasattr(self.geometry, "mend"):
             self.geometry.mend(self.g)
         if hasattr(self.stabilizer, "mend"):
@@ -269,6 +276,7 @@ class Training:
                 if holds == "weights"
             }
             setattr(self, part, state._replace(**chosen))
+        self._own()
         if hasattr(self.geometry, "mend"):
             self.geometry.mend(self.g)
         self.features = self.capacity = len(kept)
