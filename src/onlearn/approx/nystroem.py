@@ -118,7 +118,7 @@ class Nystroem(OwnsKernel, manners.Numeric):
     def _settings(self) -> tuple[Any, int, Any]:
         """The kernel, the number of landmarks and how to choose them, or None if they are given."""
         count = manners.whole_number(self.n_components, "n_components")
-        if isinstance(self.landmarks, str) and self.landmarks not in CHOOSE:
+        if self.landmarks not in CHOOSE if isinstance(self.landmarks, str) else not _holds_any(self.landmarks):
             known = ", ".join(map(repr, CHOOSE))
             raise ValueError(f"landmarks must be {known} or examples, not {self.landmarks!r}")
         kernel = own(kernels.get(self.kernel))
@@ -263,6 +263,11 @@ def _whitening(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _count(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _holds_any(X: Any) -> bool:
+    """Whether these can be examples: some, or an iterator, of which that is not known yet."""
+    return _count(X) > 0 if hasattr(X, "shape") or hasattr(X, "__len__") else hasattr(X, "__iter__")
 
 
 def _take(X: Any, rows: np.ndarray) -> Any:
