@@ -1,6 +1,9 @@
 """Feature hashing: the same features in the same columns however they are given, and no bias."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -111,6 +114,13 @@ def test_hashes_stay_what_they_are():
         ([{"a": 1}, {}, {"c": 1, "b": float("nan")}], ValueError, "row 2: the value of 'b' is NaN"),
         ([{3: 1}], TypeError, "row 0: a name must be a text"),
         (np.array([[1.0, np.inf]]), ValueError, "infinity in row 0, column 1"),
+        ([{"a": 1}, None], TypeError, "row 1 is None, but others"),
+        ([float("nan"), {"a": 1}], TypeError, "row 0 is nan"),
+        ([{"a": 1}, {"a": -(10**400)}], OverflowError, "row 1: the value of 'a' is too large"),
+        ([{"a": 1}, {"a": 1e300}], OverflowError, "row 1: its values are too large for float32"),
+        ([[("a", 3e38), ("a", 3e38)]], OverflowError, "row 0: its values are too large"),
+        (pd.DataFrame({"colour": ["red"]}), ValueError, "X holds words"),
+        (5, TypeError, "list of rows or a matrix"),
     ],
 )
 def test_bad_rows_are_named(X, kind, why):
@@ -123,10 +133,19 @@ def test_rows_are_counted_across_chunks():
         FeatureHasher(8).transform([{"a": 1}] * 150 + [{"a": 1, "b": [2]}])
 
 
-@pytest.mark.parametrize("settings", [dict(n_features=0), dict(n_features=2**31), dict(seed=-1), dict(dtype="int32")])
+@pytest.mark.parametrize(
+    "settings", [dict(n_features=0), dict(n_features=2**31), dict(seed=-1), dict(dtype="int32"), dict(dtype=3)]
+)
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         FeatureHasher(**settings).fit([["a"]])
+
+
+@pytest.mark.parametrize("make", [pd.Series, pl.Series, pa.array, iter])
+def test_a_column_of_rows_is_a_list_of_rows(make):
+    for rows in ([{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 1.0}], [["a"], ["b", "c"]]):
+        expected = FeatureHasher(8).transform(rows).toarray()
+        np.testing.assert_array_equal(FeatureHasher(8).fit_transform(make(rows)).toarray(), expected)
 
 
 def test_no_rows_are_refused_in_words():

@@ -75,6 +75,26 @@ def test_the_model_file_holds_it(made, tmp_path):
     np.testing.assert_array_equal(dense(again.transform(frame)), dense(fitted.transform(frame)))
 
 
+@learners
+def test_settings_changed_later_do_not_change_what_was_fitted(made, tmp_path):
+    fitted = clone(made).fit(X)
+    expected, names = fitted.transform(X), list(fitted.get_feature_names_out())
+    for count in (4, 400):
+        fitted.set_params(n_components=count).save(tmp_path / "t.onl")
+        for one in (fitted, onlearn.load(tmp_path / "t.onl")):
+            np.testing.assert_array_equal(one.transform(X), expected)
+            assert list(one.get_feature_names_out()) == names and one.n_components == count
+
+
+@pytest.mark.parametrize("cls", [Nystroem, RandomKitchenSinks])
+def test_a_kernel_changed_later_does_not_change_what_was_fitted(cls):
+    part = kernels.Gaussian(2.0)
+    fitted = cls(part + kernels.Linear() if cls is Nystroem else part, 5, random_state=0).fit(X)
+    known = str(fitted.kernel_)
+    part.sigma = 0.5
+    assert str(fitted.kernel_) == known != str(fitted.fit(X).kernel_)
+
+
 def test_a_stream_goes_on_after_loading(tmp_path):
     whole, part = (Nystroem("gaussian(2)", 8, random_state=3).partial_fit(X[:20]) for _ in range(2))
     part.save(tmp_path / "n.onl")

@@ -121,6 +121,8 @@ def test_only_uniform_landmarks_can_be_kept_of_a_stream():
     ("settings", "why"),
     [
         (dict(landmarks="best"), "landmarks must be"),
+        (dict(landmarks=None), "landmarks must be"),
+        (dict(landmarks=[]), "landmarks must be"),
         (dict(landmarks=X[:, :3]), "features"),
         (dict(n_components=0), "at least 1"),
         (dict(kernel="sigmoid(gamma=1, coef0=-1)"), "not positive semi-definite"),

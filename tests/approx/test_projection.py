@@ -54,6 +54,7 @@ def test_the_density_is_what_was_asked_for():
         (dict(n_components="many"), "n_components must be"),
         (dict(n_components=-1), "n_components must be"),
         (dict(n_components=3, density=0), "density must be"),
+        (dict(n_components=3, density=True), "density must be"),
         (dict(n_components=3, density="thin"), "density must be"),
     ],
 )

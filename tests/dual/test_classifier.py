@@ -106,6 +106,12 @@ def test_representation_auto_says_why() -> None:
         KernelClassifier("gaussian", representation="primal").fit(X, y)
 
 
+def test_more_features_than_there_are_floats_leave_the_dual() -> None:
+    X = np.eye(8, 9000)
+    model = KernelClassifier("monomials", representation="auto", random_state=0).fit(X, [0, 1] * 4)
+    assert model.representation_ == "dual" and model.representation_reason_.startswith("about 10^4294 features")
+
+
 def test_reducing_measures_what_is_lost(tmp_path: Path) -> None:
     X, y = moons(400)
     model = KernelClassifier("gaussian(0.5)", rule="hinge", random_state=0).fit(X, y)

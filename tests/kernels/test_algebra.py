@@ -162,9 +162,12 @@ def test_signs():
     assert np.float64(2.0) * k == k * 2 == np.array(2.0) * k == k / 0.5 == kernels.Scale(k, 2.0)
     assert k + np.array(2) == k + 2
     assert kernels.exp("linear") == kernels.exp(k)
-    for wrong in (lambda: k + "a", lambda: k * "a"):
-        with pytest.raises(TypeError):
+    for wrong in (lambda: k + "a", lambda: k * "a", lambda: k * np.ones(2), lambda: np.ones(2) + k):
+        with pytest.raises(TypeError, match=r"a number or .* kernel"):
             wrong()
+    for zero in (0, -1, np.nan):
+        with pytest.raises(ValueError, match="divided by a number above 0"):
+            k / zero
     for wrong in (lambda: k - k, lambda: k - 1, lambda: 1 - k, lambda: -k, lambda: 2 / k, lambda: k / k):
         with pytest.raises(TypeError, match=r"be a kernel"):
             wrong()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations, product
 from math import comb
 
@@ -160,6 +161,22 @@ def test_scaled_values_are_not_added_to_others():
     both = kernels.get("poly(linear*monomials, [0, 2]) + monomials")(X)
     np.testing.assert_array_equal(both, (2 * linear + 1) * plain)
     np.testing.assert_array_equal(kernels.get("normalize(monomials) + linear")(X), cosine + linear)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("normalize(monomials**2)", "normalize(monomials)**2"),
+        ("normalize(2*monomials*monomials)", "2.0*normalize(monomials)*normalize(monomials)"),
+        ("normalize(monomials + linear)", "normalize(monomials) + linear"),
+        ("subsets**2", "normalize(subsets)**2"),
+    ],
+)
+def test_of_kernels_that_are_too_large_the_part_is_named_and_helps(name, advice):
+    X = np.ones((2, 3000))
+    with pytest.raises((OverflowError, ValueError), match=rf"the part that grows so large: {re.escape(advice)}$"):
+        kernels.get(name)(X)
+    assert np.isfinite(kernels.get(advice)(X)).all()
 
 
 def test_subsets_that_are_too_large_are_refused_but_normalise():

@@ -78,7 +78,7 @@ def test_infinite_maps_are_refused(name):
         ("conjunctions(6)", 200, "5,"),
         ("linear**5", 100, "10,000,000,000"),
         ("poly(linear, [1, 1, 1, 1])", 1000, "1,001,001,001"),
-        ("monomials", 20000, "too many"),
+        ("monomials", 20000, r"about 10\^9542 "),
     ],
 )
 def test_sizes_that_cannot_be_are_refused_with_the_number(name, width, count):

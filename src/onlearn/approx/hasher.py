@@ -11,6 +11,7 @@ all names of a batch as one text in a compiled pass, sorts and adds up the rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from itertools import chain
 from numbers import Number, Real
 from typing import Any
@@ -27,6 +28,7 @@ from onlearn.named import NamedRows
 MOST = 2**31 - 1
 SEED = hash_name("")  # of names without a prefix, as readers and extractors hash them
 CHUNK = 64  # rows whose Python objects are gone through several times: while they are in the processor's cache
+LARGEST = int(np.finfo(np.float64).max)
 NUMBERS = {int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 
@@ -56,45 +58,66 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit(self, X: Any = None, y: Any = None) -> FeatureHasher:
         """Check the settings, and note the width of a matrix."""
         self._check_settings()
-        kind = _kind(X) if X is not None else "nothing"
-        if kind == "matrix":
-            manners.checked_rows(self, X, reset=True)
+        X = X if X is None else _listed(X)
+        if X is not None and _kind(X) == "matrix":
+            self._matrix(X, reset=True)
         return self
 
     def partial_fit(self, X: Any = None, y: Any = None) -> FeatureHasher:
         """The same: there is nothing to learn, but all batches of a matrix have one width."""
+        X = X if X is None else _listed(X)
         if X is not None and hasattr(self, "n_features_in_") and _kind(X) == "matrix":
-            manners.checked_rows(self, X, reset=False)
+            self._matrix(X, reset=False)
             return self
         return self.fit(X)
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """The rows' matrix."""
         self._check_settings()
-        X = X if hasattr(X, "__len__") or hasattr(X, "__array__") or sp.issparse(X) else list(X)
+        X = _listed(X)
         kind = _kind(X)
         if kind == "matrix":
-            X = manners.checked_rows(self, X, reset=not hasattr(self, "n_features_in_"))
+            X = self._matrix(X, reset=not hasattr(self, "n_features_in_"))
             X = X if sp.issparse(X) else sp.csr_matrix(X)
             indptr, hashes, values, dtype = X.indptr, X.indices, X.data, self.dtype or X.dtype
         else:
             indptr, hashes, values = (X.indptr, X.hashes, X.values) if kind == "named" else _read(X, READERS[kind])
             dtype = self.dtype or np.float32
-        values = np.ascontiguousarray(values, dtype)
-        return placed(
-            np.ascontiguousarray(indptr, np.int64), hashes, values, int(self.seed), int(self.n_features),
+        with np.errstate(over="ignore"):  # looked for below, and told in words
+            numbers = np.ascontiguousarray(values, dtype)
+        made = placed(
+            np.ascontiguousarray(indptr, np.int64), hashes, numbers, int(self.seed), int(self.n_features),
             bool(self.signed),
         )  # fmt: skip
+        _refuse_infinite(made)
+        return made
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> sp.csr_matrix:
         """The rows' matrix."""
+        X = _listed(X)
         return self.fit(X).transform(X)
+
+    def _matrix(self, X: Any, reset: bool) -> Any:
+        """A matrix, checked."""
+        try:
+            return manners.checked_rows(self, X, reset=reset)
+        except ValueError as wrong:
+            if not str(wrong).startswith("could not convert string"):
+                raise
+            raise ValueError(
+                "X holds words, but of a table or matrix only numbers are hashed: pass its rows as dicts, such as "
+                "X.to_dict('records') of pandas makes, or as lists of names"
+            ) from None
 
     def _check_settings(self) -> None:
         if manners.whole_number(self.n_features, "n_features") > MOST:
             raise ValueError(f"n_features must be at most {MOST}, not {self.n_features!r}")
         manners.whole_number(self.seed, "seed", 0)
-        if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
+        try:
+            good = self.dtype is None or np.dtype(self.dtype) in (np.float32, np.float64)
+        except TypeError:  # no type at all
+            good = False
+        if not good:
             raise ValueError(f"dtype must be 'float32', 'float64' or None, not {self.dtype!r}")
 
     @property
@@ -130,6 +153,21 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 # ---------------------------------------------------------------------- what the rows are
 
 
+def _listed(X: Any) -> Any:
+    """An iterator, or one column of a table, as a list of its rows; all else as it is."""
+    if isinstance(X, (NamedRows, np.ndarray, str, bytes, Mapping)) or sp.issparse(X):
+        return X
+    if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # PyArrow's array, not its table
+        return X.to_pylist()
+    if len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list"):  # a Series of pandas or polars
+        return X.to_list()
+    if hasattr(X, "__len__") or hasattr(X, "__array__"):
+        return X
+    if not hasattr(X, "__iter__"):
+        raise TypeError(f"X must be a list of rows or a matrix, not {X!r}")
+    return list(X)
+
+
 def _kind(X: Any) -> str:
     """What X is: "matrix", "named" rows, "dicts", "pairs" or "names"."""
     if isinstance(X, NamedRows):
@@ -147,7 +185,9 @@ def _kind(X: Any) -> str:
             return "dicts"
         if isinstance(row, (str, bytes)):
             raise TypeError(f"row {n} is one text, not a list of names: split it first, or use onlearn.Features")
-        if not hasattr(row, "__iter__") or hasattr(row, "shape"):
+        if not hasattr(row, "__iter__"):
+            raise TypeError(f"row {n} is {row!r}: a row is a dict, a list of names or of pairs, or a row of numbers")
+        if hasattr(row, "shape"):
             return "matrix"
         for item in row:
             return "names" if isinstance(item, (str, bytes)) else "matrix" if _is_number(item) else "pairs"
@@ -163,7 +203,13 @@ Read = tuple[list[Any], list[Any] | None]  # names, and values unless they are a
 
 def _read(rows: Any, reader: Callable[[Any, int], Read]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where each row starts, and the hashes and values of its features."""
-    rows = [row if hasattr(row, "__len__") else list(row) for row in rows]
+    try:
+        rows = [row if hasattr(row, "__len__") else list(row) for row in rows]
+    except TypeError:
+        n = next((n for n, row in enumerate(rows) if not hasattr(row, "__iter__")), None)
+        if n is None:
+            raise
+        raise TypeError(f"row {n} is {rows[n]!r}, but others are dicts or lists: leave it out, or empty") from None
     indptr = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
     hashes, numbers = np.empty(indptr[-1], np.uint64), np.ones(indptr[-1])
@@ -231,7 +277,15 @@ def _numbers(values: list[Any], names: list[Any]) -> np.ndarray:
         for k, value in enumerate(values):
             if not isinstance(value, (Real, np.bool_)):
                 raise _Wrong(k, TypeError, f"the value of {names[k]!r} must be a number, not {value!r}")
-    made = np.array(values, np.float64)
+    try:
+        made = np.array(values, np.float64)
+    except OverflowError:  # a whole number that is larger than all floats
+        k = next(
+            k
+            for k, value in enumerate(values)
+            if isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST
+        )
+        raise _Wrong(k, OverflowError, f"the value of {names[k]!r} is too large for a float: scale it") from None
     good = np.isfinite(made)
     if not good.all():
         k = int(np.argmin(good))
@@ -255,6 +309,18 @@ def _hash(names: list[Any], out: np.ndarray) -> None:
         if not isinstance(name, (str, bytes)):
             raise _Wrong(k, TypeError, f"a name must be a text, not {name!r}")
         out[k] = hash_name(name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name, SEED)
+
+
+def _refuse_infinite(X: sp.csr_matrix) -> None:
+    """Refuse values that were too large for the type, or became so when they met in one column."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.data.sum()):  # which infinity shows in; that the sum alone is too large is no harm
+            return
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    if bad.size:
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        wider = ", or set dtype='float64'" if X.dtype == np.float32 else ""
+        raise OverflowError(f"row {row}: its values are too large for {X.dtype}: scale them{wider}")
 
 
 READERS = {"dicts": _of_dicts, "pairs": _of_pairs, "names": _of_names}

@@ -21,7 +21,7 @@ from onlearn import kernels
 from onlearn.approx import landmarks as choosing
 from onlearn.approx import manners
 from onlearn.inputs import plain_table
-from onlearn.kernels.owned import OwnsKernel
+from onlearn.kernels.owned import OwnsKernel, own
 from onlearn.kernels.vectors import refuse_strings
 
 CHOOSE = {
@@ -118,10 +118,10 @@ class Nystroem(OwnsKernel, manners.Numeric):
     def _settings(self) -> tuple[Any, int, Any]:
         """The kernel, the number of landmarks and how to choose them, or None if they are given."""
         count = manners.whole_number(self.n_components, "n_components")
-        if isinstance(self.landmarks, str) and self.landmarks not in CHOOSE:
+        if self.landmarks not in CHOOSE if isinstance(self.landmarks, str) else not _holds_any(self.landmarks):
             known = ", ".join(map(repr, CHOOSE))
             raise ValueError(f"landmarks must be {known} or examples, not {self.landmarks!r}")
-        kernel = kernels.get(self.kernel)
+        kernel = own(kernels.get(self.kernel))
         if kernel.data == "matrix":
             raise ValueError(f"Nystroem computes the kernel at its landmarks itself: give it that kernel, not {kernel}")
         return kernel, count, CHOOSE[self.landmarks] if isinstance(self.landmarks, str) else None
@@ -144,7 +144,8 @@ class Nystroem(OwnsKernel, manners.Numeric):
         if kernel.data != "vectors":
             return self._checked(self.landmarks, kernel, reset=False)
         kinds = [np.float64, np.float32]
-        rows = check_array(plain_table(self.landmarks), accept_sparse="csr", dtype=kinds, input_name="landmarks")
+        given = plain_table(self.landmarks)  # copied, for somebody may change them
+        rows = check_array(given, accept_sparse="csr", dtype=kinds, input_name="landmarks", copy=True)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"landmarks has {rows.shape[1]} features, but X has {self.n_features_in_} features")
         return rows
@@ -201,13 +202,13 @@ class Nystroem(OwnsKernel, manners.Numeric):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         kernel, arrays = kernels.pack(self.kernel_)
         examples, held = kernels.pack_data(self.landmarks_)
-        own = not isinstance(self.landmarks, str)
+        given = not isinstance(self.landmarks, str)
         arrays = {f"kernel.{key}": value for key, value in arrays.items()}
         arrays |= {f"landmarks.{key}": value for key, value in held.items()}
         params = {
             "kernel": self.kernel if isinstance(self.kernel, str) else None,
             "n_components": int(self.n_components),
-            "landmarks": None if own else self.landmarks,
+            "landmarks": None if given else self.landmarks,
             "random_state": int(self.random_state) if isinstance(self.random_state, Integral) else None,
         }
         facts = {
@@ -235,7 +236,7 @@ class Nystroem(OwnsKernel, manners.Numeric):
         self._seed, self.n_seen_, self.error_ = int(mine["seed"]), int(mine["n_seen"]), float(mine["error"])
         self.n_components_ = self.whitening_.shape[1]
         if facts["params"].get("kernel") is None:  # an object, not a text
-            self.kernel = self.kernel_
+            self.kernel = own(self.kernel_)
         if self.landmarks is None:
             self.landmarks = self.landmarks_
 
@@ -262,6 +263,11 @@ def _whitening(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _count(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _holds_any(X: Any) -> bool:
+    """Whether these can be examples: some, or an iterator, of which that is not known yet."""
+    return _count(X) > 0 if hasattr(X, "shape") or hasattr(X, "__len__") else hasattr(X, "__iter__")
 
 
 def _take(X: Any, rows: np.ndarray) -> Any:

@@ -97,9 +97,10 @@ class RandomProjection(manners.Numeric):
     def _share(self, width: int) -> float | None:
         if self.density is None:
             return None
-        if self.density == "auto":
+        if isinstance(self.density, str) and self.density == "auto":
             return 1.0 / np.sqrt(width)
-        if not isinstance(self.density, (int, float, np.floating)) or not 0 < self.density <= 1:
+        number = isinstance(self.density, (int, float, np.floating)) and not isinstance(self.density, bool)
+        if not number or not 0 < self.density <= 1:
             raise ValueError(f"density must be None, 'auto' or a number above 0 and up to 1, not {self.density!r}")
         return float(self.density)
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.approx import frequencies, manners, tensorsketch
 from onlearn.approx.waves import to_waves
-from onlearn.kernels.owned import OwnsKernel
+from onlearn.kernels.owned import OwnsKernel, own
 
 
 class RandomKitchenSinks(OwnsKernel, manners.Numeric):
@@ -31,6 +31,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
     ``orthogonal``: frequencies of a Gaussian kernel at right angles to each other, which makes the error smaller.
 
     The error of one kernel value is about 1/sqrt(n_components). Only the width is learned from the data.
+    Fitted: ``n_components_``, the number of features that were drawn.
 
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> phi = RandomKitchenSinks("gaussian(sigma=1)", n_components=20_000, random_state=0).fit_transform(X)
@@ -40,6 +41,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
     """
 
     kernel_: Any  # its own parameters are what counts here
+    n_components_: int
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
     def _draw(self, X: Any) -> RandomKitchenSinks:
         kernel: Any
         kernel, count, width = (
-            kernels.get(self.kernel),
+            own(kernels.get(self.kernel)),
             manners.whole_number(self.n_components, "n_components"),
             X.shape[1],
         )
@@ -88,7 +90,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
         for name in ARRAYS:
             self.__dict__.pop(name, None)
         self.__dict__.update(made)
-        self.kernel_, self._seed = kernel, seed
+        self.kernel_, self.n_components_, self._seed = kernel, count, seed
         self._casts: dict[Any, Any] = {}
         return self
 
@@ -100,7 +102,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
             return self._sketch(X)
         W = manners.cast(self, "W", X.dtype, lambda: self.frequencies_.astype(X.dtype))
         self._check_size(X, W)
-        count, size = int(self.n_components), W.shape[1]
+        count, size = self.n_components_, W.shape[1]
         out = np.empty((X.shape[0], count), X.dtype)
         for tile in manners.tiles(X.shape[0], 2 * size * out.itemsize):
             part = out[tile] if count == 2 * size else np.empty((tile.stop - tile.start, 2 * size), X.dtype)
@@ -115,7 +117,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
     def _sketch(self, X: Any) -> np.ndarray:
         k = self.kernel_
         with np.errstate(over="ignore", invalid="ignore"):
-            out = tensorsketch.power(X, self.places_, self.signs_, k.gamma, k.coef0, int(self.n_components))
+            out = tensorsketch.power(X, self.places_, self.signs_, k.gamma, k.coef0, self.n_components_)
         if not np.isfinite(out).all():
             row = int(np.argwhere(~np.isfinite(out))[0, 0])
             raise OverflowError(f"the features of row {row} are too large for {X.dtype}: scale the data")
@@ -131,21 +133,23 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_components)
+        return self.n_components_
 
     # ------------------------------------------------------------------ the model file
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {name: getattr(self, name) for name in ARRAYS if hasattr(self, name)}
         kernel = {"kernel": repr(self.kernel_), "kernel_as_text": isinstance(self.kernel, str)}
-        return {"width": manners.pack_width(self), **kernel, "seed": self._seed}, arrays
+        drawn = {"seed": self._seed, "n_components": self.n_components_}
+        return {"width": manners.pack_width(self), **kernel, **drawn}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         manners.unpack_width(self, facts["width"])
         self.kernel_, self._seed = kernels.get(facts["kernel"]), int(facts["seed"])
         if not facts.get("kernel_as_text", True):
             self.kernel = kernels.get(self.kernel)
-        width, count = self.n_features_in_, int(self.n_components)
+        width, count = self.n_features_in_, int(facts.get("n_components", self.n_components))
+        self.n_components_ = manners.whole_number(count, "n_components")
         if self.kernel_.name == "polynomial":
             shapes: dict[str, Any] = dict.fromkeys(("places_", "signs_"), (self.kernel_.degree, width + 1))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
-from onlearn.kernels.owned import OwnsKernel
+from onlearn.kernels.owned import OwnsKernel, own
 from onlearn.kernels.vectors import refuse_strings
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
@@ -170,7 +169,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
     def _check_rows(self, X: Any, reset: bool, finite: bool = True) -> Any:
         """The rows, checked, as the representation at hand learns from them."""
         if reset:
-            self._kernel = copy.copy(kernels.get(self.kernel))  # which somebody may change
+            self._kernel = own(kernels.get(self.kernel))  # which somebody may change
         if self._kernel.data in ON_NUMBERS:
             refuse_strings(X, self._kernel)
             raw = super()._check_rows(X, reset, True)

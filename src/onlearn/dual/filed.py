@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from onlearn.dual.policies import POLICIES
 from onlearn.dual.slots import Slots
 from onlearn.dual.supports import Supports
 from onlearn.dual.training import DualTraining
+from onlearn.kernels.owned import own
 from onlearn.training import Training
 
 
@@ -72,7 +72,7 @@ class Filed:
         self.representation_, self.representation_reason_ = mine["representation"], mine["reason"]
         self._kernel = kernels.unpack(mine["kernel"], arrays)
         if not mine.get("kernel_as_text") or kernels.get(self.kernel) != self._kernel:
-            self.kernel = copy.copy(self._kernel)
+            self.kernel = own(self._kernel)
         limit = mine.get("budget")
         if self.representation_ == "dual":  # what was set since learning began was never learned with
             self.budget = None if limit is None else int(limit["budget"])

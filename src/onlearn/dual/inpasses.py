@@ -7,7 +7,6 @@ the model file holds how its rows stood: their sums are rounded by the order in 
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from onlearn import kernels
 from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, pick
+from onlearn.kernels.owned import own
 
 ON_NUMBERS = ("vectors", "matrix")  # kinds of data that have columns
 TRIED = 64  # support examples whose kernel values must stay what they are when columns are added
@@ -41,7 +41,7 @@ class InPasses:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
         if self.representation == "primal":
             raise ValueError("rows that come in passes are learned from in the dual: leave representation='primal' out")
-        self._kernel = copy.copy(kernels.get(self.kernel))
+        self._kernel = own(kernels.get(self.kernel))
         self.representation_, self.representation_reason_ = "dual", "the rows come in passes"
         super().start(features, counts, dtype)  # type: ignore[misc]
         if self._kernel.data not in ON_NUMBERS:  # strings and trees have no columns

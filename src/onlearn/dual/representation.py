@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.dual.supports import pick
+from onlearn.kernels.explicit import in_words
 
 SAMPLE = 256  # examples
 SUPPORT = 0.1  # of the examples, as a guess: the part on which steps are made
@@ -32,7 +33,8 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
         return Choice("primal", "asked for")
     size = rows * features * points.dtype.itemsize
     if size > MOST:
-        return Choice("dual", f"{features} features of {rows} examples would take {size / 2**30:.1f} GiB")
+        room = f"{size / 2**30:.1f}" if size < 2**60 else in_words(size >> 30)
+        return Choice("dual", f"{in_words(features)} features of {rows} examples would take {room} GiB")
     some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
     mapping = seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some)
     primal = mapping + passes * rows * features * EACH

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from onlearn import kernels
+from onlearn.kernels.owned import own
 from onlearn.settled import Settled
 
 FIXED = ("representation", "keep_stages")
@@ -18,7 +18,7 @@ class SettledKernel(Settled):
     budget: int | None
 
     def _settings(self) -> dict[str, Any]:
-        settings = {"kernel": copy.copy(kernels.get(self.kernel)), "budget": self.budget, **super()._settings()}
+        settings = {"kernel": own(kernels.get(self.kernel)), "budget": self.budget, **super()._settings()}
         if self.budget is not None:
             settings["budget_policy"] = self._choices()["budget_policy"]
         return {**settings, **{name: getattr(self, name) for name in FIXED}}

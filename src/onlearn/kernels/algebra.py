@@ -65,7 +65,17 @@ class Composite(Kernel):
         return all(part.bounded(P, Q, dtype) for part in self.parts()) and super().bounded(P, Q, dtype)
 
     def remedy(self) -> str:
+        eased = self.eased()
+        if eased != self:
+            return f"normalise the part that grows so large: {eased}"
         return next((told for part in self.parts() if (told := part.remedy()) != SCALE), SCALE)
+
+    def eased(self) -> Kernel:
+        from onlearn.kernels.transforms import Normalize
+
+        own = self.get_params(deep=False)
+        parts = {name: part for name, part in own.items() if isinstance(part, Kernel)}
+        return type(self)(**own | {name: Normalize(k) if k.grows else k.eased() for name, k in parts.items()})
 
     def inside(self, part: Kernel, least: int) -> str:
         """The formula of a part, in brackets if it binds more loosely than that."""

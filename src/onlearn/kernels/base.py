@@ -182,6 +182,7 @@ class Kernel(Parameters):
     __array_ufunc__ = None  # a NumPy number times a kernel is a kernel, not an array
     of_products: bool = False  # whether it is computed from products x.z alone
     of_bits: bool = False  # whether it is meant for columns of 0 and 1
+    grows: bool = False  # whether its values are soon too large, however the data are scaled: then it is normalised
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
@@ -306,7 +307,11 @@ class Kernel(Parameters):
 
     def remedy(self) -> str:
         """What helps if values are too large."""
-        return SCALE
+        return f"normalise the kernel: normalize({self})" if self.grows else SCALE
+
+    def eased(self) -> Kernel:
+        """The same with each part that ``grows`` normalised."""
+        return self
 
     # -- the algebra
 
@@ -316,7 +321,9 @@ class Kernel(Parameters):
         other = as_number(other)
         if isinstance(other, Real):  # a constant is a kernel too, if it is not negative
             return Poly(self, [float(other), 1.0]) if other != 0 else self
-        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+        if not isinstance(other, Kernel):
+            raise TypeError(f"a number or a kernel is added to a kernel, not {other!r}")
+        return Sum(self, other)
 
     __radd__ = __add__  # only ever called for a number: two kernels meet in __add__
 
@@ -326,7 +333,9 @@ class Kernel(Parameters):
         other = as_number(other)
         if isinstance(other, Real):
             return Scale(self, float(other))
-        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+        if not isinstance(other, Kernel):
+            raise TypeError(f"a kernel is multiplied by a number or by a kernel, not by {other!r}")
+        return Product(self, other)
 
     __rmul__ = __mul__
 
@@ -334,6 +343,8 @@ class Kernel(Parameters):
         other = as_number(other)
         if not isinstance(other, Real):
             raise TypeError(f"a kernel is divided by a number, not by {other!r}: a quotient need not be a kernel")
+        if not float(other) > 0:
+            raise ValueError(f"a kernel is divided by a number above 0, not by {other!r}")
         return self * (1.0 / float(other))
 
     def __rtruediv__(self, other: Any) -> Kernel:

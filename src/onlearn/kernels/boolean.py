@@ -32,7 +32,7 @@ LARGEST = 960  # leaves room for sums of very many large values
 class Counting(Kernel):
     """A kernel that is a function of how many columns agree, or of how many are 1 in both."""
 
-    of_bits = True
+    of_bits = grows = True
     shared = False  # whether it counts columns that are 1 in both, rather than those that agree
 
     def counts(self, width: int) -> list[int]:
@@ -69,9 +69,6 @@ class Counting(Kernel):
     def diagonal(self, P: Points) -> np.ndarray:
         ones = self.ones(P)
         return self.table(ones.width)[ones.counts if self.shared else np.zeros(len(ones), np.int64)]
-
-    def remedy(self) -> str:
-        return f"normalise the kernel: normalize({self})"
 
     def literals(self, X: Any) -> list[Any]:
         """For each column the literals of it, as features."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,15 @@ def refuse_too_many(kernel: Any, X: Any, width: int | None = None) -> None:
         width = int(shape[1]) if len(shape) == 2 else None
     size = None if width is None else kernel.n_features(width)
     if size is not None and size > MOST:
-        count = f"{size:,}" if size < 10**15 else f"about 10^{len(str(size)) - 1}" if size < 10**4000 else "too many"
         raise ValueError(
-            f"{kernel} of {width} columns has {count} features, more than the {MOST:,} that can be written down: "
-            "use the kernel itself"
+            f"{kernel} of {width} columns has {in_words(size)} features, more than the {MOST:,} that can be written "
+            "down: use the kernel itself"
         )
+
+
+def in_words(count: int) -> str:
+    """A number that may be beyond all floats, and longer than Python writes."""
+    return f"{count:,}" if count < 10**15 else f"about 10^{int(math.log10(count))}"
 
 
 def beside(parts: list[Any]) -> Any:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+from onlearn.kernels.base import Kernel
 from onlearn.kernels.formula import get
+
+
+def own(kernel: Kernel) -> Kernel:
+    """A copy, inner kernels and all, so that who changes the kernel does not change what was learned with it."""
+    made = copy.copy(kernel)
+    for name, part in kernel.get_params(deep=False).items():
+        if isinstance(part, Kernel):
+            made.__dict__[name] = own(part)  # not set, which would check it all again
+    return made
 
 
 class OwnsKernel:

@@ -52,7 +52,7 @@ class Subsets(Kernel):
     """k(x, z) = prod(1 + x_i z_i): the products of all sets of columns, 2^n of them"""
 
     own_cosine = True
-    of_bits = True
+    of_bits = grows = True
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         if "columns" in views:
@@ -105,9 +105,6 @@ class Subsets(Kernel):
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.exp2(P["columns"].logs)
-
-    def remedy(self) -> str:
-        return f"normalise the kernel: normalize({self})"
 
     def n_features(self, width: int) -> int | None:
         return 1 << width

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlearn.kernels import explicit
 from onlearn.kernels.algebra import Composite
-from onlearn.kernels.base import Kernel, Numbers, Path, Points, Tile
+from onlearn.kernels.base import SCALE, Kernel, Numbers, Path, Points, Tile
 from onlearn.kernels.family import kernel
 from onlearn.kernels.functions import Function, factor_of, map_of, shown
 from onlearn.kernels.passes import factors_pass, over_tile
@@ -128,6 +128,10 @@ class NormalisationError(ValueError):
             self.why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
         elif value == 0:
             self.why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
+        elif value == np.inf:
+            told = k.remedy()
+            self.why = f"k(x, x) is too large for a float by {k}, which cannot be normalised as a whole; "
+            self.why += "scale the data" if told == SCALE else told
         super().__init__(f"row {row}: {self.why}")
 
 
@@ -167,6 +171,9 @@ class Normalize(Composite):
 
     def halvings(self, P: Points) -> int:
         return 0  # they cancel
+
+    def eased(self) -> Kernel:
+        return self  # a kernel that grows is normalised here already
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))
