@@ -29,6 +29,7 @@ def here(tmp_path, monkeypatch):
     )
     (tmp_path / "json.csv").write_text((tmp_path / "a.jsonl").read_text())
     (tmp_path / "packed.csv").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    (tmp_path / "bad.svm").write_text("yes 0:x\nno 0:y\n")
     (tmp_path / "two.csv").write_text("x,label\n1,yes\n2,yes\n3,no\n4,no\n")
     (tmp_path / "a.txt").write_text("".join(f"__label__{label} so it is\n" for _, label in rows))
     return tmp_path
@@ -87,6 +88,8 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.csv", "--strict", "--max-bad", "5%"], "--max-bad has no use"),
         (["a.csv", "--target", "w", "--id", "w"], "column 'w' cannot be both target and id"),
         (["two.csv", "--holdout", "50%"], "but for those held out, the first 4 rows have only one label"),
+        (["a.svm", "a.csv"], "a.csv cannot be used with this model: these features were learned from a matrix"),
+        (["bad.svm", "--max-bad", "100%"], "none of the rows could be read; the first: bad.svm, line 1, column 7"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, says):
@@ -95,6 +98,12 @@ def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, say
     assert says in heard.err
     assert heard.err.count("\n") == 1
     assert not (here / "m.onl").exists()
+
+
+def test_a_test_file_of_another_kind_is_named(here, capsys):
+    assert train("a.svm", "--passes", "1", "--test", "a.csv", "-q") == 2
+    heard = capsys.readouterr().err
+    assert "a.csv cannot be used with this model" in heard and heard.endswith("was not tested)\n")
 
 
 @pytest.mark.parametrize("option", [["--missing", "zero"], ["--seed", "5"], ["--bits", "9"], ["--rule", "pa1"]])

@@ -170,9 +170,15 @@ class Run:
                     rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
                     self.namespaces.meet(rows)
                     y = self._targets(batch)
-                    yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
+                    try:
+                        X = model.features.learn_transform(rows, ordered=False)
+                    except TypeError as error:  # such as a table after a matrix
+                        raise data.DataError(f"{batch.file} cannot be used with this model: {error}") from error
+                    yield self._sound(X), y, batch.weight
                     if reader.bytes_total:
                         model.features.expect(reader.bytes_read / reader.bytes_total)
+        if not self.rows:
+            raise data.DataError(f"none of the rows could be read; {self.bad.first()}")
         if not hasattr(model.features, "kind_"):
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 
