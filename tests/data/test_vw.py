@@ -106,7 +106,9 @@ numbers = st.one_of(
 )
 names = st.sampled_from(["a", "b", "word", "a^b", "größe", "long-name-of-sixteen", "x" * 40, "1", "'q", "a=b", "\x01"])
 features = names | st.tuples(names, numbers).map(":".join) | st.just(":1")
-spaces = st.sampled_from(["", " ", "f", "f ", "long_namespace ", "f:2 ", "g:0.5 ", "g:1e300 ", "g:x ", "größe ", "12345678 "])
+spaces = st.sampled_from(
+    ["", " ", "f", "f ", "long_namespace ", "f:2 ", "g:0.5 ", "g:1e300 ", "g:x ", "größe ", "12345678 "]
+)
 starts = st.sampled_from(
     [
         "1 ",
