@@ -113,6 +113,17 @@ def test_a_resumed_model_has_decided(here, capsys, option):
     assert "has no use with --resume" in capsys.readouterr().err
 
 
+def test_columns_that_a_resumed_model_has_not_met_are_named(here, capsys):
+    assert train("a.csv", "-q") == 0
+    first, *rest = (here / "a.csv").read_text().splitlines()
+    (here / "b.csv").write_text("\n".join([f"{first},more", *(f"{line},1" for line in rest)]) + "\n")
+    notes = report(capsys, "b.csv", "--resume", "m.onl")["notes"]
+    assert "b.csv: column 'more' was not in the rows that the model first learned from: it is not used" in notes
+    assert not any("first learned from" in note for note in report(capsys, "a.csv", "--resume", "m.onl")["notes"])
+    assert run(["explain", "m.onl", '{"x": 1, "label": "no", "z": 1, "u": {"v": 2}}']) == 0
+    assert "note: columns 'z', 'u.v' were not in the rows" in capsys.readouterr().err
+
+
 def test_a_resumed_model_has_no_columns_either(here, capsys):
     assert train("a.svm", "-q", "--passes", "1") == 0
     for option in ("target", "weight", "id"):

@@ -34,6 +34,7 @@ from onlearn.pipeline.plan import BITS, Plan
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.pruning import leave_out_rare, let_go_of_small
 from onlearn.pipeline.resuming import files, go_back, remember, unfinished
+from onlearn.pipeline.unknown import unknown_columns
 
 # of a plan, for its second part
 KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
@@ -161,6 +162,8 @@ class Run:
                     plan.check_columns(rows, reader.found())
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
+                if self.rows == 0 and not self.fresh and (new := unknown_columns(model, rows)) is not None:
+                    self.notes.append(f"{batch.file}: {new}")
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
                 self.rows += len(batch)
                 if held is not None:
