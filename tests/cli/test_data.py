@@ -248,7 +248,7 @@ def test_a_sparse_one_is_fetched(openml, run, tmp_path):
 
 
 def test_any_other_by_its_number(openml, run, tmp_path):
-    assert run("data", "fetch", "openml:24", "-o", tmp_path, "-q") == f"{tmp_path / 'openml-24.csv'}\n"
+    assert run("data", "fetch", "openml:24", "-o", tmp_path / "new", "-q") == f"{tmp_path / 'new' / 'openml-24.csv'}\n"
 
 
 def test_news_come_from_scikit_learn(run, tmp_path, monkeypatch):
@@ -288,7 +288,7 @@ def test_damaged_on_the_way(openml, refused, tmp_path, monkeypatch):
 def test_what_fetch_refuses(refused, tmp_path):
     assert "did you mean adult?" in refused("data", "fetch", "adlt")
     assert "see onlearn data list" in refused("data", "fetch", "xyz")
-    assert "does not exist" in refused("data", "fetch", "adult", "-o", tmp_path / "none")
+    assert "none does not exist" in refused("data", "fetch", "adult", "-o", tmp_path / "none" / "deeper")
     file = tmp_path / "file"
     file.write_text("")
     assert "is a file" in refused("data", "fetch", "adult", "-o", file)

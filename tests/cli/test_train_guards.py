@@ -29,6 +29,7 @@ def here(tmp_path, monkeypatch):
     )
     (tmp_path / "json.csv").write_text((tmp_path / "a.jsonl").read_text())
     (tmp_path / "packed.csv").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    (tmp_path / "bad.svm").write_text("yes 0:x\nno 0:y\n")
     (tmp_path / "two.csv").write_text("x,label\n1,yes\n2,yes\n3,no\n4,no\n")
     (tmp_path / "a.txt").write_text("".join(f"__label__{label} so it is\n" for _, label in rows))
     return tmp_path
@@ -87,6 +88,8 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.csv", "--strict", "--max-bad", "5%"], "--max-bad has no use"),
         (["a.csv", "--target", "w", "--id", "w"], "column 'w' cannot be both target and id"),
         (["two.csv", "--holdout", "50%"], "but for those held out, the first 4 rows have only one label"),
+        (["a.svm", "a.csv"], "a.csv cannot be used with this model: these features were learned from a matrix"),
+        (["bad.svm", "--max-bad", "100%"], "none of the rows could be read; the first: bad.svm, line 1, column 7"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, says):
@@ -97,11 +100,28 @@ def test_what_cannot_be_is_said_and_nothing_written(here, capsys, arguments, say
     assert not (here / "m.onl").exists()
 
 
+def test_a_test_file_of_another_kind_is_named(here, capsys):
+    assert train("a.svm", "--passes", "1", "--test", "a.csv", "-q") == 2
+    heard = capsys.readouterr().err
+    assert "a.csv cannot be used with this model" in heard and heard.endswith("was not tested)\n")
+
+
 @pytest.mark.parametrize("option", [["--missing", "zero"], ["--seed", "5"], ["--bits", "9"], ["--rule", "pa1"]])
 def test_a_resumed_model_has_decided(here, capsys, option):
     assert train("a.csv", "-q") == 0
     assert train("a.csv", "--resume", "m.onl", *option) == 2
     assert "has no use with --resume" in capsys.readouterr().err
+
+
+def test_columns_that_a_resumed_model_has_not_met_are_named(here, capsys):
+    assert train("a.csv", "-q") == 0
+    first, *rest = (here / "a.csv").read_text().splitlines()
+    (here / "b.csv").write_text("\n".join([f"{first},more", *(f"{line},1" for line in rest)]) + "\n")
+    notes = report(capsys, "b.csv", "--resume", "m.onl")["notes"]
+    assert "b.csv: column 'more' was not in the rows that the model first learned from: it is not used" in notes
+    assert not any("first learned from" in note for note in report(capsys, "a.csv", "--resume", "m.onl")["notes"])
+    assert run(["explain", "m.onl", '{"x": 1, "label": "no", "z": 1, "u": {"v": 2}}']) == 0
+    assert "note: columns 'z', 'u.v' were not in the rows" in capsys.readouterr().err
 
 
 def test_a_resumed_model_has_no_columns_either(here, capsys):

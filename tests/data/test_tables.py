@@ -244,12 +244,15 @@ def test_parquet_and_arrow(tmp_path):
 
 def test_fasttext(tmp_path):
     text = "__label__a some words\n\n__label__b more\r\nno label\n__label__a __label__b two\n__label__c\n"
+    text += "__label__a words __label__a\nwords __label__a\n__label__d not__label__a\n"
     path = written(tmp_path / "a.txt", text)
     found, y, bad, _ = columns(path)
-    assert found == {"text": ["some words", "more", ""]} and y == ["a", "b", "c"]
-    assert [(one.line, one.reason) for _, one in bad.examples] == [
-        (4, "there is no __label__"),
-        (5, "there is more than one label"),
+    assert found == {"text": ["some words", "more", "", "not__label__a"]} and y == ["a", "b", "c", "d"]
+    assert [(one.line, one.column, one.reason) for _, one in bad.examples] == [
+        (4, 0, "there is no __label__"),
+        (5, 12, "there is more than one label"),
+        (7, 18, "there is more than one label"),
+        (8, 7, "__label__ must stand at the front"),
     ]
 
 

@@ -72,7 +72,7 @@ def plain_row(text: bytes) -> tuple | None:
             if colon and MISSING.fullmatch(value):
                 continue
             number = plain_number(value) if colon else 1.0
-            if number is None:
+            if number is None or np.isinf(number * scale):
                 return None
             features.append(((space + "^" if space else "") + name.decode(), number * scale))
     return words[0].decode(), (numbers[0] if numbers else 1.0), tag, features
@@ -106,7 +106,9 @@ numbers = st.one_of(
 )
 names = st.sampled_from(["a", "b", "word", "a^b", "größe", "long-name-of-sixteen", "x" * 40, "1", "'q", "a=b", "\x01"])
 features = names | st.tuples(names, numbers).map(":".join) | st.just(":1")
-spaces = st.sampled_from(["", " ", "f", "f ", "long_namespace ", "f:2 ", "g:0.5 ", "g:x ", "größe ", "12345678 "])
+spaces = st.sampled_from(
+    ["", " ", "f", "f ", "long_namespace ", "f:2 ", "g:0.5 ", "g:1e300 ", "g:x ", "größe ", "12345678 "]
+)
 starts = st.sampled_from(
     [
         "1 ",

@@ -224,7 +224,27 @@ def test_missing_values():
 def test_categories_of_any_plain_type():
     rows = {"i": [3, 4], "f": [1.0, 2.5], "b": [True, False], "s": ["é ", ""]}
     names = Features([Category(name) for name in rows]).fit(rows).get_feature_names_out()
-    assert sorted(names) == sorted(["i=3", "f=1", "b=true", "s=é ", "i=4", "f=2.5", "b=false", "s="])
+    assert sorted(names) == sorted(["i=3", "f=1", "b=True", "s=é ", "i=4", "f=2.5", "b=False", "s="])
+
+
+@pytest.mark.parametrize("words", [["True", "False"], ["true", "false"], ["TRUE", "FALSE"]])
+def test_booleans_are_the_words_they_stand_for(words):
+    features = Features([Category("b"), Category("other")]).fit({"b": words, "other": ["x", "true"]})
+    expected = dense(features.transform({"b": words, "other": ["True", None]}))
+    assert expected == [[1, 0, 0, 1], [0, 0, 1, 0]]
+    for rows in ([True, False], *(["True", "False"], ["true", "false"], ["TRUE", "FALSE"])):
+        assert dense(features.transform({"b": rows, "other": ["true", None]})) == expected
+    features.partial_fit({"b": [True, False, None], "other": ["x"] * 3})
+    assert len(features.get_feature_names_out()) == 4
+    features.partial_fit({"b": ["tRUE"], "other": ["True"]})  # words are learned as they are
+    assert {"b=tRUE", "other=True", "other=true"} <= set(features.get_feature_names_out())
+
+
+def test_true_and_false_are_numbers_where_numbers_are_wanted():
+    features = Features([Number("b", scale="none")]).fit({"b": [True, False]})
+    assert dense(features.transform({"b": ["True", "false", None, " 3 "]})) == [[1], [0], [0], [3]]
+    with pytest.raises(ValueError, match=r"column 'b', row 2: 'yes' is not a number"):
+        features.transform({"b": ["True", None, "yes", "no"]})
 
 
 def packed(features):

@@ -105,7 +105,9 @@ def list_sets(json: Json = False) -> None:
 @app.command()
 def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="One of onlearn data list, or openml:NUMBER.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Where to put the files.")] = ".",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Where to put the files; made if need be.")
+    ] = ".",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -123,9 +125,10 @@ def fetch(
     from onlearn.pipeline.datasets import FetchError, at_hand, download
 
     what, folder = _known(name), Path(output)
-    if not folder.is_dir():
-        why = "is a file" if folder.exists() else "does not exist"
-        raise typer.BadParameter(f"the directory {folder} {why}", param_hint="--output")
+    if folder.exists() and not folder.is_dir():
+        raise typer.BadParameter(f"the directory {folder} is a file", param_hint="--output")
+    if not folder.parent.is_dir():
+        raise typer.BadParameter(f"the directory {folder.parent} does not exist", param_hint="--output")
     source, files = "ONLEARN_DATA", at_hand(what.name)
     if not files:
         source, files = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.options import Format, Json, ModelFile
+from onlearn.cli.terminal import complain
 
 if TYPE_CHECKING:
     from onlearn.pipeline import Model
@@ -106,6 +107,8 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 
 
 def _row(model: Model, row: str) -> Any:
+    from onlearn.pipeline.unknown import unknown_columns
+
     kind = model.features.kind_
     if row.lstrip().startswith("{"):
         try:
@@ -116,7 +119,10 @@ def _row(model: Model, row: str) -> Any:
             if not found.keys() & set(columns_of(model)):
                 listed = ", ".join(columns_of(model)[:12])
                 raise typer.BadParameter(f"it has no column that the model knows: {listed}", param_hint="ROW")
-            return _parsed(model, text_of.dumps({**dict.fromkeys(columns_of(model)), **found}), "jsonl")
+            rows = _parsed(model, text_of.dumps({**dict.fromkeys(columns_of(model)), **found}), "jsonl")
+            if (new := unknown_columns(model, rows)) is not None:
+                complain(f"note: {new}")
+            return rows
         raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
     if kind == "a table":
         listed = ", ".join(columns_of(model)[:12])

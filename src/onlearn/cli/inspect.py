@@ -156,7 +156,7 @@ def _print(report: dict[str, Any]) -> None:
     else:
         rows["weights"] = f"{report['weights']['nonzero']:,} of {report['weights']['all']:,} are not zero"
     for name, value in report["trained"].items():
-        if name in ("files", "plan") or value is None:  # for --resume, not for people
+        if name in ("files", "plan") or value is None or value == []:  # for --resume, not for people; or nothing
             continue
         shown = "; ".join(as_options(str(one)) for one in value) if isinstance(value, list) else value
         rows[f"trained: {name.replace('_', ' ')}"] = shown

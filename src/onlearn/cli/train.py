@@ -18,6 +18,7 @@ from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
 from onlearn.cli.output import keep_apart
+from onlearn.cli.reading import data_to_blame
 from onlearn.cli.terminal import Stopped, as_options, complain
 
 FIGURES = {
@@ -214,7 +215,8 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     if asked["test"]:
         try:
             reader = run.model.read(asked["test"], labels="required", weight=None)
-            report["test"] = {**evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
+            with data_to_blame(reader):
+                report["test"] = {**evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
         except data.DataError as error:
             raise data.DataError(f"{error} (the model is in {output} and was not tested)") from None
         if not asked["quiet"]:

@@ -83,6 +83,11 @@ class BadRows:
             lines.append(f"  and {self.count - len(self.examples)} more")
         return "\n".join(lines)
 
+    def first(self) -> str:
+        """The first, with place and reason, as the end of a sentence."""
+        file, bad = self.examples[0] if self.examples else ("", Bad(0, 0, ""))
+        return f"the first: {place(file, bad)}: {bad.reason}"
+
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
@@ -99,10 +104,9 @@ class BadRows:
     def _too_many(self) -> None:
         if self._file is not None:
             self._file.flush()
-        file, first = self.examples[0] if self.examples else ("", Bad(0, 0, ""))
         raise DataError(
             f"{self.count} of {self.rows} rows cannot be read, more than {100 * self.limit:g} % are too many; "
-            f"the first: {place(file, first)}: {first.reason}"
+            f"{self.first()}"
         )
 
 

@@ -13,6 +13,8 @@ from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.registry import Options, Parsed
 from onlearn.data.sources import Stream
 
+INFINITE = "a number is infinite"
+
 
 class Lines:
     """Pieces are blocks of lines, and none depends on another."""
@@ -64,13 +66,17 @@ def fix_unsure(
         value = float(text[start:stop].tobytes())
         if position >= 0:
             values[position] = value
-            row = int(np.searchsorted(indptr, position, side="right")) - 1
         else:
-            row = -position - 1
-            labels[row] = value
-        if abs(value) == float("inf"):
-            spoiled[row] = "a number is infinite"
-    return spoiled
+            labels[-position - 1] = value
+            if abs(value) == float("inf"):
+                spoiled[-position - 1] = INFINITE
+    return spoiled | rows_of_infinite(values, unsure[unsure[:, 0] >= 0, 0], indptr)
+
+
+def rows_of_infinite(values: np.ndarray, positions: np.ndarray, indptr: np.ndarray) -> dict[int, str]:
+    """Rows that have an infinite value at one of these positions, and that as the reason."""
+    infinite = positions[np.isinf(values[positions])]
+    return dict.fromkeys((np.searchsorted(indptr, infinite, side="right") - 1).tolist(), INFINITE)
 
 
 def drop_rows(parsed: Parsed, block: Block, spoiled: dict[int, str]) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.features import scaling
+from onlearn.features import scaling, truth
 from onlearn.features.named import beside, hash_stretches, one_each
 from onlearn.features.spec import Groups, check_choice, check_missing
 from onlearn.features.tables import as_words, column, fixed, numbers
+from onlearn.features.vocabulary import Vocabulary
 from onlearn.hashing import hash_name
 from onlearn.named import NamedRows
 
@@ -40,11 +41,34 @@ class CategoryColumn:
     def __init__(self, spec: Category, values: Any) -> None:
         import pyarrow as pa
 
+        self.prefix = f"{spec.column}="
+        self.booleans = pa.types.is_boolean(values.type)
         if not pa.types.is_dictionary(values.type):
             values = as_words(values, spec.column).dictionary_encode()
-        words = as_words(values.dictionary, spec.column)
+        self.words = words = as_words(values.dictionary, spec.column)
+        self.codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if words.null_count:  # a dictionary may itself hold a missing value
+            absent = words.is_null().to_numpy(zero_copy_only=False)
+            self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
+        self.missing = self.codes < 0 if (self.codes < 0).any() else None
+        self._lay_out(words)
+
+    def spell(self, vocabulary: Vocabulary, learning: bool) -> None:
+        """Spell true and false as the vocabulary does; but words that are learned from stay as they are."""
+        if learning and not self.booleans:
+            return
+
+        # a word beyond those with names may have been learned, too; booleans go by names, or any spelling would do
+        number = vocabulary.known if self.booleans else vocabulary.lookup
+
+        def known(word: str) -> bool:
+            return bool(number(np.array([hash_name(word, hash_name(self.prefix))], np.uint64))[0] >= 0)
+
+        if (words := truth.respelled(self.words, self.booleans, known)) is not None:
+            self._lay_out(words)
+
+    def _lay_out(self, words: Any) -> None:
         _, offsets, data = words.buffers()
-        self.prefix = f"{spec.column}="
         self.text = fixed(np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8))
         places = np.zeros(1, np.int64)
         if len(words):
@@ -53,11 +77,6 @@ class CategoryColumn:
         self.hashes = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):
             hash_stretches(self.text, self.starts, self.lengths, hash_name(self.prefix), self.hashes)
-        self.codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        if words.null_count:  # a dictionary may itself hold a missing value
-            absent = words.is_null().to_numpy(zero_copy_only=False)
-            self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
-        self.missing = self.codes < 0 if (self.codes < 0).any() else None
 
     def rows(self, start: int, stop: int) -> NamedRows:
         codes = self.codes[start:stop]

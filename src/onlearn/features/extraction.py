@@ -56,13 +56,15 @@ class Extraction:
 
     # ------------------------------------------------------------------ reading
 
-    def open(self, source: Any) -> Opened:
+    def open(self, source: Any, learning: bool = False) -> Opened:
         """A table or named rows, ready to be cut into blocks. All that may be wrong with them is found here."""
         if isinstance(source, NamedRows):
             return Opened([_Named(source)], len(source.indptr) - 1)
         opened = []
         for extractor in self.columns:
             column = extractor.read(source)
+            if hasattr(column, "spell"):
+                column.spell(self.vocabulary, learning)
             missing = getattr(extractor, "missing", None)
             if missing == "error" and column.missing is not None:
                 row = int(column.missing.argmax())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.features import truth
 from onlearn.inputs import refuse_lazy
 from onlearn.named import NamedRows
 
@@ -231,6 +232,8 @@ def as_words(values: Any, name: str) -> Any:
             None if v is None or v != v else (str(int(v)) if v.is_integer() else repr(v)) for v in values.to_pylist()
         ]
         return pa.array(made, pa.large_string())
+    if pa.types.is_boolean(values.type):
+        return truth.as_words(values)
     try:
         return pc.cast(values, pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -252,10 +255,14 @@ def numbers(table: Any, name: str) -> np.ndarray:
         try:
             values = values.cast(pa.float64())
         except pa.ArrowInvalid:
-            for n, value in enumerate(values.to_pylist()):
-                if value is not None and not _is_number(value):
-                    raise ValueError(f"column {name!r}, row {n}: {value!r} is not a number") from None
-            values = pa.array([None if v is None else float(v) for v in values.to_pylist()], pa.float64())
+            encoded = values.dictionary_encode()
+            words = encoded.dictionary.to_pylist()
+            known = [truth.number(word) for word in words]
+            if None in known:  # words come in the order in which they are met
+                wrong = known.index(None)
+                row = encoded.indices.index(wrong).as_py()
+                raise ValueError(f"column {name!r}, row {row}: {words[wrong]!r} is not a number") from None
+            values = pa.array(known, pa.float64()).take(encoded.indices)
     kind = values.type
     if not (
         pa.types.is_integer(kind)
@@ -271,14 +278,6 @@ def numbers(table: Any, name: str) -> np.ndarray:
     if bad.any():
         raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")
     return made
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def fixed(array: np.ndarray) -> np.ndarray:

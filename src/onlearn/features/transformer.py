@@ -126,7 +126,7 @@ class Features(TransformerMixin, BaseEstimator):
             return self, _of_width(source, self.width_)
         begun = (self.extractors_, self.roles_, self._extraction) if hasattr(self, "kind_") else self._begin(source)
         extractors, roles, extraction = begun
-        opened = extraction.open(source)  # from here on nothing can be wrong with the rows
+        opened = extraction.open(source, learning=True)  # from here on nothing can be wrong with the rows
         if not hasattr(self, "kind_") and kind == TABLE and not is_plain_texts(source):
             self._came_with(source.column_names)
         self.kind_, self.extractors_, self.roles_, self._extraction = kind, extractors, roles, extraction

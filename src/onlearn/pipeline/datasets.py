@@ -79,6 +79,7 @@ def download(what: Known, folder: Path) -> list[Path]:
     parts = _newsgroups() if what.number is None else _openml(what, what.number)
     paths = []
     for name, content in parts:
+        folder.mkdir(exist_ok=True)  # now that there is something to put there
         path = folder / name
         write_whole(path, content)
         paths.append(path)

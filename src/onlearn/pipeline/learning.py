@@ -34,6 +34,7 @@ from onlearn.pipeline.plan import BITS, Plan
 from onlearn.pipeline.progress import Now, Watch
 from onlearn.pipeline.pruning import leave_out_rare, let_go_of_small
 from onlearn.pipeline.resuming import files, go_back, remember, unfinished
+from onlearn.pipeline.unknown import unknown_columns
 
 # of a plan, for its second part
 KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
@@ -161,6 +162,8 @@ class Run:
                     plan.check_columns(rows, reader.found())
                 if self.rows == 0 and self.anew:
                     self._begin(batch, rows, options)
+                if self.rows == 0 and not self.fresh and (new := unknown_columns(model, rows)) is not None:
+                    self.notes.append(f"{batch.file}: {new}")
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
                 self.rows += len(batch)
                 if held is not None:
@@ -170,9 +173,15 @@ class Run:
                     rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
                     self.namespaces.meet(rows)
                     y = self._targets(batch)
-                    yield self._sound(model.features.learn_transform(rows, ordered=False)), y, batch.weight
+                    try:
+                        X = model.features.learn_transform(rows, ordered=False)
+                    except TypeError as error:  # such as a table after a matrix
+                        raise data.DataError(f"{batch.file} cannot be used with this model: {error}") from error
+                    yield self._sound(X), y, batch.weight
                     if reader.bytes_total:
                         model.features.expect(reader.bytes_read / reader.bytes_total)
+        if not self.rows:
+            raise data.DataError(f"none of the rows could be read; {self.bad.first()}")
         if not hasattr(model.features, "kind_"):
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 

@@ -81,7 +81,7 @@ class Parquet(Columnar):
         yield from parquet.ParquetFile(whole(stream)).iter_batches(batch_size=ROWS, use_threads=False)
 
 
-@reader("arrow", extensions=[".arrow", ".feather", ".ipc"])
+@reader("arrow", extensions=[".arrow", ".arrows", ".feather", ".ipc"])
 class ArrowIpc(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
         import pyarrow as pa

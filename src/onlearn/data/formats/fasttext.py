@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from onlearn.data.badrows import Bad
@@ -10,7 +12,9 @@ from onlearn.data.lines import Lines, line_starts
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.tables import as_numbers
 
+BLANKS = b" \t\r"
 MARK = b"__label__"
+LABEL = re.compile(rb"(?<!\S)" + MARK)  # at the beginning of a word
 
 
 @reader("fasttext", extensions=[".txt", ".ft", ".fasttext"])
@@ -22,7 +26,7 @@ class FastText(Lines):
         content = block.text[: block.stop].tobytes()
         lines, labels, texts, bad = [], [], [], []
         for line, raw in enumerate(content.split(b"\n")[:-1]):
-            words = raw.strip(b" \t\r")
+            words = raw.strip(BLANKS)
             if not words:
                 continue
             label, text = None, words
@@ -30,12 +34,14 @@ class FastText(Lines):
                 cut = words.split(None, 1)
                 label, text = cut[0][len(MARK) :], cut[1] if len(cut) > 1 else b""
             reason, column = "", 0
-            if label is None and self.options.labelled:
-                reason = "there is no __label__"
-            elif label == b"":
+            other = LABEL.search(text) if MARK in text else None
+            if label == b"":
                 reason = "the label is empty"
-            elif text.startswith(MARK):
-                reason, column = "there is more than one label", raw.find(text) + 1
+            elif other is not None:
+                reason = "__label__ must stand at the front" if label is None else "there is more than one label"
+                column = len(raw.rstrip(BLANKS)) - len(text) + other.start() + 1
+            elif label is None and self.options.labelled:
+                reason = "there is no __label__"
             try:
                 name, text_here = None if label is None else label.decode(), text.decode()
             except UnicodeDecodeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlearn.data.blocks import Block
-from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, take_labels, wrong_bytes
+from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, rows_of_infinite, take_labels, wrong_bytes
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.named import NamedRows
 
@@ -60,7 +60,9 @@ class VowpalWabbit(Lines):
         indptr, asked = rows.indptr[: n + 1], features.unsure[: counts.unsure]
         spoiled = fix_unsure(text, asked, features.values, rows.numbers, indptr)
         scaled = asked[:, 0] >= 0
-        features.values[asked[scaled, 0]] *= features.scales[: counts.unsure][scaled]
+        with np.errstate(over="ignore", invalid="ignore"):
+            features.values[asked[scaled, 0]] *= features.scales[: counts.unsure][scaled]
+        spoiled |= rows_of_infinite(features.values, asked[scaled, 0], indptr)
         names = [spaces.name(text, code) for code in range(int(spaces.size[0]))]
         prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in names[1:]))
         named = NamedRows(
