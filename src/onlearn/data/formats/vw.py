@@ -10,6 +10,7 @@ import numpy as np
 from onlearn.data.blocks import Block
 from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, rows_of_infinite, take_labels, wrong_bytes
 from onlearn.data.registry import Options, Parsed, reader
+from onlearn.inputs import all_finite
 from onlearn.named import NamedRows
 
 UNSURE = 1000  # numbers in a block that may have to be asked about, at first
@@ -62,7 +63,8 @@ class VowpalWabbit(Lines):
         scaled = asked[:, 0] >= 0
         with np.errstate(over="ignore", invalid="ignore"):
             features.values[asked[scaled, 0]] *= features.scales[: counts.unsure][scaled]
-        spoiled |= rows_of_infinite(features.values, asked[scaled, 0], indptr)
+        if not all_finite(features.values[:most]):  # products with scales, which the loop does not look at
+            spoiled |= rows_of_infinite(features.values, np.arange(most), indptr)
         names = [spaces.name(text, code) for code in range(int(spaces.size[0]))]
         prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in names[1:]))
         named = NamedRows(

@@ -304,9 +304,6 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                     else:
                         p, reason = at, why_not(outcome, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING)
                         break
-                elif scale != 1.0 and abs(value * scale) == np.inf:  # though neither is
-                    p, reason = at, VALUE_INFINITE
-                    break
             if k >= most:
                 return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
             # hash_span in a form for names, most of which have up to eight bytes
