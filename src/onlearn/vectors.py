@@ -123,16 +123,13 @@ else:
             count = builder.extract_value(line.shape, 0)
             kind, lanes = _vector(target, signature.args[0].dtype)
             step, zero = ir.Constant(WORD, lanes), ir.Constant(WORD, 0)
-            most = float(np.finfo(str(signature.args[0].dtype)).max)
-            least, most = (ir.Constant(kind, [limit] * lanes) for limit in (-most, most))
-            sound = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(1), lanes), [1] * lanes))
+            nothing = ir.Constant(kind, [0.0] * lanes)
+            sound = cgutils.alloca_once_value(builder, nothing)  # stays so: 0 times what is not finite is NaN
             top = cgutils.alloca_once_value(builder, _load(builder, line, zero, kind))
             with cgutils.for_range_slice(builder, zero, count, step) as (p, _):
                 values, so_far = _load(builder, line, p, kind), builder.load(top)
                 builder.store(builder.select(builder.fcmp_ordered(">", values, so_far), values, so_far), top)
-                for relation, limit in ((">=", least), ("<=", most)):
-                    within = builder.fcmp_ordered(relation, values, limit)
-                    builder.store(builder.and_(builder.load(sound), within), sound)
+                builder.store(_fused(builder, values, nothing, builder.load(sound)), sound)
             highest, reach = builder.load(top), lanes // 2
             while reach:  # the highest of the lanes, in all of them
                 across = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [lane ^ reach for lane in range(lanes)])
@@ -141,13 +138,23 @@ else:
                 reach //= 2
             found = cgutils.alloca_once_value(builder, ir.Constant(WORD, -1))
             bits = ir.IntType(lanes)
-            all_sound = builder.icmp_signed("==", builder.bitcast(builder.load(sound), bits), ir.Constant(bits, -1))
-            with builder.if_then(all_sound), cgutils.for_range_slice(builder, zero, count, step) as (p, _):
-                same = builder.bitcast(builder.fcmp_ordered("==", _load(builder, line, p, kind), highest), bits)
-                earlier = builder.icmp_signed(">=", builder.load(found), zero)
-                with builder.if_then(builder.and_(builder.not_(earlier), builder.icmp_signed("!=", same, bits(0)))):
-                    lane = builder.cttz(builder.zext(same, WORD), ir.Constant(ir.IntType(1), 1))
-                    builder.store(builder.add(p, lane), found)
+            finite = builder.fcmp_ordered("==", builder.load(sound), nothing)
+            all_finite = builder.icmp_signed("==", builder.bitcast(finite, bits), ir.Constant(bits, -1))
+            whole = ir.Constant(WORD, 64)  # bits at a time, for a branch at the right vector would be guessed wrong
+            with builder.if_then(all_finite), cgutils.for_range_slice(builder, zero, count, whole) as (begin, _):
+                last = builder.add(begin, whole)
+                last = builder.select(builder.icmp_signed("<", last, count), last, count)
+                word = cgutils.alloca_once_value(builder, zero)
+                builder.store(zero, word)
+                with cgutils.for_range_slice(builder, begin, last, step) as (p, _):
+                    same = builder.fcmp_ordered("==", _load(builder, line, p, kind), highest)
+                    same = builder.shl(builder.zext(builder.bitcast(same, bits), WORD), builder.sub(p, begin))
+                    builder.store(builder.or_(builder.load(word), same), word)
+                here = builder.icmp_signed("!=", builder.load(word), zero)
+                first = builder.icmp_signed("<", builder.load(found), zero)
+                with builder.if_then(builder.and_(first, here)):
+                    place = builder.cttz(builder.load(word), ir.Constant(ir.IntType(1), 1))
+                    builder.store(builder.add(begin, place), found)
             return builder.load(found)
 
         return types.int64(scores), generate
