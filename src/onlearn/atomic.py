@@ -55,21 +55,28 @@ def to_the_end(rows: int) -> Iterator[None]:
     if rows <= FEW:
         yield
         return
+    with first_ctrl_c() as pressed:
+        yield
+    if pressed():
+        raise InterruptedAfterwards("the rows were learned")
+
+
+@contextmanager
+def first_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """While this lasts, a first Ctrl-C does no more than make ``pressed()`` true; a second one is as usual."""
+    presses: list[bool] = []
     before = signal.getsignal(signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
     if not main or before is not signal.default_int_handler:  # somebody else looks after it
-        yield
+        yield lambda: False
         return
-    asked: list[bool] = []
 
-    def ask(*_: Any) -> None:
-        asked.append(True)
+    def note(*_: Any) -> None:
+        presses.append(True)
         signal.signal(signal.SIGINT, before)
 
-    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGINT, note)
     try:
-        yield
+        yield lambda: bool(presses)
     finally:
         signal.signal(signal.SIGINT, before)
-    if asked:
-        raise InterruptedAfterwards("the rows were learned")
