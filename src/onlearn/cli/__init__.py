@@ -6,6 +6,7 @@ Nothing heavy is imported before a command needs it, so that ``--help`` answers 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -84,6 +85,7 @@ def _leave(code: int) -> None:
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)
+    gc.freeze()  # or Python would look through all there is for garbage once more, which takes long
     sys.exit(code)
 
 

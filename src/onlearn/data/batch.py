@@ -125,8 +125,7 @@ def rows_in(rows: Any) -> int:
 def rows_between(rows: Any, start: int, stop: int) -> Any:
     """Rows start to stop, of any kind."""
     if isinstance(rows, NamedRows):
-        first, last = int(rows.indptr[start]), int(rows.indptr[stop])
-        return with_features(rows, rows.indptr[start : stop + 1] - first, slice(first, last))
+        return rows.between(start, stop)
     if isinstance(rows, Sentences):
         first, last = int(rows.offsets[start]), int(rows.offsets[stop])
         columns = {name: column[first:last] for name, column in rows.columns.items()}
@@ -143,17 +142,5 @@ def rows_at(rows: Any, keep: np.ndarray) -> Any:
         mask = np.zeros(len(counts), dtype=bool)
         mask[keep] = True
         indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts[mask])])
-        return with_features(rows, indptr, np.repeat(mask, counts))
+        return rows.with_features(indptr, np.repeat(mask, counts))
     return rows.take(keep) if hasattr(rows, "column_names") else rows[keep]
-
-
-def with_features(rows: NamedRows, indptr: np.ndarray, features: Any) -> NamedRows:
-    """Rows that have some of the features only."""
-    return rows._replace(
-        indptr=indptr,
-        hashes=rows.hashes[features],
-        values=rows.values[features],
-        starts=rows.starts[features],
-        lengths=rows.lengths[features],
-        groups=rows.groups[features],
-    )

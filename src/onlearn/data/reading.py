@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Reader:
 
     ``notes`` says what was decided along the way (format, header, target), ``bad`` holds the rows that could not be
     read, ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` tell how far it is (None: unknown).
-    ``kept`` is the cache, if one was asked for.
+    ``kept`` is the cache, if one was asked for. ``then``, if set, is what the threads that parse do to rows next.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Reader:
         self._codes: dict[str, int] = {}
         self._workers = workers
         self._csv_required = csv_required
+        self.then: Callable[[Any], Any] | None = None
         self.kept: Kept | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
@@ -201,11 +202,13 @@ class Reader:
         if self._format is not None or not any(one is None or one in {*OF_CELLS, "fasttext"} for one in by_name):
             raise DataError(f"{source.name} is read as {name}, and {asked[0]} is about CSV: do not say {asked[0]}=")
 
-    @staticmethod
-    def _parse(work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
+    def _parse(self, work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
         source, form, piece, position = work
         with np.errstate(over="ignore"):  # should parsers run interpreted
-            return source, form, form.parse(piece), position
+            parsed = form.parse(piece)
+        if self.then is not None:
+            parsed.rows = self.then(parsed.rows)
+        return source, form, parsed, position
 
     def _batch(self, source: Source, parsed: Parsed, before: int) -> Batch:
         codes = parsed.codes

@@ -18,7 +18,7 @@ from onlearn.features import scaling
 from onlearn.features.assemble import Part, Weighing, count_rows, matrix, summed, weigh_rows
 from onlearn.features.columns import WithIndicator
 from onlearn.features.interactions import Interaction, products
-from onlearn.features.named import beside, cut
+from onlearn.features.named import beside
 from onlearn.features.spec import Groups
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.named import NamedRows
@@ -82,28 +82,37 @@ class Extraction:
                 inner.learn(self.scales[k])
         self.rows += opened.count
         self._set_scales(opened)
-        parts = []
         weighing = self._weighing()
         counted = weighing.inverse if weighing is not None and weighing.inverse.any() else None
         with ThreadPoolExecutor(cores()) as pool:
-            blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
-
-            def cut(block: tuple[int, int]) -> tuple[NamedRows, np.ndarray | None]:
-                rows = self._cut(opened, *block)  # most names are known: these are looked up here, beside other work
-                return rows, self.vocabulary.known(rows.hashes) if self.vocabulary.state == "grow" else None
-
-            for rows, known in _ahead(pool, cut, blocks, cores() + 1):
-                ids = self.vocabulary.learn(rows, known)
-                if transform or counted is not None:
-                    part = Part(rows.indptr, ids, rows.values, rows.groups)
-                    parts.append(pool.submit(summed, part, self.dtype, ordered))
-            done = [part.result() for part in parts]
+            parts = self._numbered(opened, pool, transform or counted is not None, ordered)
             if counted is not None:
-                self._count(done, counted)
+                self._count(parts, counted)
             if not transform:
                 return None
-            list(pool.map(lambda part: self._weigh(part, weighing), done))
-        return matrix(done or [self._nothing()], self.vocabulary.width, self.dtype, ordered)
+            if weighing is not None:
+                list(pool.map(lambda part: self._weigh(part, weighing), parts))
+        return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype, ordered)
+
+    def _numbered(self, opened: Opened, pool: ThreadPoolExecutor, wanted: bool, ordered: bool) -> list[Part]:
+        """New names get their numbers, in order of appearance. If they are ``wanted``, the rows in numbers."""
+
+        def number(rows: NamedRows) -> Part:
+            return Part(rows.indptr, self.vocabulary.learn(rows, rows.known), rows.values, rows.groups)
+
+        if opened.looked_up and not self.interactions:  # what is left is not worth the way to other threads
+            part = number(self._cut(opened, 0, opened.count))
+            return [summed(part, self.dtype, ordered)] if wanted else []
+        blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
+        parts = [
+            pool.submit(summed, part, self.dtype, ordered) if wanted else None
+            for part in map(number, _ahead(pool, lambda b: self.look_up(self._cut(opened, *b)), blocks, cores() + 1))
+        ]
+        return [part.result() for part in parts if part is not None]
+
+    def look_up(self, rows: NamedRows) -> NamedRows:
+        """The rows with the numbers of those names that are known, which most are. Meanwhile others may be learned."""
+        return rows._replace(known=self.vocabulary.known(rows.hashes)) if self.vocabulary.state == "grow" else rows
 
     def transform(self, opened: Opened) -> sp.csr_matrix:
         """The rows' matrix; nothing is learned."""
@@ -178,6 +187,11 @@ class Opened:
     def __init__(self, columns: list[Any], count: int) -> None:
         self.columns, self.count = columns, count
 
+    @property
+    def looked_up(self) -> bool:
+        """Whether a vocabulary has been asked about all names already."""
+        return len(self.columns) == 1 and getattr(self.columns[0], "known", False)
+
     def blocks(self, size: int) -> list[tuple[int, int]]:
         """Ranges of rows of about so many features each."""
         if not self.count or not self.columns:
@@ -194,10 +208,10 @@ class _Named:
     missing = None
 
     def __init__(self, made: NamedRows) -> None:
-        self.made = made
+        self.made, self.known = made, made.known is not None
 
     def rows(self, start: int, stop: int) -> NamedRows:
-        return cut(self.made, start, stop)
+        return self.made.between(start, stop)
 
     def cost(self) -> np.ndarray:
         return self.made.indptr

@@ -61,19 +61,6 @@ def beside(parts: Sequence[NamedRows]) -> NamedRows:
     return NamedRows(indptr, hashes, values, starts, lengths, groups, text, prefixes)
 
 
-def cut(rows: NamedRows, start: int, stop: int) -> NamedRows:
-    """Some of the rows, over the same memory."""
-    a, b = int(rows.indptr[start]), int(rows.indptr[stop])
-    return rows._replace(
-        indptr=rows.indptr[start : stop + 1] - a,
-        hashes=rows.hashes[a:b],
-        values=rows.values[a:b],
-        starts=rows.starts[a:b],
-        lengths=rows.lengths[a:b],
-        groups=rows.groups[a:b],
-    )
-
-
 def one_each(present: np.ndarray, values: np.ndarray, name: bytes, prefix: str) -> NamedRows:
     """One and the same feature, in the rows where it is present; ``values`` has those rows' values only."""
     indptr = np.zeros(len(present) + 1, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from onlearn.features.named import cut, rows_of_names
+from onlearn.features.named import rows_of_names
 from onlearn.features.spec import Groups
 from onlearn.named import NamedRows
 
@@ -70,7 +70,7 @@ class OwnRows:
         self.made = made
 
     def rows(self, start: int, stop: int) -> NamedRows:
-        return cut(self.made, start, stop)
+        return self.made.between(start, stop)
 
     def cost(self) -> Any:
         return self.made.indptr

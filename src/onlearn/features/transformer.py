@@ -84,6 +84,14 @@ class Features(TransformerMixin, BaseEstimator):
         """
         return self._learned(X, transform=True, ordered=ordered)[1]
 
+    def look_up(self, X: Any) -> Any:
+        """Rows to be learned from later, with what can be found out now, while another thread learns from others.
+
+        What it finds is good until ``keep`` numbers the features anew.
+        """
+        named = isinstance(X, NamedRows) and getattr(self, "kind_", None) == NAMED
+        return self._extraction.look_up(X) if named else X
+
     def transform(self, X: Any) -> sp.csr_matrix:
         """The rows' matrix; features that were not learned are left out."""
         if not hasattr(self, "kind_"):

@@ -169,9 +169,10 @@ class Run:
                 if held is not None:
                     taught = np.flatnonzero(~held)
                     batch, rows = batch.take(taught), rows_at(rows, taught)
+                reader.then = model.features.look_up
                 if len(batch):
                     rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
-                    self.namespaces.meet(rows)
+                    self.namespaces.meet(rows, model.features)
                     y = self._targets(batch)
                     try:
                         X = model.features.learn_transform(rows, ordered=False)

@@ -17,18 +17,17 @@ class Namespaces:
     def __init__(self) -> None:
         self.met: set[str] = set()
 
-    def meet(self, rows: Any) -> None:
-        """Some rows; those without namespaces are passed over."""
-        if isinstance(rows, NamedRows):
+    def meet(self, rows: Any, features: Features) -> None:
+        """Some rows; those without namespaces are passed over, and so are all where nothing is multiplied."""
+        if isinstance(rows, NamedRows) and _interactions(features):
             used = np.bincount(rows.groups, minlength=len(rows.prefixes))
             self.met.update(prefix.removesuffix("^") for prefix, count in zip(rows.prefixes, used) if count)
 
     def lacking(self, features: Features) -> list[str]:
         """A sentence for each interaction that had nothing to multiply."""
-        given = features.extractors
-        if not self.met or isinstance(given, str):
+        if not self.met:
             return []
-        asked = [one for one in given if isinstance(one, Interaction)]
+        asked = _interactions(features)
         few = [one for one in asked if not one.columns and len(self.met) < one.degree]
         there = ", ".join(repr(name) if name else "the one without a name" for name in sorted(self.met))
         return [
@@ -42,3 +41,8 @@ class Namespaces:
             for name in dict.fromkeys(one.columns)
             if name not in self.met
         ]
+
+
+def _interactions(features: Features) -> list[Interaction]:
+    given = features.extractors
+    return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
