@@ -109,12 +109,25 @@ def _keep(made: Any, function: Any, folder: str | None) -> None:
 
 
 def compiled(function: Any) -> Any:
-    """Compile a plain function of scalars and arrays on first use, and keep it in the disk cache."""
+    """Compile a plain function of scalars and arrays on first use, and keep it in the disk cache.
+
+    It makes no arrays. So it need not count who uses those it is given, which in a short loop that calls others takes
+    longer than all else.
+    """
+    return jit(function, _beside(function), _nrt=False)
+
+
+def allocating(function: Any) -> Any:
+    """Like ``compiled``, for a function that makes arrays."""
+    return jit(function, _beside(function))
+
+
+def _beside(function: Any) -> tuple[Any, ...]:
+    """The kind of cache folder of a function, and the files it may be made of."""
     file = Path(inspect.getfile(function))
     package = Path(__file__).parent
     beside = file.parent.glob("*.py") if file.parent != package else [file]
-    sources = sorted({package / "compile.py", package / "hashing.py", *beside})
-    return jit(function, ("functions", *sources))
+    return ("functions", *sorted({package / "compile.py", package / "hashing.py", *beside}))
 
 
 def ask(builder: Any, address: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import INTERPRETED, compiled, prefetch
+from onlearn.compile import INTERPRETED, allocating, prefetch
 
 AHEAD = 32  # swaps
 DRAWN = 1 << 14  # random words at a time
@@ -34,7 +34,7 @@ def halves(words: np.ndarray) -> np.ndarray:
     return words.astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
 
 
-@compiled
+@allocating
 def swap_from_the_end(order: Any, left: int, words: Any) -> int:
     """Put a random one of the first ``left`` in their last place, and so on; how many are left when words run out.
 

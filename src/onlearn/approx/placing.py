@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating, compiled
 from onlearn.hashing import START, finish, hash_bytes, mix
 from onlearn.predicting import over_rows
 
@@ -33,7 +33,7 @@ def hash_split(text: Any, seed: Any, out: Any) -> int:
     return k
 
 
-@compiled
+@allocating
 def place(indptr: Any, hashes: Any, values: Any, seed: Any, columns: Any, signed: Any, indices: Any, data: Any,
           counts: Any, start: Any, stop: Any) -> None:  # fmt: skip
     """Rows start to stop: columns in order and values, each column once; ``counts`` says how many are left of each."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.compile import compiled, prefetch
+from onlearn.compile import allocating, compiled, prefetch
 from onlearn.features.tables import fixed
 from onlearn.inputs import all_finite
 from onlearn.named import NamedRows
@@ -37,7 +37,7 @@ class Weighing(NamedTuple):
     unit: np.ndarray  # int64: groups with the same number, not below 0, make a vector of length 1
 
 
-@compiled
+@allocating
 def sort_keys(keys: Any, spare: Any, n: Any, largest: Any) -> Any:
     """Sort ``keys[:n]`` by their upper half, equal ones in the order they came; returns the array that holds them."""
     if n <= FEW:
@@ -72,7 +72,7 @@ def sort_keys(keys: Any, spare: Any, n: Any, largest: Any) -> Any:
     return keys
 
 
-@compiled
+@allocating
 def sort_rows(
     indptr: Any, ids: Any, values: Any, groups: Any, new: Any, out_ids: Any, out: Any, out_groups: Any
 ) -> Any:
@@ -150,7 +150,7 @@ def inverse_frequency(total: Any, count: Any) -> Any:
     return np.log((1.0 + total) / (1.0 + count)) + 1.0
 
 
-@compiled
+@allocating
 def weigh_rows(
     indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, documents: Any, total: Any, units: Any
 ) -> None:

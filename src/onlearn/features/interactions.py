@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating, compiled
 from onlearn.features.named import beside
 from onlearn.features.tables import fixed
 from onlearn.hashing import combine
@@ -96,7 +96,7 @@ def full_length(rows: Any, k: Any, prefix_ends: Any) -> Any:
     return rows.lengths[k] + prefix_ends[group + 1] - prefix_ends[group]
 
 
-@compiled
+@allocating
 def multiply(
     rows: Any, members: Any, same: Any, apart: Any, owner: Any, square: Any, prefix_text: Any, prefix_ends: Any,
     fill: Any, sizes: Any, hashes: Any, values: Any, starts: Any, lengths: Any, text: Any, used: Any, written: Any,

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from onlearn.compile import INTERPRETED, compiled
+from onlearn.compile import INTERPRETED, allocating
 
 if INTERPRETED:
 
@@ -32,7 +32,7 @@ else:
         return types.uint64(types.uint64), generate
 
 
-@compiled
+@allocating
 def table_of_differing(words, turned, table, out, start, stop):
     """out[i, j] = table[in how many places x_i and z_j differ]."""
     count = turned.shape[1]
@@ -51,7 +51,7 @@ def table_of_differing(words, turned, table, out, start, stop):
             row[j] = table[found[j]]
 
 
-@compiled
+@allocating
 def table_of_shared(words, turned, table, out, start, stop):
     """out[i, j] = table[how many ones x_i and z_j have in common]."""
     count = turned.shape[1]

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating, compiled
 from onlearn.kernels.popcount import ones
 
 WORD = 64  # characters: the strings whose rows fit into one word
 
 
-@compiled
+@allocating
 def by_words(
     made,
     made_starts,
@@ -96,7 +96,7 @@ def common(places, text, start, stop, weights, levels, counts):
     return total
 
 
-@compiled
+@allocating
 def short_diagonal(text, starts, rows, weights, top, out, first, past):
     """out[i] = k(x_i, x_i) for the strings i of ``rows[first:past]``, none longer than a word."""
     places = np.zeros(top + 1, dtype=np.uint64)
@@ -107,7 +107,7 @@ def short_diagonal(text, starts, rows, weights, top, out, first, past):
         forget(places, text, starts[i], starts[i + 1])
 
 
-@compiled
+@allocating
 def by_table(x, x_start, x_stop, z, z_starts, z_rows, upto, out):
     """k of x[x_start:x_stop] and each string of ``z_rows`` by the dynamic programme, into ``out``.
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating, compiled
 
 MOST = 2**29  # characters: states and slots are numbered by int32
 EMPTY = -1
@@ -98,7 +98,7 @@ def connect(nodes, table, newest, older, state, symbol, target):
     table[at, 1] = target
 
 
-@compiled
+@allocating
 def build(text, starts):
     """States, transitions, and for each character the state that its string had reached with it."""
     size = starts[-1] - starts[0]
@@ -153,7 +153,7 @@ def split(nodes, table, newest, older, clone, p, symbol, q):
     return clone
 
 
-@compiled
+@allocating
 def weigh(nodes, starts, ends, shares, upto):
     """For each state and output: the base, and the weighted number of occurrences."""
     states, outputs = len(nodes), shares.shape[1]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating, compiled
 
 
 @compiled
@@ -74,7 +74,7 @@ def common(x, i, z, j, cut, decay, lows, highs, first, C):
     return total
 
 
-@compiled
+@allocating
 def tree_block(x, z, cut, decay, both, out, first, past, left, right):
     """out[i, j] for the trees first to past of x and left to right of z.
 
@@ -91,7 +91,7 @@ def tree_block(x, z, cut, decay, both, out, first, past, left, right):
                 out[j, i] = out[i, j]
 
 
-@compiled
+@allocating
 def tree_diagonal(x, cut, decay, out, first, past):
     """out[i] = k(x_i, x_i)"""
     room, C = np.zeros((3, largest(x)), dtype=np.int64), np.empty(64)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating
 
 ONE = np.uint64(1)
 NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
 
 
-@compiled
+@allocating
 def depths(text: Any, starts: Any, lines: Any) -> Any:
     """How deep the brackets of each line are nested; -1 for a line that is not one object from end to end."""
     found = np.empty(len(lines), dtype=np.int64)

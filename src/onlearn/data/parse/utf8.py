@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import compiled
+from onlearn.compile import allocating, compiled
 from onlearn.data.parse.words import eight
 
 ONE, EIGHT = np.uint64(1), np.uint64(8)
@@ -51,7 +51,7 @@ def first_wrong(text: Any, start: Any, stop: Any) -> Any:
     return np.int64(stop)
 
 
-@compiled
+@allocating
 def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any) -> Any:
     """For each of some lines (by number; ``starts`` has all), the place of the first wrong byte, or -1."""
     places = np.full(len(rows), -1, dtype=np.int64)
