@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import INTERPRETED, allocating, prefetch
+from onlearn.compile import INTERPRETED, compiled, prefetch
 
 AHEAD = 32  # swaps
 DRAWN = 1 << 14  # random words at a time
@@ -22,10 +22,10 @@ def shuffled(count: int, seed: int, passes: int) -> np.ndarray:
     rng = np.random.default_rng([seed, passes])
     if INTERPRETED or count >= LONGEST or not isinstance(rng.bit_generator, np.random.PCG64):
         return rng.permutation(count)
-    order, left = np.arange(count), count
+    order, places, left = np.arange(count), np.empty(AHEAD, np.int64), count
     while left > 1:
         words = rng.bit_generator.random_raw(min(DRAWN, left))
-        left = swap_from_the_end(order, left, halves(words))
+        left = swap_from_the_end(order, left, halves(words), places)
     return order
 
 
@@ -34,13 +34,12 @@ def halves(words: np.ndarray) -> np.ndarray:
     return words.astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
 
 
-@allocating
-def swap_from_the_end(order: Any, left: int, words: Any) -> int:
+@compiled
+def swap_from_the_end(order: Any, left: int, words: Any, places: Any) -> int:
     """Put a random one of the first ``left`` in their last place, and so on; how many are left when words run out.
 
     A place is drawn as so many bits as it has at most, again and again until it is not beyond the end.
     """
-    places = np.empty(AHEAD, np.int64)
     used, mask = 0, np.uint32(0xFFFFFFFF)
     while left > 1 and used < len(words):
         found = 0

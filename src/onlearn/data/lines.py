@@ -124,7 +124,8 @@ def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
     if first_wrong(block.text, 0, block.stop) == block.stop:
         return {}
     starts = line_starts(block)
-    places = wrong_lines(block.text, starts, block.stop, lines)
+    places = np.empty(len(lines), dtype=np.int64)
+    wrong_lines(block.text, starts, block.stop, lines, places)
     return {
         int(row): f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
         for row in np.flatnonzero(places >= 0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.compile import allocating, compiled, prefetch
+from onlearn.compile import compiled, prefetch
 from onlearn.features.tables import fixed
 from onlearn.inputs import all_finite
 from onlearn.named import NamedRows
@@ -37,8 +37,8 @@ class Weighing(NamedTuple):
     unit: np.ndarray  # int64: groups with the same number, not below 0, make a vector of length 1
 
 
-@allocating
-def sort_keys(keys: Any, spare: Any, n: Any, largest: Any) -> Any:
+@compiled
+def sort_keys(keys: Any, spare: Any, starts: Any, n: Any, largest: Any) -> Any:
     """Sort ``keys[:n]`` by their upper half, equal ones in the order they came; returns the array that holds them."""
     if n <= FEW:
         for i in range(1, n):
@@ -49,7 +49,6 @@ def sort_keys(keys: Any, spare: Any, n: Any, largest: Any) -> Any:
                 j -= 1
             keys[j + 1] = key
         return keys
-    starts = np.empty(256, np.uint64)
     shift = HALF
     rest = np.uint64(largest)
     while rest != ZERO:
@@ -72,15 +71,15 @@ def sort_keys(keys: Any, spare: Any, n: Any, largest: Any) -> Any:
     return keys
 
 
-@allocating
+@compiled
 def sort_rows(
-    indptr: Any, ids: Any, values: Any, groups: Any, new: Any, out_ids: Any, out: Any, out_groups: Any
-) -> Any:
-    """Each row by number, equal ones summed, unknown ones and zeros left out; returns how many features remain."""
-    longest = 0
-    for i in range(len(indptr) - 1):
-        longest = max(longest, indptr[i + 1] - indptr[i])
-    first_keys, second_keys = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    indptr: Any, ids: Any, values: Any, groups: Any, first_keys: Any, second_keys: Any, starts: Any,
+    new: Any, out_ids: Any, out: Any, out_groups: Any,
+) -> Any:  # fmt: skip
+    """Each row by number, equal ones summed, unknown ones and zeros left out; returns how many features remain.
+
+    Both lists of keys have room for the longest row.
+    """
     at = ZERO
     new[0] = 0
     for i in range(len(indptr) - 1):
@@ -91,7 +90,7 @@ def sort_rows(
                 first_keys[np.uint64(n)] = (np.uint64(ids[p]) << HALF) | (np.uint64(p) - first)
                 largest = max(largest, ids[p])
                 n += 1
-        keys = sort_keys(first_keys, second_keys, n, largest)
+        keys = sort_keys(first_keys, second_keys, starts, n, largest)
         k, end = ZERO, np.uint64(n)
         while k < end:
             number = keys[k] >> HALF
@@ -150,13 +149,15 @@ def inverse_frequency(total: Any, count: Any) -> Any:
     return np.log((1.0 + total) / (1.0 + count)) + 1.0
 
 
-@allocating
+@compiled
 def weigh_rows(
-    indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, documents: Any, total: Any, units: Any
+    indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, documents: Any, total: Any, squares: Any, rare: Any
 ) -> None:
-    """Weigh the values in place; of ``total`` rows learned from, ``documents`` counts those with each feature."""
-    squares = np.zeros(units)
-    rare = np.empty(RARE if weighing.inverse.any() else 0)  # most features are; these logarithms are taken once
+    """Weigh the values in place; of ``total`` rows learned from, ``documents`` counts those with each feature.
+
+    ``rare`` has room for the logarithms of the smallest counts, which most are, so that each is taken once.
+    """
+    units = len(squares)
     for n in range(len(rare)):
         rare[n] = inverse_frequency(total, n)
     end = np.uint64(len(ids))
@@ -175,7 +176,7 @@ def weigh_rows(
                 value = 1.0 + np.log(value)
             if weighing.inverse[group]:
                 count = np.uint64(documents[np.uint64(ids[p])])
-                value *= rare[count] if count < RARE else inverse_frequency(total, count)
+                value *= rare[count] if count < np.uint64(len(rare)) else inverse_frequency(total, count)
             unit = weighing.unit[group]
             if unit >= 0:
                 squares[unit] += value * value
@@ -238,7 +239,8 @@ def _summed(part: Part, dtype: Any, ordered: bool) -> Part:
     values, groups = np.empty(size, dtype), np.empty(size, np.uint16)
     given = fixed(part.indptr), fixed(part.ids), fixed(part.values), fixed(part.groups)
     if ordered:
-        n = sort_rows(*given, new, ids, values, groups)
+        keys = np.empty((2, int(np.diff(part.indptr).max(initial=0))), np.uint64)
+        n = sort_rows(*given, *keys, np.empty(256, np.uint64), new, ids, values, groups)
     else:
         scratch = FREE.pop() if FREE else _Scratch()
         n = sum_rows(*given, *scratch.room(int(part.ids.max(initial=0)) + 1, size), new, ids, values, groups)

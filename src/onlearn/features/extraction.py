@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.features import scaling
-from onlearn.features.assemble import Part, Weighing, count_rows, matrix, summed, weigh_rows
+from onlearn.features.assemble import RARE, Part, Weighing, count_rows, matrix, summed, weigh_rows
 from onlearn.features.columns import WithIndicator
 from onlearn.features.interactions import Interaction, products
 from onlearn.features.named import beside
@@ -177,8 +177,9 @@ class Extraction:
 
     def _weigh(self, part: Part, weighing: Weighing | None) -> None:
         if weighing is not None:
-            units = int(weighing.unit.max()) + 1
-            weigh_rows(*part, weighing, self.documents, self.rows, units)
+            squares = np.empty(int(weighing.unit.max()) + 1)
+            rare = np.empty(RARE if weighing.inverse.any() else 0)
+            weigh_rows(*part, weighing, self.documents, self.rows, squares, rare)
 
 
 class Opened:

@@ -46,7 +46,8 @@ class JsonLines:
         block = piece.block
         starts = line_starts(block)
         lines = lines_with_text(block, starts)
-        deep = depths(block.text, starts, lines)
+        deep = np.empty(len(lines), dtype=np.int64)
+        depths(block.text, starts, lines, deep)
         plain = not wrong_bytes(block, lines) and ((deep > 0) & (deep <= DEEPEST)).all()
         table = by_arrow(block, len(lines)) if plain else None
         bad: list[Bad] = []

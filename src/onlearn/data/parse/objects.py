@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import allocating
+from onlearn.compile import compiled
 
 ONE = np.uint64(1)
 NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
 
 
-@allocating
-def depths(text: Any, starts: Any, lines: Any) -> Any:
+@compiled
+def depths(text: Any, starts: Any, lines: Any, found: Any) -> None:
     """How deep the brackets of each line are nested; -1 for a line that is not one object from end to end."""
-    found = np.empty(len(lines), dtype=np.int64)
     for n in range(len(lines)):
         p = np.uint64(starts[lines[n]])
         depth, most, values = 0, 0, 0
@@ -51,4 +50,3 @@ def depths(text: Any, starts: Any, lines: Any) -> Any:
             p += ONE
             c = text[p]
         found[n] = most if whole and depth == 0 and values == 1 else -1
-    return found

@@ -108,7 +108,7 @@ def parse(
 ) -> Any:
     """Parse ``text[:stop]``, which ends with a newline. ``want``: labels are required; ``drop``: NaN is absent."""
     p, stop, base = np.uint64(0), np.uint64(stop), np.uint64(text.ctypes.data)
-    limit = np.uint64(np.iinfo(indices.dtype).max)
+    limit = (ONE << np.uint64(8 * indices.itemsize - 1)) - ONE
     row, k, line, bad, unsure, with_qid, messy = 0, ZERO, 0, 0, 0, 0, 0
     duplicates = False
     room, most = len(out.codes), np.uint64(len(indices))

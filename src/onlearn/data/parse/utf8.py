@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import allocating, compiled
+from onlearn.compile import compiled
 from onlearn.data.parse.words import eight
 
 ONE, EIGHT = np.uint64(1), np.uint64(8)
@@ -51,14 +51,11 @@ def first_wrong(text: Any, start: Any, stop: Any) -> Any:
     return np.int64(stop)
 
 
-@allocating
-def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any) -> Any:
+@compiled
+def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any, places: Any) -> None:
     """For each of some lines (by number; ``starts`` has all), the place of the first wrong byte, or -1."""
-    places = np.full(len(rows), -1, dtype=np.int64)
     for n in range(len(rows)):
         line = rows[n]
         end = starts[line + 1] if line + 1 < len(starts) else stop
         place = first_wrong(text, starts[line], end)
-        if place < end:
-            places[n] = place
-    return places
+        places[n] = place if place < end else -1
