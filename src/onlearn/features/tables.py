@@ -19,12 +19,14 @@ PLAIN = {"onlearn": "a list of texts"}
 
 def as_source(rows: Any) -> Any:
     """A PyArrow table, ``NamedRows`` or a CSR matrix of whatever the rows are given as."""
-    import pyarrow as pa
-
-    if isinstance(rows, (NamedRows, pa.Table)):
+    if isinstance(rows, NamedRows):
         return rows
     if sp.issparse(rows):
         return rows.tocsr()
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Table):
+        return rows
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
     if isinstance(rows, (pa.Array, pa.ChunkedArray)):
