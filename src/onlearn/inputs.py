@@ -70,7 +70,9 @@ def number_types(X: Any) -> list[Any]:
 
 
 def check_finite(X: Any, names: Any = None) -> None:
-    """Refuse NaN and infinity, saying where the first one is."""
+    """Refuse NaN and infinity, saying where the first one is; a matrix that is ``known_finite`` need not be read."""
+    if getattr(X, "known_finite", False):
+        return
     values = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if values.flags.c_contiguous or values.flags.f_contiguous:

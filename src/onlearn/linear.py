@@ -253,7 +253,8 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     def _check_labels(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(from_nullable(y), warn=True)
+        if not (type(y) is np.ndarray and y.ndim == 1):  # finding out takes longer than learning from a few rows
+            y = column_or_1d(from_nullable(y), warn=True)
         if y.dtype.kind not in "iubU":  # what could be anything but labels
             check_labels(y)
         self._check_lengths(X, y)

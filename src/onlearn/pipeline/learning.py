@@ -189,7 +189,7 @@ class Run:
     def _sound(self, X: sp.csr_matrix) -> sp.csr_matrix:
         """The matrix without duplicates and infinities; what the learner cannot take is refused."""
         X = without_duplicates(X)
-        X.free_of_duplicates = True
+        X.free_of_duplicates = X.known_finite = True
         if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
             most = np.finfo(X.dtype).max
             X.data = np.clip(X.data, -most, most)
