@@ -39,7 +39,7 @@ class Weighing(NamedTuple):
 
 @compiled
 def sort_keys(keys: Any, spare: Any, starts: Any, n: Any, largest: Any) -> Any:
-    """Sort ``keys[:n]`` by their upper half, equal ones in the order they came; returns the array that holds them."""
+    """Sort ``keys[:n]`` by their upper half, equal ones in the order they came; whether ``spare`` holds them then."""
     if n <= FEW:
         for i in range(1, n):
             key = keys[i]
@@ -48,8 +48,8 @@ def sort_keys(keys: Any, spare: Any, starts: Any, n: Any, largest: Any) -> Any:
                 keys[j + 1] = keys[j]
                 j -= 1
             keys[j + 1] = key
-        return keys
-    shift = HALF
+        return False
+    shift, moved = HALF, False
     rest = np.uint64(largest)
     while rest != ZERO:
         starts[:] = ZERO
@@ -65,10 +65,10 @@ def sort_keys(keys: Any, spare: Any, starts: Any, n: Any, largest: Any) -> Any:
             d = (key >> shift) & DIGIT
             spare[starts[d]] = key
             starts[d] += ONE
-        keys, spare = spare, keys
+        keys, spare, moved = spare, keys, not moved
         shift += EIGHT
         rest >>= EIGHT
-    return keys
+    return moved
 
 
 @compiled
@@ -90,7 +90,8 @@ def sort_rows(
                 first_keys[np.uint64(n)] = (np.uint64(ids[p]) << HALF) | (np.uint64(p) - first)
                 largest = max(largest, ids[p])
                 n += 1
-        keys = sort_keys(first_keys, second_keys, starts, n, largest)
+        moved = sort_keys(first_keys, second_keys, starts, n, largest)
+        keys = second_keys if moved else first_keys
         k, end = ZERO, np.uint64(n)
         while k < end:
             number = keys[k] >> HALF
