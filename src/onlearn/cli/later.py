@@ -37,8 +37,8 @@ def postpone() -> None:
 
 
 def collect_seldom() -> None:
-    """Have cyclic garbage looked for a hundred times less often: importing makes many objects, and hardly any of it."""
-    gc.set_threshold(70_000)
+    """Have cyclic garbage looked for some hundred times less often: importing makes many objects, and little of it."""
+    gc.set_threshold(200_000)
 
 
 def keep_memory() -> None:

@@ -27,7 +27,7 @@ def _with(flags: set[str]) -> Callable[[Any], Any]:
     sources = sorted([here.parent / "compile.py", here.parent / "vectors.py", *here.glob("*.py")])
 
     def decorate(function: Any) -> Any:
-        return jit(function, ("functions", *sources), fastmath=flags, _nrt=False)
+        return jit(function, ("functions", *sources), fastmath=flags)
 
     return decorate
 
