@@ -17,6 +17,7 @@ from onlearn.features import (
     Interaction,
     Number,
     Text,
+    assemble,
     extractors_for,
     guess_roles,
     prune,
@@ -234,3 +235,15 @@ def test_pruning_by_weight():
         prune_weights(features, weights, 0.1)
     with pytest.raises(ValueError, match="no vocabulary"):
         prune(Features().fit(X), X)
+
+
+def test_places_that_are_counted_up_to_the_end_begin_anew(monkeypatch):
+    """Sums of a row are found by where they were put, counted over all rows a thread has summed."""
+    monkeypatch.setattr(assemble, "MOST", 40)
+    monkeypatch.setattr(assemble, "FREE", [])
+    rows = rows_of_names([["a", "b", "a"], ["b", "c"], ["a"]])
+    expected = Features().fit(rows).transform(rows)
+    features = Features()
+    for _ in range(30):
+        assert (features.learn_transform(rows, ordered=False) != expected).nnz == 0
+    assert assemble.FREE[0].before < 40

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn.features import Vocabulary
+from onlearn.features import Features, Vocabulary
 from onlearn.features.named import rows_of_names
 from onlearn.hashing import hash_name
 
@@ -180,3 +180,17 @@ def test_wrong_sizes_are_named():
         Vocabulary(max_names=-1)
     with pytest.raises(ValueError, match="bits must be"):
         Vocabulary(bits=31)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), min_size=1, max_size=8), st.integers(0, 7))
+def test_rows_looked_up_ahead_are_numbered_as_others_are(names, ahead):
+    """Whatever was learned between looking up and learning."""
+    batches = [rows_of_names([row]) for row in names]
+    plain, early = Features(), Features()
+    expected = [plain.learn_transform(rows, ordered=False) for rows in batches]
+    looked_up: list = []
+    for k, rows in enumerate(batches):
+        looked_up += [early.look_up(rows) for rows in batches[len(looked_up) : k + ahead + 1]]
+        made = early.learn_transform(looked_up[k], ordered=False)
+        assert made.shape == expected[k].shape and (made != expected[k]).nnz == 0
+    assert early.vocabulary_.names() == plain.vocabulary_.names()

@@ -16,6 +16,7 @@ ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
 DIGIT, LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
 RARE = 256
 AHEAD = np.uint64(14)  # features whose place is asked for ahead, as it is hardly ever in a cache
+MOST = (1 << 32) - 2  # what a place is counted up to
 FEW = 24  # features up to which comparing beats counting
 
 
@@ -131,11 +132,11 @@ def sum_rows(
                 prefetch(places, np.uint64(ids[ahead]))
             if ids[p] >= 0:
                 number = np.uint64(ids[p])
-                place = places[number]
+                place = np.uint64(places[number])
                 if place >= row:
                     out[place - before] += values[p]
                 else:
-                    places[number] = at
+                    places[number] = np.uint32(at)
                     out_ids[at - before] = ids[p]
                     out[at - before] = values[p]
                     out_groups[at - before] = groups[p]
@@ -204,12 +205,14 @@ class _Scratch:
     """Where sums are, for ``sum_rows``. It only grows, for filling it anew would take longer."""
 
     def __init__(self) -> None:
-        self.places = np.zeros(0, np.uint64)
+        self.places = np.zeros(0, np.uint32)
         self.before = 1
 
     def room(self, width: int, size: int) -> tuple[np.ndarray, np.uint64]:
         if len(self.places) < width:
-            self.places, self.before = np.zeros(width + width // 4, np.uint64), 1
+            self.places, self.before = np.zeros(width + width // 4, np.uint32), 1
+        if self.before + size > MOST:
+            self.places[:], self.before = 0, 1
         before = self.before
         self.before += size + 1
         return self.places, np.uint64(before)

@@ -49,6 +49,10 @@ class Strings:
     def expect(self, share: float) -> None:
         """Nothing is kept of strings, so no room need be made for it."""
 
+    def look_up(self, rows: Any) -> Any:
+        """Nothing can be found out about strings before they are learned from."""
+        return rows
+
     def transform(self, rows: Any) -> list[str]:
         """The strings of a table, or of a list of texts."""
         table = as_source(rows)
