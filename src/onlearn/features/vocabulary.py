@@ -94,10 +94,10 @@ class Vocabulary:
         if self.state != "grow":
             return self._find(rows.hashes, note=True)
         ids = np.full(len(rows.hashes), -1, np.int32) if known is None else known
+        prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
         if ids.min(initial=0) >= 0:  # as most are
             return ids
         features = [fixed(part) for part in (rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text)]
-        prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
         done = 0
         while True:
             room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots)))
