@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import allocating, compiled
+from onlearn.compile import compiled
 from onlearn.features.named import beside
 from onlearn.features.tables import fixed
 from onlearn.hashing import combine
@@ -96,17 +96,17 @@ def full_length(rows: Any, k: Any, prefix_ends: Any) -> Any:
     return rows.lengths[k] + prefix_ends[group + 1] - prefix_ends[group]
 
 
-@allocating
+@compiled
 def multiply(
     rows: Any, members: Any, same: Any, apart: Any, owner: Any, square: Any, prefix_text: Any, prefix_ends: Any,
-    fill: Any, sizes: Any, hashes: Any, values: Any, starts: Any, lengths: Any, text: Any, used: Any, written: Any,
+    held: Any, count: Any, fill: Any,
+    sizes: Any, hashes: Any, values: Any, starts: Any, lengths: Any, text: Any, used: Any, written: Any,
 ) -> Any:  # fmt: skip
-    """Count the products and the bytes of their names, or with ``fill`` write them, from ``used``, ``written`` on."""
+    """Count the products and the bytes of their names, or with ``fill`` write them, from ``used``, ``written`` on.
+
+    ``held`` has room for the features of the longest row, for each factor; ``count`` for their number.
+    """
     degree = members.shape[0]
-    longest = 0
-    for i in range(len(rows.indptr) - 1):
-        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
-    held, count = np.empty((degree, longest), np.int64), np.empty(degree, np.int64)
     for i in range(len(rows.indptr) - 1):
         count[:] = 0
         for k in range(rows.indptr[i], rows.indptr[i + 1]):
@@ -168,10 +168,14 @@ def products(
     order = {name: n for n, name in enumerate(dict.fromkeys(owners))}
     owner = np.array([order[name] for name in owners], np.int64)
     plain = Plain(*map(fixed, rows[:7]))
+    longest = int(np.diff(rows.indptr).max(initial=0))
     parts = []
     for interaction in interactions:
         members, same = interaction.places(owners)
-        settings = (plain, members, same, not interaction.columns, owner, np.array(square), prefix_text, prefix_ends)
+        settings = (
+            *(plain, members, same, not interaction.columns, owner, np.array(square), prefix_text, prefix_ends),
+            *(np.empty((len(members), longest), np.int64), np.empty(len(members), np.int64)),
+        )
         parts.append(_multiplied(settings, len(rows.indptr)))
     joined = beside(parts)
     return joined._replace(groups=np.zeros(len(joined.groups), np.uint16), prefixes=("",))
