@@ -179,6 +179,28 @@ REFUSED = {
     "negative for Winnow, sparse": (lambda: Winnow().fit(sp.csr_matrix(X), Y), "Negative values"),
     "negative weight": (lambda: OnlineClassifier().fit(X, Y, -np.ones(60)), "must not be negative; row 0"),
     "all weights zero": (lambda: OnlineClassifier().fit(X, Y, np.zeros(60)), "every sample_weight is zero"),
+    "heavy rows": (
+        lambda: OnlineClassifier().fit(X, Y, np.full(60, 1e101)),
+        r"is 1e\+101 in row 0, but must be at most",
+    ),
+    "heavy classes": (
+        lambda: OnlineClassifier(class_weight={0: 1e60, 1: 1e60}).fit(X, Y, np.full(60, 1e60)),
+        r"sample_weight times the weight of the class is 1e\+120 in row 0",
+    ),
+    "heavy balance": (
+        lambda: OnlineClassifier(class_weight="balanced").partial_fit(X, Y, [0, 1], np.full(60, 1e308)),
+        "must be at most",
+    ),
+    "weights far apart": (
+        lambda: OnlineClassifier(class_weight="balanced").fit(X, Y, np.where(Y, 1e99, 1e-300)),
+        "times the weight of the class is inf in row",
+    ),
+    "complex weights": (lambda: OnlineClassifier().fit(X, Y, np.ones(60) * 1j), "sample_weight must hold numbers"),
+    "words as weights": (
+        lambda: OnlineRegressor().fit(X, Y, ["a"] * 60),
+        r"sample_weight must hold numbers, not \['a'\]",
+    ),
+    "a word for a class": (lambda: OnlineClassifier(class_weight={0: "a"}).fit(X, Y), "class_weight of 0 must hold"),
     "NaN for a class": (lambda: OnlineClassifier(class_weight={0: np.nan}).fit(X, Y), "class weights must be numbers"),
     "no class counts": (lambda: OnlineClassifier(class_weight={0: 0, 1: 0}).fit(X, Y), "not all 0"),
     "class_weight": (lambda: OnlineClassifier(class_weight="even").partial_fit(X, Y, [0, 1]), "dict of weights"),
@@ -309,6 +331,16 @@ def test_enormous_values_leave_the_weights_finite(geometry, rule):
         assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
         for array in (*model._training.g, *model._training.st, model._training.tally):
             assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES + MULTIPLICATIVE)
+@pytest.mark.parametrize("rule", ["lms", "aggressive", "squared_hinge", "pa1"])
+@pytest.mark.filterwarnings("ignore:the weights grew beyond")
+def test_the_heaviest_weights_leave_the_weights_finite(geometry, rule):
+    weight = np.where(np.arange(60) % 2, 1e100, 1.0)
+    model = OnlineClassifier(rule=rule, geometry=geometry, random_state=0).fit(np.abs(X), Y, weight)
+    for array in (*model._training.g, *model._training.st, model.coef_, model.intercept_):
+        assert np.isfinite(array).all()
 
 
 def test_a_diverging_learner_says_so():

@@ -181,7 +181,8 @@ def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -
         mine = codes == c
         so_far = onward(counts[c + 1], weight[mine])
         known = so_far > 0
-        balanced[np.flatnonzero(mine)[known]] = total[mine][known] / ((len(counts) - 1) * so_far[known])
+        with np.errstate(over="ignore"):  # weights that are too large are refused where they are used
+            balanced[np.flatnonzero(mine)[known]] = total[mine][known] / ((len(counts) - 1) * so_far[known])
         counts[c + 1] = so_far[-1]
     if len(total):
         counts[0] = total[-1]
@@ -190,4 +191,5 @@ def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -
 
 def balanced(counts: np.ndarray) -> np.ndarray:
     """A weight a class that makes all classes weigh the same."""
-    return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)
+    with np.errstate(over="ignore"):
+        return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)

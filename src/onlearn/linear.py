@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from onlearn.atomic import all_or_nothing, to_the_end
 from onlearn.calibrated import Calibrated, HeldOut
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes
-from onlearn.labels import balanced, check_labels, encode, from_nullable, plain, running_balance, unique_labels
+from onlearn.labels import check_labels, encode, from_nullable, plain, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
+from onlearn.weighing import check_weights, class_weights, multiplied
 
 
 class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
@@ -118,7 +118,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._hold_to_settings()
         X, checked = self._check_all_rows(X, sample_weight, going_on)
         y = self._check_labels(X, y)
-        weight = self._check_weights(sample_weight, X, sees_all=True)
+        weight = check_weights(sample_weight, X.shape[0], sees_all=True)
         if not going_on:
             classes = unique_labels(y if weight.all() else y[weight > 0])
             if len(classes) < 2:
@@ -162,7 +162,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_}")
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_labels(X, y)
-        weight = self._check_weights(sample_weight, X, sees_all=False)
+        weight = check_weights(sample_weight, X.shape[0], sees_all=False)
         self._held_out = None  # whose scores were those of the hypothesis before
         if first:
             known = unique_labels(np.asarray(classes) if classes is not None else y)
@@ -185,7 +185,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._training.grow(X.shape[1], self._training.outputs)
         codes = self._codes(y, weight)
         if isinstance(self.class_weight, str):
-            weight = weight * running_balance(codes, weight, self._counts)
+            weight = multiplied(weight, running_balance(codes, weight, self._counts))
         else:
             weight = self._class_weighted(codes, weight)
         self.separable_ = None
@@ -244,11 +244,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
 
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self._codes(np.asarray(y), weight)
-        if isinstance(self.class_weight, str):  # by now the counts are known
-            weight = weight * balanced(self._counts[1:])[codes]
-        else:
-            weight = self._class_weighted(codes, weight)
-        return self._targets(codes), weight
+        return self._targets(codes), self._class_weighted(codes, weight)  # by now the counts are known
 
     def _check_labels(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
@@ -288,13 +284,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     def _class_weighted(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
             return weight
-        if self.class_weight == "balanced":
-            per_class = balanced(self._counts[1:])
-        else:
-            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (np.isfinite(per_class).all() and (per_class >= 0).all() and per_class.any()):
-            raise ValueError(f"class weights must be numbers of at least 0, and not all 0: {self.class_weight}")
-        return weight * per_class[codes]
+        return multiplied(weight, class_weights(self.class_weight, self.classes_, self._counts[1:])[codes])
 
     # ------------------------------------------------------------------ what was learned
 
