@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from onlearn import KernelClassifier, NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
 from onlearn.features import Features
+from onlearn.inputs import radius
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)
@@ -261,6 +262,14 @@ REFUSED = {
         lambda: OnlineClassifier(intercept_scaling="radius").partial_fit(X, Y, classes=[0, 1]),
         "give a number",
     ),
+    "a constant beyond bounds": (
+        lambda: OnlineClassifier(intercept_scaling=1e300).fit(X, Y),
+        r"1e\+300, but must be at",
+    ),
+    "a radius beyond bounds": (
+        lambda: OnlineClassifier(intercept_scaling="radius").fit(sp.csr_matrix(X * 1e155), Y),
+        r"constant feature of the intercept would be \d.*e\+155, but must be at most",
+    ),
     "eta of a stream": (
         lambda: NormalizedWinnow(eta="auto").partial_fit(X, Y, classes=[0, 1]),
         "give the number",
@@ -341,6 +350,13 @@ def test_the_heaviest_weights_leave_the_weights_finite(geometry, rule):
     model = OnlineClassifier(rule=rule, geometry=geometry, random_state=0).fit(np.abs(X), Y, weight)
     for array in (*model._training.g, *model._training.st, model.coef_, model.intercept_):
         assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_matrix])
+def test_the_radius_of_very_large_and_very_small_rows(make):
+    for size in (1e300, 1e99, 1.0, 1e-99, 1e-300):
+        assert radius(make([[3 * size, 4 * size], [size, 0.0]])) == pytest.approx(5 * size)
+    assert radius(make(np.zeros((2, 2)))) == 0.0
 
 
 def test_a_diverging_learner_says_so():
