@@ -254,6 +254,15 @@ REFUSED = {
         "needs l2 above 0",
     ),
     "first partial_fit": (lambda: OnlineClassifier().partial_fit(X, Y), "classes must be passed"),
+    "no classes": (lambda: OnlineClassifier().partial_fit(X, Y, classes=[]), "classes is empty"),
+    "a class of NaN": (
+        lambda: OnlineClassifier().partial_fit(X, Y, [0, 1, np.nan]),
+        "classes holds nan, which is not a",
+    ),
+    "a class of None": (lambda: OnlineClassifier().partial_fit(X, Y, [0, 1, None]), "classes holds None, which is not"),
+    "nested classes": (lambda: OnlineClassifier().partial_fit(X, Y, [[0, 1]]), "not a list of lists"),
+    "a number of classes": (lambda: OnlineClassifier().partial_fit(X, Y, 2), "must be a list of labels, not 2"),
+    "classes of two kinds": (lambda: OnlineClassifier().partial_fit(X, Y, [0, 1, "a"]), "classes holds both strings"),
     "new label": (
         lambda: OnlineClassifier().partial_fit(X, Y, classes=[0, 1]).partial_fit(X, Y + 1),
         r"label 2 \(row \d+\), which is not among the classes 0, 1",
@@ -350,6 +359,10 @@ def test_the_heaviest_weights_leave_the_weights_finite(geometry, rule):
     model = OnlineClassifier(rule=rule, geometry=geometry, random_state=0).fit(np.abs(X), Y, weight)
     for array in (*model._training.g, *model._training.st, model.coef_, model.intercept_):
         assert np.isfinite(array).all()
+
+
+def test_classes_may_be_a_set():
+    assert OnlineClassifier().partial_fit(X, Y, classes={1, 0}).classes_.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("make", [np.array, sp.csr_matrix])

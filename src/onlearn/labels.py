@@ -53,24 +53,46 @@ def from_nullable(y: Any, what: str = "label") -> Any:
     return y.to_numpy(dtype=kind)
 
 
-def _refuse_lacking(y: Any, lacking: np.ndarray, what: str = "label") -> None:
+def _refuse_lacking(y: Any, lacking: np.ndarray, what: str = "label", name: str = "y") -> None:
     if lacking.any():
         row = int(np.argmax(lacking))
         label = y.iloc[row] if hasattr(y, "iloc") else plain(y[row])
-        raise ValueError(f"y holds {label!r} in row {row}, which is not a {what}: remove the row")
+        where, remedy = (f" in row {row}", "remove the row") if name == "y" else ("", "leave it out")
+        raise ValueError(f"{name} holds {label!r}{where}, which is not a {what}: {remedy}")
 
 
-def check_labels(y: np.ndarray) -> None:
+def check_labels(y: np.ndarray, name: str = "y") -> None:
     """Refuse what cannot be labels, or cannot be put in an order."""
     if y.dtype.kind == "f":
-        _refuse_lacking(y, np.isnan(y))
+        _refuse_lacking(y, np.isnan(y), name=name)
     if y.dtype == object:
-        _refuse_lacking(y, np.array([_is_lacking(label) for label in y], dtype=bool))
-        kinds = {"str" if isinstance(label, str) else "number" for label in y}
-        if len(kinds) > 1:
-            raise ValueError("y holds both strings and other labels, which have no order: make all of them strings")
+        _refuse_lacking(y, np.array([_is_lacking(label) for label in y], dtype=bool), name=name)
+        if len({isinstance(label, str) for label in y}) > 1:
+            raise ValueError(
+                f"{name} holds both strings and other labels, which have no order: make all of them strings"
+            )
     with np.errstate(invalid="ignore"):  # which casts NaN before it refuses it
         check_classification_targets(y)
+
+
+def check_classes(classes: Any) -> np.ndarray:
+    """The labels that are to come, as ``partial_fit`` is told them: sorted and checked as those of y are."""
+    classes = from_nullable(classes)
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__len__"):
+        raise ValueError(f"classes must be a list of labels, not {classes!r}")
+    if not hasattr(classes, "dtype"):  # before NumPy makes strings of numbers
+        given = list(classes)
+        if any(hasattr(label, "__len__") and not isinstance(label, (str, bytes)) for label in given):
+            raise ValueError(f"classes must be a plain list of labels, not a list of lists: {classes!r}")
+        kinds = {isinstance(label, str) for label in given}
+        classes = np.array(given, dtype=object if len(kinds) > 1 or any(map(_is_lacking, given)) else None)
+    classes = np.asarray(classes)
+    if classes.ndim != 1:
+        raise ValueError(f"classes must be a plain list of labels, not an array of {classes.ndim} dimensions")
+    if not classes.size:
+        raise ValueError("classes is empty, but must list all labels that will come")
+    check_labels(classes, "classes")
+    return unique_labels(classes)
 
 
 def in_order(names: list[str]) -> list[str]:

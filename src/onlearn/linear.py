@@ -14,7 +14,7 @@ from onlearn.atomic import all_or_nothing, to_the_end
 from onlearn.calibrated import Calibrated, HeldOut
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes
-from onlearn.labels import check_labels, encode, from_nullable, plain, running_balance, unique_labels
+from onlearn.labels import check_classes, check_labels, encode, from_nullable, plain, running_balance, unique_labels
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
@@ -155,18 +155,18 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._hold_to_settings()
         if self._choices()["calibration"].name == "holdout":
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
-        classes = from_nullable(classes)
+        classes = None if classes is None else check_classes(classes)
         self._check_growing(first)
         if classes is None and first and self.grow is not True:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
+        if not first and classes is not None and not np.array_equal(classes, np.sort(self.classes_)):
             raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_}")
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_labels(X, y)
         weight = check_weights(sample_weight, X.shape[0], sees_all=False)
         self._held_out = None  # whose scores were those of the hypothesis before
         if first:
-            known = unique_labels(np.asarray(classes) if classes is not None else y)
+            known = classes if classes is not None else unique_labels(y)
             if len(known) < 2 and self.grow is not True:
                 raise ValueError(
                     f"a classifier needs two classes or more; classes holds only one class, {plain(known[0])!r}"
