@@ -172,6 +172,51 @@ def encode(y: np.ndarray, classes: np.ndarray, grows: bool = True) -> np.ndarray
     return codes.astype(np.int64)
 
 
+def joined(known: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The known labels and after them those that y brings, and y, in one type that changes none of them.
+
+    >>> joined(np.array([0, 1]), np.array([3.0, 1.0]))
+    (array([0, 1, 3]), array([3, 1]))
+    """
+    if known.dtype != y.dtype and y.size:
+        if isinstance(plain(known[0]), str) != isinstance(plain(y[0]), str):
+            raise ValueError(
+                f"y holds labels like {plain(y[0])!r}, but the classes so far are like {plain(known[0])!r}: strings "
+                "and other labels have no order, so make all of them strings"
+            )
+        if known.dtype.kind in "iubf" and y.dtype.kind in "iubf":
+            known, y = _in_one_type(known, y)
+    new = np.setdiff1d(unique_labels(y), known)
+    return (np.concatenate([known, new]) if new.size else known), y
+
+
+def _in_one_type(known: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers as one type that holds both kinds exactly; the known ones are still of their kind."""
+    types = [known.dtype]
+    if known.dtype.kind == y.dtype.kind:
+        types.append(np.result_type(known, y))
+    elif known.dtype.kind in "iu" and y.dtype.kind in "iu":  # of which NumPy would make floats
+        types += [np.dtype(np.int64), np.dtype(np.uint64)]
+    for dtype in types:
+        if _fits(y, dtype).all() and _fits(known, dtype).all():
+            return known.astype(dtype), y.astype(dtype)
+    label = plain(y[np.argmin(_fits(y, known.dtype))])
+    raise ValueError(
+        f"y holds the label {label!r}, but the classes so far are like {plain(known[0])!r}, in a type ({known.dtype}) "
+        "that does not go with it: give all labels one type from the start"
+    )
+
+
+def _fits(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Which values a type holds as they are."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        made = values.astype(dtype)
+        same = (made.astype(values.dtype) == values) & ((made < 0) == (values < 0))  # the largest wrap round
+        if values.dtype.kind == "f" and made.dtype.kind in "iu":
+            same &= np.abs(values) < 2.0**63
+    return same
+
+
 def plain(label: Any) -> Any:
     """A label as Python would write it, not NumPy."""
     return label.item() if hasattr(label, "item") else label

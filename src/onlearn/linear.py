@@ -14,7 +14,16 @@ from onlearn.atomic import all_or_nothing, to_the_end
 from onlearn.calibrated import Calibrated, HeldOut
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes
-from onlearn.labels import check_classes, check_labels, encode, from_nullable, plain, running_balance, unique_labels
+from onlearn.labels import (
+    check_classes,
+    check_labels,
+    encode,
+    from_nullable,
+    joined,
+    plain,
+    running_balance,
+    unique_labels,
+)
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
@@ -166,7 +175,9 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         weight = check_weights(sample_weight, X.shape[0], sees_all=False)
         self._held_out = None  # whose scores were those of the hypothesis before
         if first:
-            known = classes if classes is not None else unique_labels(y)
+            known = classes if classes is not None else unique_labels(y[weight > 0])
+            if not known.size:
+                raise ValueError("every sample_weight is zero, so that there is no class yet: pass classes")
             if len(known) < 2 and self.grow is not True:
                 raise ValueError(
                     f"a classifier needs two classes or more; classes holds only one class, {plain(known[0])!r}"
@@ -176,11 +187,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._counts = np.zeros(len(known) + 1)
         self._counts = self._counts.copy()
         if self.grow is True:
-            self._check_kind(y)
-            new = np.setdiff1d(unique_labels(y), self.classes_)
-            if new.size:
-                self.classes_ = np.concatenate([self.classes_, new])
-                self._counts = np.concatenate([self._counts, np.zeros(new.size)])
+            y = self._take_in_labels(y, weight)
             self._training.grow(X.shape[1], max(2, len(self.classes_)))
         elif self.grow:
             self._training.grow(X.shape[1], self._training.outputs)
@@ -201,14 +208,14 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
                 "back, or fit anew with grow=True"
             )
 
-    def _check_kind(self, y: np.ndarray) -> None:
-        """Refuse new labels that have no order with those known."""
-        known, new = plain(self.classes_[0]), plain(y[0])
-        if isinstance(known, str) != isinstance(new, str):
-            raise ValueError(
-                f"y holds labels like {new!r}, but the classes so far are like {known!r}: strings and other labels "
-                "have no order, so make all of them strings"
-            )
+    def _take_in_labels(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Make classes of new labels, where examples count; returns y in the type of the classes."""
+        counted = weight > 0
+        self.classes_, labels = joined(self.classes_, y[counted])
+        self._counts = np.concatenate([self._counts, np.zeros(1 + len(self.classes_) - len(self._counts))])
+        y = np.full(len(y), self.classes_[0], dtype=self.classes_.dtype)
+        y[counted] = labels
+        return y
 
     def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         """Learn from checked rows in as many passes as the settings say; what was learned about separability."""
