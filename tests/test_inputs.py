@@ -253,6 +253,11 @@ REFUSED = {
         lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)')").fit(X, Y),
         "needs l2 above 0",
     ),
+    "too fast": (lambda: OnlineClassifier(geometry="ftrl(1e250)").fit(X, Y), r"above 0 and below 1e\+100, not 1e\+250"),
+    "lambda near 0": (
+        lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)', l2=1e-290)").fit(X, Y),
+        "l2 = 1e-290 is so small",
+    ),
     "first partial_fit": (lambda: OnlineClassifier().partial_fit(X, Y), "classes must be passed"),
     "no classes": (lambda: OnlineClassifier().partial_fit(X, Y, classes=[]), "classes is empty"),
     "a class of NaN": (
