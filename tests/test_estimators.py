@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
+from onlearn.labels import encode, joined
 from onlearn.learners import NAMED
 
 RNG = np.random.default_rng(0)
@@ -262,6 +263,51 @@ def test_growing_is_decided_before_learning_begins(tmp_path):
     with pytest.raises(ValueError, match=r"labels like 1, but the classes so far are like 'no'"):
         words.partial_fit(X, Y * 0 + 1)
     assert list(words.classes_) == ["no", "yes"]
+
+
+LARGE = 2**63 + 1
+TAKEN_IN = {  # labels known, labels that come, what the classes are then
+    "whole floats": ([0, 1], [1.0, 2.0], [0, 1, 2]),
+    "whole numbers to floats": ([0.0, 1.0], [2], [0.0, 1.0, 2.0]),
+    "a wider type": (np.array([0, 1], np.int8), [1, 300], [0, 1, 300]),
+    "beyond the signed": (np.array([0, LARGE], np.uint64), np.array([5]), [0, LARGE, 5]),
+    "signed before": ([0, 1], np.array([LARGE], np.uint64), [0, 1, LARGE]),
+    "longer words": (["a", "b"], ["b", "long"], ["a", "b", "long"]),
+    "truth and 1": ([False, True], [1, 0], [False, True]),
+}
+NOT_TAKEN_IN = {
+    "signs": (np.array([0, LARGE], np.uint64), np.array([-1]), "label -1, but the classes so far are like 0"),
+    "truth": ([False, True], [1, 2], "label 2, but the classes so far are like False"),
+    "fractions": ([0, 1], [0.0, 2.5], "label 2.5"),
+    "words": ([0, 1], ["a"], "strings and other labels have no order"),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN_IN)
+def test_new_labels_leave_the_known_ones_as_they_are(case):
+    known, y, classes = TAKEN_IN[case]
+    joint, codes = joined(np.asarray(known), np.asarray(y))
+    assert joint.tolist() == classes and [type(label) for label in joint.tolist()] == [type(c) for c in classes]
+    assert [classes[k] for k in encode(codes, joint)] == np.asarray(y).tolist()
+
+
+@pytest.mark.parametrize("case", NOT_TAKEN_IN)
+def test_labels_that_would_change_the_known_ones_are_refused(case):
+    known, y, sentence = NOT_TAKEN_IN[case]
+    with pytest.raises(ValueError, match=sentence):
+        joined(np.asarray(known), np.asarray(y))
+
+
+def test_rows_without_weight_bring_no_class():
+    first, then = np.array([1.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
+    model = onlearn.OnlineClassifier(grow=True).partial_fit(X[:3], ["a", "b", "c"], sample_weight=first)
+    assert model.classes_.tolist() == ["a", "b"]
+    model.partial_fit(X[:3], ["a", "e", "d"], sample_weight=then)
+    assert model.classes_.tolist() == ["a", "b", "d"]
+    model.partial_fit(X[:3], [7, 8, 9], sample_weight=0.0)
+    assert model.classes_.tolist() == ["a", "b", "d"] and model.n_seen_ == 4
+    with pytest.raises(ValueError, match="no class yet"):
+        onlearn.OnlineClassifier(grow=True).partial_fit(X[:3], [0, 1, 2], sample_weight=0.0)
 
 
 @pytest.mark.parametrize("geometry", ["additive", "balanced", "exponentiated", "adagrad(l1=0.01)", "arow", "ftrl"])

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from onlearn import KernelClassifier, NormalizedWinnow, OnlineClassifier, OnlineRegressor, Winnow
 from onlearn.features import Features
+from onlearn.inputs import radius
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)
@@ -179,6 +180,28 @@ REFUSED = {
     "negative for Winnow, sparse": (lambda: Winnow().fit(sp.csr_matrix(X), Y), "Negative values"),
     "negative weight": (lambda: OnlineClassifier().fit(X, Y, -np.ones(60)), "must not be negative; row 0"),
     "all weights zero": (lambda: OnlineClassifier().fit(X, Y, np.zeros(60)), "every sample_weight is zero"),
+    "heavy rows": (
+        lambda: OnlineClassifier().fit(X, Y, np.full(60, 1e101)),
+        r"is 1e\+101 in row 0, but must be at most",
+    ),
+    "heavy classes": (
+        lambda: OnlineClassifier(class_weight={0: 1e60, 1: 1e60}).fit(X, Y, np.full(60, 1e60)),
+        r"sample_weight times the weight of the class is 1e\+120 in row 0",
+    ),
+    "heavy balance": (
+        lambda: OnlineClassifier(class_weight="balanced").partial_fit(X, Y, [0, 1], np.full(60, 1e308)),
+        "must be at most",
+    ),
+    "weights far apart": (
+        lambda: OnlineClassifier(class_weight="balanced").fit(X, Y, np.where(Y, 1e99, 1e-300)),
+        "times the weight of the class is inf in row",
+    ),
+    "complex weights": (lambda: OnlineClassifier().fit(X, Y, np.ones(60) * 1j), "sample_weight must hold numbers"),
+    "words as weights": (
+        lambda: OnlineRegressor().fit(X, Y, ["a"] * 60),
+        r"sample_weight must hold numbers, not \['a'\]",
+    ),
+    "a word for a class": (lambda: OnlineClassifier(class_weight={0: "a"}).fit(X, Y), "class_weight of 0 must hold"),
     "NaN for a class": (lambda: OnlineClassifier(class_weight={0: np.nan}).fit(X, Y), "class weights must be numbers"),
     "no class counts": (lambda: OnlineClassifier(class_weight={0: 0, 1: 0}).fit(X, Y), "not all 0"),
     "class_weight": (lambda: OnlineClassifier(class_weight="even").partial_fit(X, Y, [0, 1]), "dict of weights"),
@@ -230,7 +253,21 @@ REFUSED = {
         lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)')").fit(X, Y),
         "needs l2 above 0",
     ),
+    "too fast": (lambda: OnlineClassifier(geometry="ftrl(1e250)").fit(X, Y), r"above 0 and below 1e\+100, not 1e\+250"),
+    "lambda near 0": (
+        lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)', l2=1e-290)").fit(X, Y),
+        "l2 = 1e-290 is so small",
+    ),
     "first partial_fit": (lambda: OnlineClassifier().partial_fit(X, Y), "classes must be passed"),
+    "no classes": (lambda: OnlineClassifier().partial_fit(X, Y, classes=[]), "classes is empty"),
+    "a class of NaN": (
+        lambda: OnlineClassifier().partial_fit(X, Y, [0, 1, np.nan]),
+        "classes holds nan, which is not a",
+    ),
+    "a class of None": (lambda: OnlineClassifier().partial_fit(X, Y, [0, 1, None]), "classes holds None, which is not"),
+    "nested classes": (lambda: OnlineClassifier().partial_fit(X, Y, [[0, 1]]), "not a list of lists"),
+    "a number of classes": (lambda: OnlineClassifier().partial_fit(X, Y, 2), "must be a list of labels, not 2"),
+    "classes of two kinds": (lambda: OnlineClassifier().partial_fit(X, Y, [0, 1, "a"]), "classes holds both strings"),
     "new label": (
         lambda: OnlineClassifier().partial_fit(X, Y, classes=[0, 1]).partial_fit(X, Y + 1),
         r"label 2 \(row \d+\), which is not among the classes 0, 1",
@@ -238,6 +275,14 @@ REFUSED = {
     "radius of a stream": (
         lambda: OnlineClassifier(intercept_scaling="radius").partial_fit(X, Y, classes=[0, 1]),
         "give a number",
+    ),
+    "a constant beyond bounds": (
+        lambda: OnlineClassifier(intercept_scaling=1e300).fit(X, Y),
+        r"1e\+300, but must be at",
+    ),
+    "a radius beyond bounds": (
+        lambda: OnlineClassifier(intercept_scaling="radius").fit(sp.csr_matrix(X * 1e155), Y),
+        r"constant feature of the intercept would be \d.*e\+155, but must be at most",
     ),
     "eta of a stream": (
         lambda: NormalizedWinnow(eta="auto").partial_fit(X, Y, classes=[0, 1]),
@@ -309,6 +354,29 @@ def test_enormous_values_leave_the_weights_finite(geometry, rule):
         assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
         for array in (*model._training.g, *model._training.st, model._training.tally):
             assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("geometry", [*GEOMETRIES, *MULTIPLICATIVE, "exponentiated(1e250)", "additive(9e99)"])
+@pytest.mark.parametrize("rule", ["lms", "aggressive", "squared_hinge", "pa1"])
+@pytest.mark.filterwarnings("ignore:the weights grew beyond")
+def test_the_heaviest_weights_leave_the_weights_finite(geometry, rule):
+    weight = np.where(np.arange(60) % 2, 1e100, 1.0)
+    model = OnlineClassifier(rule=rule, geometry=geometry, random_state=0).fit(
+        np.maximum(X, 0.0), Y, weight
+    )  # zeros tell infinite steps
+    for array in (*model._training.g, *model._training.st, model.coef_, model.intercept_):
+        assert np.isfinite(array).all()
+
+
+def test_classes_may_be_a_set():
+    assert OnlineClassifier().partial_fit(X, Y, classes={1, 0}).classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_matrix])
+def test_the_radius_of_very_large_and_very_small_rows(make):
+    for size in (1e300, 1e99, 1.0, 1e-99, 1e-300):
+        assert radius(make([[3 * size, 4 * size], [size, 0.0]])) == pytest.approx(5 * size)
+    assert radius(make(np.zeros((2, 2)))) == 0.0
 
 
 def test_a_diverging_learner_says_so():

@@ -19,7 +19,7 @@ def test_every_default_is_spelled_by_its_name_alone(family):
         assert repr(family.get(name)) == name
 
 
-@given(st.floats(1e-300, 1e300), st.floats(0, 1e300))
+@given(st.floats(1e-300, 1e99), st.floats(0, 1e300))
 def test_spelling_and_reading_back_gives_the_same_choice(a, b):
     for choice in (rules.PA1(a), rules.Margin(b, a), geometry.Additive(rate=a, l1=b), geometry.FTRL(a, b, l2=a)):
         family = RULES if choice.name in RULES.members else GEOMETRIES

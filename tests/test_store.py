@@ -87,6 +87,18 @@ def test_names_labels_and_class_weights_come_back(tmp_path):
     assert back.get_params()["rule__aggressiveness"] == 0.5
 
 
+def test_labels_of_extended_precision_are_saved_if_doubles_hold_them(tmp_path):
+    labels = np.array([0, 2**40], dtype=np.longdouble)[(BINARY == "spam").astype(int)]
+    back = onlearn.load(_saved(onlearn.Perceptron().fit(X, labels), tmp_path / "m.onl"))
+    assert back.classes_.tolist() == [0, 2**40]
+    finer = np.where(labels > 0, np.longdouble(2**60) + 1, labels)
+    model = onlearn.Perceptron().fit(X, finer)
+    if np.finfo(np.longdouble).nmant > 60:
+        with pytest.raises(ModelFileError, match="more digits than a model file can hold"):
+            model.save(tmp_path / "other.onl")
+        assert not (tmp_path / "other.onl").exists()
+
+
 @pytest.fixture
 def saved(tmp_path):
     return _saved(onlearn.VotedPerceptron(random_state=0).fit(X, BINARY), tmp_path / "m.onl")
@@ -117,6 +129,7 @@ DAMAGE = {
     "wrong shape": (lambda h, a: a.update({"training.g.w": a["training.g.w"][:-1]}), "shape"),
     "wrong type": (lambda h, a: a.update({"training.g.w": a["training.g.w"].astype("f4")}), "shape or type"),
     "NaN": (lambda h, a: a["training.g.w"].__setitem__(0, np.nan), "not finite"),
+    "no finite constant": (lambda h, a: h["training"].update(bias=-np.inf), "constant feature of the intercept"),
     "a change of no weight": (lambda h, a: a["training.st.at"].__setitem__(0, 10**6), "contradicts itself"),
     "more classes": (lambda h, a: h["classes"]["values"].append("eggs"), "do not go with"),
 }

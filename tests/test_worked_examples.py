@@ -66,6 +66,17 @@ def test_XOR_is_proved_not_separable():
     assert len(model.history_["passes"]) < 100
 
 
+def test_steps_lost_to_rounding_prove_nothing():
+    """The second row is a mistake for ever, for its step is nothing beside the first: the rows are separable yet."""
+    model = onlearn.Perceptron(epochs=None, shuffle=False, fit_intercept=False)
+    with pytest.warns(ConvergenceWarning, match="or steps were lost to rounding"):
+        model.fit([[1e20, 1.0], [1.0, -1e-20]], [0, 1])
+    assert model.separable_ is None
+    for X in ([[0.25, 3.0], [0.25, 3.0]], np.array([[7, 2**20], [7, 2**20]], dtype=np.float32)):
+        with pytest.warns(ConvergenceWarning, match="data are not linearly separable:"):
+            assert model.fit(X, [0, 1]).separable_ is False
+
+
 def test_one_class_in_the_midst_of_others_proves_nothing_of_the_classes():
     """Three classes in a row can be told apart, but no line parts the middle one from both others."""
     X, y = np.array([[-1.0], [0.0], [1.0]]), [0, 1, 2]

@@ -21,7 +21,7 @@ LAYERS = {
     "parts": "rules ownrules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "kernels": "kernels",
-    "services": "calibrate labels",
+    "services": "calibrate labels weighing",
     "training": "training fitting",
     "estimators": "store settled atomic calibrated estimator linear regression learners",
     "dual": "dual",

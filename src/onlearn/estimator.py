@@ -21,6 +21,7 @@ from onlearn.rules import RULES
 from onlearn.settled import Settled
 from onlearn.stabilizers import STABILIZERS
 from onlearn.training import Training
+from onlearn.weighing import check_heaviest
 
 FAMILIES = {"rule": RULES, "geometry": GEOMETRIES, "stabilizer": STABILIZERS, "calibration": CALIBRATIONS}
 
@@ -216,25 +217,6 @@ class LinearModel(Settled, BaseEstimator):
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} entries: inconsistent numbers of samples")
 
-    def _check_weights(self, sample_weight: Any, X: Any, *, sees_all: bool) -> np.ndarray:
-        """One weight a row, as floats; a stretch of a stream may be all zeros, a whole data set may not."""
-        if sample_weight is None:
-            return np.ones(X.shape[0])
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        if weight.ndim == 0:
-            weight = np.full(X.shape[0], float(weight))
-        if weight.shape != (X.shape[0],):
-            raise ValueError(
-                f"Sample weights must be 1D, one a row: sample_weight.shape == {weight.shape}, expected ({X.shape[0]},)"
-            )
-        if not np.isfinite(weight).all():
-            raise ValueError(f"sample_weight contains NaN or infinity in row {int(np.argmin(np.isfinite(weight)))}")
-        if (weight < 0).any():
-            raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
-        if sees_all and not weight.any():
-            raise ValueError("every sample_weight is zero, so there is nothing to learn from")
-        return weight
-
     def _start(self, X: Any, targets: Callable[[], np.ndarray], output: str | None, outputs: int,
                sees_all: bool) -> Training:  # fmt: skip
         """A new training for data like X; ``targets`` makes what ``Training.learn`` will be given, if need be."""
@@ -273,6 +255,7 @@ class LinearModel(Settled, BaseEstimator):
         """
         # Of these rows only, for there may be many more in X, which come in other calls.
         weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[order]
+        check_heaviest(weight, "the weight")
         y, weight = self._again(np.asarray(y)[order], weight)
         self._training.learn(X, y, weight, order, audit=first, gathered=True)
 

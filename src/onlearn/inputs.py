@@ -232,8 +232,15 @@ def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[t
 
 def radius(X: Any) -> float:
     """max |x|_2 over the rows."""
+    values = X.data if sp.issparse(X) else X
+    size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    # Squares beyond all numbers, or too small for any: in units of a power of two, which rounds nothing.
+    unit = 1.0 if 1e-100 < size < 1e100 else 2.0 ** min(max(np.frexp(size)[1], -1000), 1000)
     if sp.issparse(X):
-        squares = np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0.0), np.minimum(X.indptr[:-1], X.nnz))
+        scaled = X.data.astype(np.float64) / unit
+        squares = np.add.reduceat(np.append(scaled**2, 0.0), np.minimum(X.indptr[:-1], X.nnz))
         squares[np.diff(X.indptr) == 0] = 0.0
-        return float(np.sqrt(squares.max(initial=0.0)))
-    return float(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64).max(initial=0.0)))
+    else:
+        scaled = X if unit == 1.0 else X / unit
+        squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
+    return float(np.sqrt(squares.max(initial=0.0))) * unit

@@ -53,24 +53,46 @@ def from_nullable(y: Any, what: str = "label") -> Any:
     return y.to_numpy(dtype=kind)
 
 
-def _refuse_lacking(y: Any, lacking: np.ndarray, what: str = "label") -> None:
+def _refuse_lacking(y: Any, lacking: np.ndarray, what: str = "label", name: str = "y") -> None:
     if lacking.any():
         row = int(np.argmax(lacking))
         label = y.iloc[row] if hasattr(y, "iloc") else plain(y[row])
-        raise ValueError(f"y holds {label!r} in row {row}, which is not a {what}: remove the row")
+        where, remedy = (f" in row {row}", "remove the row") if name == "y" else ("", "leave it out")
+        raise ValueError(f"{name} holds {label!r}{where}, which is not a {what}: {remedy}")
 
 
-def check_labels(y: np.ndarray) -> None:
+def check_labels(y: np.ndarray, name: str = "y") -> None:
     """Refuse what cannot be labels, or cannot be put in an order."""
     if y.dtype.kind == "f":
-        _refuse_lacking(y, np.isnan(y))
+        _refuse_lacking(y, np.isnan(y), name=name)
     if y.dtype == object:
-        _refuse_lacking(y, np.array([_is_lacking(label) for label in y], dtype=bool))
-        kinds = {"str" if isinstance(label, str) else "number" for label in y}
-        if len(kinds) > 1:
-            raise ValueError("y holds both strings and other labels, which have no order: make all of them strings")
+        _refuse_lacking(y, np.array([_is_lacking(label) for label in y], dtype=bool), name=name)
+        if len({isinstance(label, str) for label in y}) > 1:
+            raise ValueError(
+                f"{name} holds both strings and other labels, which have no order: make all of them strings"
+            )
     with np.errstate(invalid="ignore"):  # which casts NaN before it refuses it
         check_classification_targets(y)
+
+
+def check_classes(classes: Any) -> np.ndarray:
+    """The labels that are to come, as ``partial_fit`` is told them: sorted and checked as those of y are."""
+    classes = from_nullable(classes)
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__len__"):
+        raise ValueError(f"classes must be a list of labels, not {classes!r}")
+    if not hasattr(classes, "dtype"):  # before NumPy makes strings of numbers
+        given = list(classes)
+        if any(hasattr(label, "__len__") and not isinstance(label, (str, bytes)) for label in given):
+            raise ValueError(f"classes must be a plain list of labels, not a list of lists: {classes!r}")
+        kinds = {isinstance(label, str) for label in given}
+        classes = np.array(given, dtype=object if len(kinds) > 1 or any(map(_is_lacking, given)) else None)
+    classes = np.asarray(classes)
+    if classes.ndim != 1:
+        raise ValueError(f"classes must be a plain list of labels, not an array of {classes.ndim} dimensions")
+    if not classes.size:
+        raise ValueError("classes is empty, but must list all labels that will come")
+    check_labels(classes, "classes")
+    return unique_labels(classes)
 
 
 def in_order(names: list[str]) -> list[str]:
@@ -150,6 +172,51 @@ def encode(y: np.ndarray, classes: np.ndarray, grows: bool = True) -> np.ndarray
     return codes.astype(np.int64)
 
 
+def joined(known: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The known labels and after them those that y brings, and y, in one type that changes none of them.
+
+    >>> joined(np.array([0, 1]), np.array([3.0, 1.0]))
+    (array([0, 1, 3]), array([3, 1]))
+    """
+    if known.dtype != y.dtype and y.size:
+        if isinstance(plain(known[0]), str) != isinstance(plain(y[0]), str):
+            raise ValueError(
+                f"y holds labels like {plain(y[0])!r}, but the classes so far are like {plain(known[0])!r}: strings "
+                "and other labels have no order, so make all of them strings"
+            )
+        if known.dtype.kind in "iubf" and y.dtype.kind in "iubf":
+            known, y = _in_one_type(known, y)
+    new = np.setdiff1d(unique_labels(y), known)
+    return (np.concatenate([known, new]) if new.size else known), y
+
+
+def _in_one_type(known: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers as one type that holds both kinds exactly; the known ones are still of their kind."""
+    types = [known.dtype]
+    if known.dtype.kind == y.dtype.kind:
+        types.append(np.result_type(known, y))
+    elif known.dtype.kind in "iu" and y.dtype.kind in "iu":  # of which NumPy would make floats
+        types += [np.dtype(np.int64), np.dtype(np.uint64)]
+    for dtype in types:
+        if _fits(y, dtype).all() and _fits(known, dtype).all():
+            return known.astype(dtype), y.astype(dtype)
+    label = plain(y[np.argmin(_fits(y, known.dtype))])
+    raise ValueError(
+        f"y holds the label {label!r}, but the classes so far are like {plain(known[0])!r}, in a type ({known.dtype}) "
+        "that does not go with it: give all labels one type from the start"
+    )
+
+
+def _fits(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Which values a type holds as they are."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        made = values.astype(dtype)
+        same = (made.astype(values.dtype) == values) & ((made < 0) == (values < 0))  # the largest wrap round
+        if values.dtype.kind == "f" and made.dtype.kind in "iu":
+            same &= np.abs(values) < 2.0**63
+    return same
+
+
 def plain(label: Any) -> Any:
     """A label as Python would write it, not NumPy."""
     return label.item() if hasattr(label, "item") else label
@@ -181,7 +248,8 @@ def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -
         mine = codes == c
         so_far = onward(counts[c + 1], weight[mine])
         known = so_far > 0
-        balanced[np.flatnonzero(mine)[known]] = total[mine][known] / ((len(counts) - 1) * so_far[known])
+        with np.errstate(over="ignore"):  # weights that are too large are refused where they are used
+            balanced[np.flatnonzero(mine)[known]] = total[mine][known] / ((len(counts) - 1) * so_far[known])
         counts[c + 1] = so_far[-1]
     if len(total):
         counts[0] = total[-1]
@@ -190,4 +258,5 @@ def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -
 
 def balanced(counts: np.ndarray) -> np.ndarray:
     """A weight a class that makes all classes weigh the same."""
-    return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)
+    with np.errstate(over="ignore"):
+        return np.divide(counts.sum(), len(counts) * counts, out=np.ones(len(counts)), where=counts > 0)

@@ -8,17 +8,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from onlearn.atomic import all_or_nothing, to_the_end
 from onlearn.calibrated import Calibrated, HeldOut
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes
-from onlearn.labels import balanced, check_labels, encode, from_nullable, plain, running_balance, unique_labels
+from onlearn.labels import (
+    check_classes,
+    check_labels,
+    encode,
+    from_nullable,
+    joined,
+    plain,
+    running_balance,
+    unique_labels,
+)
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
 from onlearn.store import pack_labels, unpack_labels
+from onlearn.weighing import check_weights, class_weights, multiplied
 
 
 class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
@@ -53,7 +62,8 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     separable_ : bool or None
         True: a pass of ``fit`` made no mistake, so the classes can be separated. False: without ``shuffle``, the
         Perceptron came back to weights that it had before, which proves that they cannot. None: neither was seen; also
-        where one-vs-all came back, which proves only that some class cannot be separated from all others together.
+        where one-vs-all came back, which proves only that some class cannot be separated from all others together, or
+        where sums were rounded, for steps may have been lost.
 
     Examples
     --------
@@ -118,7 +128,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._hold_to_settings()
         X, checked = self._check_all_rows(X, sample_weight, going_on)
         y = self._check_labels(X, y)
-        weight = self._check_weights(sample_weight, X, sees_all=True)
+        weight = check_weights(sample_weight, X.shape[0], sees_all=True)
         if not going_on:
             classes = unique_labels(y if weight.all() else y[weight > 0])
             if len(classes) < 2:
@@ -154,18 +164,20 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._hold_to_settings()
         if self._choices()["calibration"].name == "holdout":
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
-        classes = from_nullable(classes)
+        classes = None if classes is None else check_classes(classes)
         self._check_growing(first)
         if classes is None and first and self.grow is not True:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
+        if not first and classes is not None and not np.array_equal(classes, np.sort(self.classes_)):
             raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_}")
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_labels(X, y)
-        weight = self._check_weights(sample_weight, X, sees_all=False)
+        weight = check_weights(sample_weight, X.shape[0], sees_all=False)
         self._held_out = None  # whose scores were those of the hypothesis before
         if first:
-            known = unique_labels(np.asarray(classes) if classes is not None else y)
+            known = classes if classes is not None else unique_labels(y[weight > 0])
+            if not known.size:
+                raise ValueError("every sample_weight is zero, so that there is no class yet: pass classes")
             if len(known) < 2 and self.grow is not True:
                 raise ValueError(
                     f"a classifier needs two classes or more; classes holds only one class, {plain(known[0])!r}"
@@ -175,17 +187,13 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
             self._counts = np.zeros(len(known) + 1)
         self._counts = self._counts.copy()
         if self.grow is True:
-            self._check_kind(y)
-            new = np.setdiff1d(unique_labels(y), self.classes_)
-            if new.size:
-                self.classes_ = np.concatenate([self.classes_, new])
-                self._counts = np.concatenate([self._counts, np.zeros(new.size)])
+            y = self._take_in_labels(y, weight)
             self._training.grow(X.shape[1], max(2, len(self.classes_)))
         elif self.grow:
             self._training.grow(X.shape[1], self._training.outputs)
         codes = self._codes(y, weight)
         if isinstance(self.class_weight, str):
-            weight = weight * running_balance(codes, weight, self._counts)
+            weight = multiplied(weight, running_balance(codes, weight, self._counts))
         else:
             weight = self._class_weighted(codes, weight)
         self.separable_ = None
@@ -200,14 +208,14 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
                 "back, or fit anew with grow=True"
             )
 
-    def _check_kind(self, y: np.ndarray) -> None:
-        """Refuse new labels that have no order with those known."""
-        known, new = plain(self.classes_[0]), plain(y[0])
-        if isinstance(known, str) != isinstance(new, str):
-            raise ValueError(
-                f"y holds labels like {new!r}, but the classes so far are like {known!r}: strings and other labels "
-                "have no order, so make all of them strings"
-            )
+    def _take_in_labels(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Make classes of new labels, where examples count; returns y in the type of the classes."""
+        counted = weight > 0
+        self.classes_, labels = joined(self.classes_, y[counted])
+        self._counts = np.concatenate([self._counts, np.zeros(1 + len(self.classes_) - len(self._counts))])
+        y = np.full(len(y), self.classes_[0], dtype=self.classes_.dtype)
+        y[counted] = labels
+        return y
 
     def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         """Learn from checked rows in as many passes as the settings say; what was learned about separability."""
@@ -244,11 +252,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
 
     def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = self._codes(np.asarray(y), weight)
-        if isinstance(self.class_weight, str):  # by now the counts are known
-            weight = weight * balanced(self._counts[1:])[codes]
-        else:
-            weight = self._class_weighted(codes, weight)
-        return self._targets(codes), weight
+        return self._targets(codes), self._class_weighted(codes, weight)  # by now the counts are known
 
     def _check_labels(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
@@ -288,13 +292,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     def _class_weighted(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
             return weight
-        if self.class_weight == "balanced":
-            per_class = balanced(self._counts[1:])
-        else:
-            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (np.isfinite(per_class).all() and (per_class >= 0).all() and per_class.any()):
-            raise ValueError(f"class weights must be numbers of at least 0, and not all 0: {self.class_weight}")
-        return weight * per_class[codes]
+        return multiplied(weight, class_weights(self.class_weight, self.classes_, self._counts[1:])[codes])
 
     # ------------------------------------------------------------------ what was learned
 

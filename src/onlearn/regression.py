@@ -15,6 +15,7 @@ from onlearn.fitting import run_passes, warn
 from onlearn.labels import from_nullable
 from onlearn.loops import HIGHEST_LOSS, LOSS
 from onlearn.predicting import narrow
+from onlearn.weighing import check_weights
 
 ALIKE = 1e-9  # a deviation of y, as a part of its size, that is as good as none
 
@@ -78,7 +79,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             self._hold_to_settings()
         X, checked = self._check_all_rows(X, sample_weight, going_on)
         y = self._check_targets(X, y)
-        weight = self._check_weights(sample_weight, X, sees_all=True)
+        weight = check_weights(sample_weight, X.shape[0], sees_all=True)
         if not going_on:
             self._training, self._dtype = self._new_training(X, y, sees_all=True), X.dtype
             self._training.checked = checked
@@ -133,7 +134,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             self._hold_to_settings()
         X = self._check_rows(X, reset=first or self._is_wider(X))
         y = self._check_targets(X, y)
-        weight = self._check_weights(sample_weight, X, sees_all=False)
+        weight = check_weights(sample_weight, X.shape[0], sees_all=False)
         if first:
             self._training, self._dtype = self._new_training(X, y, sees_all=False), X.dtype
         if self.grow:

@@ -220,11 +220,20 @@ def _plain(value: Any) -> Any:
 def pack_labels(labels: np.ndarray) -> tuple[Any, np.ndarray | None]:
     """Class labels or names as JSON, or, if they are numbers, as an array."""
     if labels.dtype.kind in "iufb":
-        return None, labels
+        return None, labels if labels.itemsize <= 8 else _as_doubles(labels)
     plain = [_plain(label) for label in labels]
     if not all(isinstance(label, (str, int, float, bool)) for label in plain):
         raise ModelFileError("class labels must be strings or numbers to be saved")
     return {"dtype": "object" if labels.dtype == object else "str", "values": plain}, None
+
+
+def _as_doubles(labels: np.ndarray) -> np.ndarray:
+    """Numbers of extended precision as doubles, which files can hold, if they are the same."""
+    doubles = labels.astype(np.float64)
+    if (doubles != labels).any():
+        label = labels[np.argmax(doubles != labels)]
+        raise ModelFileError(f"the class label {label} has more digits than a model file can hold: nothing was saved")
+    return doubles
 
 
 def unpack_labels(spelled: Any, array: np.ndarray | None) -> np.ndarray:

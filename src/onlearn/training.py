@@ -38,6 +38,7 @@ from onlearn.verbs import layout
 SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
 ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
 AUDITED = 1024  # scores kept for calibration
+LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very many, it is finite
 
 
 class Training:
@@ -51,6 +52,11 @@ class Training:
             raise ValueError(
                 f"stabilizer 'voted' cannot be used with {geometry!r}: under l1 or l2 every example makes a new "
                 "hypothesis; use 'averaged', or set l1 and l2 to 0"
+            )
+        if not 0.0 <= bias <= LARGEST_CONSTANT:
+            raise ValueError(
+                f"the constant feature of the intercept would be {bias:g}, but must be at most {LARGEST_CONSTANT:g}: "
+                "give a smaller intercept_scaling, or scale the features"
             )
         self.rule, self.geometry, self.stabilizer, self.output = rule, geometry, stabilizer, output
         self.features, self.outputs, self.bias = features, outputs, bias

@@ -174,6 +174,12 @@ def test_winnows_certificate():
     assert winnow(X=sp.csr_array(np.array(list(itertools.product([0, 1], repeat=4))))).best == c.best
 
 
+def test_winnows_certificate_says_where_a_smaller_disjunction_may_do():
+    X = np.array(list(itertools.product([0, 1], repeat=4)))
+    three = winnow(y=np.where(X[:, :3].any(axis=1), 1, -1), weights=[8.0, 8.0, 8.0, 1.0])
+    assert "k = 3 (found greedily: fewer may do) of n = 4" in bound(three, "winnow").why
+
+
 def test_winnows_certificate_for_other_factors_and_thresholds():
     assert winnow(threshold=2.0).best.value == bounds.winnow(4, 2, 2.0, 2.0)
     assert winnow(alpha=1.5).best.value == bounds.winnow(4, 2, 1.5, 4.0)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.geometry.family import GEOMETRIES
+from onlearn.geometry.family import FASTEST, GEOMETRIES
 from onlearn.spelling import choice, param
 from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, catch_up, clock, move, note, settle
 from onlearn.weave import helper
@@ -25,7 +25,7 @@ from onlearn.weave import helper
 class AdaGrad:
     """w += r t x / sqrt(G): rare features keep a large rate."""
 
-    rate: float = param(1.0, "learning rate", above=0)
+    rate: float = param(1.0, "learning rate", above=0, below=FASTEST)
     l1: float = param(0.0, "weight of |w|_1 in the objective", at_least=0)
     l2: float = param(0.0, "weight of |w|_2^2 / 2 in the objective", at_least=0)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlearn.geometry.decay import Decayed, Truncated, history_length
-from onlearn.geometry.family import GEOMETRIES
+from onlearn.geometry.family import FASTEST, GEOMETRIES
 from onlearn.geometry.schedule import rate_at
 from onlearn.spelling import choice, param
 from onlearn.verbs import LARGEST, Numbers, Weights, move, settle, stride
@@ -28,7 +28,7 @@ POWERS = {"constant": 0.0, "1/sqrt(t)": 0.5, "1/(lambda t)": 1.0}
 class Additive:
     """w += r_t t x, with r_t = rate, rate/sqrt(t) or rate/(l2 t), and l1 and l2 penalties."""
 
-    rate: float = param(1.0, "learning rate", above=0)
+    rate: float = param(1.0, "learning rate", above=0, below=FASTEST)
     schedule: str = param("constant", "how the rate falls with the examples seen", words=tuple(POWERS))
     l1: float = param(0.0, "weight of |w|_1 in the objective (lasso)", at_least=0)
     l2: float = param(0.0, "weight of |w|_2^2 / 2 in the objective (ridge, SVM)", at_least=0)
@@ -38,6 +38,10 @@ class Additive:
     def check(self):
         if self.schedule == "1/(lambda t)" and not self.l2:
             raise ValueError('additive: the schedule "1/(lambda t)" needs l2 above 0, its lambda')
+        if self.schedule == "1/(lambda t)" and not self.rate < FASTEST * self.l2:
+            raise ValueError(
+                f"additive: l2 = {self.l2:g} is so small that the rate, {self.rate:g}/(l2 t), has no bounds"
+            )
 
     @property
     def drifts(self):

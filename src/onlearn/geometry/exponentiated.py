@@ -27,6 +27,7 @@ SAMPLED = 100_000  # numbers to estimate a margin from, which takes a second or 
 LEAST_MARGIN = 0.05
 NOTHING = -1e9  # the logarithm, as good as, of zero
 LONGEST = 30.0  # of one change of a logarithm: e^30 leaves the average its digits
+FINITE = 1e308  # of a step times eta, which is as large as features are small: infinity times zero is no number
 SPREAD = 1e6  # the sum may grow or fall so much before v is formed anew
 OFTEN = 1 << 16  # steps before it is formed anew in any case, so that rounding does not add up
 
@@ -110,7 +111,7 @@ def _(g, c):
 @stride.on(Normalised)
 def _(g, t, c):
     g.steps[c] += 1.0
-    return t * g.knobs[0]
+    return min(max(t * g.knobs[0], -FINITE), FINITE)
 
 
 @move.on(Normalised)

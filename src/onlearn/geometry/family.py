@@ -13,3 +13,5 @@ the constant one. The facts, where they are not the usual ones, are class attrib
 from onlearn.spelling import Family
 
 GEOMETRIES = Family("geometry")
+
+FASTEST = 1e100  # a rate: times the longest step of the heaviest example it is finite

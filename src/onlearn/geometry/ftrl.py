@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlearn.geometry.family import GEOMETRIES
+from onlearn.geometry.family import FASTEST, GEOMETRIES
 from onlearn.spelling import choice, param
 from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, move
 
@@ -23,7 +23,7 @@ from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, move
 class FTRL:
     """Per-feature rates like AdaGrad's, and weights that l1 makes exactly zero."""
 
-    rate: float = param(0.1, "alpha of the paper", above=0)
+    rate: float = param(0.1, "alpha of the paper", above=0, below=FASTEST)
     beta: float = param(1.0, "smooths the first steps", at_least=0)
     l1: float = param(0.0, "below this accumulated gradient a weight is zero", at_least=0)
     l2: float = param(0.0, "shrinks the weights", at_least=0)
