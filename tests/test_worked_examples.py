@@ -72,7 +72,7 @@ def test_steps_lost_to_rounding_prove_nothing():
     with pytest.warns(ConvergenceWarning, match="or steps were lost to rounding"):
         model.fit([[1e20, 1.0], [1.0, -1e-20]], [0, 1])
     assert model.separable_ is None
-    for X in ([[0.25, 3.0], [0.25, 3.0]], np.array([[7, 2**20], [7, 2**20]], dtype=np.float32)):
+    for X in ([[0.1, 1e-17], [0.1, 1e-17]], sp.csr_matrix([[0.3, 2**20], [0.3, 2**20]], dtype=np.float32)):
         with pytest.warns(ConvergenceWarning, match="data are not linearly separable:"):
             assert model.fit(X, [0, 1]).separable_ is False
 

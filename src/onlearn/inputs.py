@@ -230,6 +230,14 @@ def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[t
             yield as_rows(np.ascontiguousarray(X[part]), bias), np.arange(len(part)), part
 
 
+def largest_of_rows(X: Any) -> np.ndarray:
+    """The largest absolute value of each row."""
+    highest, lowest = X.max(axis=1), X.min(axis=1)
+    if sp.issparse(X):
+        highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
+    return np.asarray(np.maximum(highest, -lowest), dtype=np.float64)
+
+
 def radius(X: Any) -> float:
     """max |x|_2 over the rows."""
     values = X.data if sp.issparse(X) else X

@@ -63,7 +63,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         True: a pass of ``fit`` made no mistake, so the classes can be separated. False: without ``shuffle``, the
         Perceptron came back to weights that it had before, which proves that they cannot. None: neither was seen; also
         where one-vs-all came back, which proves only that some class cannot be separated from all others together, or
-        where sums were rounded, for steps may have been lost.
+        where steps are nothing beside the weights, for rounding swallows them.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import numpy as np
 
 from onlearn import outputs, rules
 from onlearn.geometry import GEOMETRIES
-from onlearn.inputs import check_finite, row_batches
+from onlearn.inputs import check_finite, largest_of_rows, row_batches
 from onlearn.loops import (
     DOUBLINGS,
     DUE,
@@ -105,6 +105,10 @@ class Training:
     @property
     def theta(self) -> float:
         return self.geometry.theta(self.g) if hasattr(self.geometry, "theta") else 0.0
+
+    def reach(self, X: Any) -> np.ndarray:
+        """For each row, how far a step of size 1 moves the weight that it moves farthest."""
+        return np.maximum(largest_of_rows(X), self.bias)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, *, audit: bool = True,
               progress: Callable[[int], None] | None = None, gathered: bool = False) -> None:  # fmt: skip

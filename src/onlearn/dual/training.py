@@ -42,6 +42,10 @@ class DualTraining(Training):
         self.in_pieces = False  # a pass comes in several calls, and whoever makes them says when one begins
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if that is to be kept
 
+    def reach(self, X: Any) -> np.ndarray:
+        """A step adds to the weight of its own example only."""
+        return np.ones(1)
+
     def attach(self, supports: Supports) -> DualTraining:
         """Give the training its support examples; there are as many as features."""
         if len(supports) != self.features:
