@@ -187,6 +187,12 @@ def test_json_lines(tmp_path):
     assert found["o.p"] == [1, None, None] and found["o.q"] == ["r", None, None]
 
 
+def test_json_lines_have_exact_labels(tmp_path):
+    labels = ["12345678901234567890", "77", "12345678901234567891"]
+    path = written(tmp_path / "a.jsonl", "".join(f'{{"y": {label}, "x": 1}}\n' for label in labels))
+    assert columns(path)[1] == labels
+
+
 def test_json_lines_that_drift(tmp_path):
     rows = [{"label": 1, "a": 1, "b": "x"}, {"label": 2, "a": 2.5, "b": 7}, {"label": "three", "a": "no", "c": True}]
     path = written(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))

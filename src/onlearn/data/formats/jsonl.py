@@ -18,7 +18,7 @@ from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.lines import keep_rows, line_starts, wrong_bytes
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
-from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles
+from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles, usual_target
 
 DEEPEST = 64  # brackets within brackets
 LARGE = 2**53  # whole numbers beyond are names, not amounts
@@ -50,12 +50,26 @@ class JsonLines:
         depths(block.text, starts, lines, deep)
         plain = not wrong_bytes(block, lines) and ((deep > 0) & (deep <= DEEPEST)).all()
         table = by_arrow(block, len(lines)) if plain else None
+        if table is not None and self._rounded(table):
+            table = None
         bad: list[Bad] = []
         if table is None:
             table, lines = by_line(block, starts, lines, deep, bad)
         parsed = Parsed(table, lines, len(starts), bad=bad)
         parsed.table = piece, starts
         return parsed
+
+    def _rounded(self, table: Any) -> bool:
+        """Whether labels or ids are whole numbers too large for Arrow, which has made floats of them, some the same."""
+        import pyarrow as pa
+
+        named = table.column_names
+        target = usual_target(named) if self.options.target is None else self.options.target
+        names = {self.options.id, None if self.options.regress else target}
+        columns = [table.column(name) for name in named if name in names]
+        return any(
+            pa.types.is_floating(one.type) and bool((np.abs(one.to_numpy()) >= LARGE).any()) for one in columns
+        )
 
     def settle(self, parsed: Parsed) -> Parsed:
         """Give columns the kinds they have had so far."""
