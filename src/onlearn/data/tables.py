@@ -12,6 +12,7 @@ from onlearn.data.badrows import Bad, DataError
 from onlearn.data.lines import keep_rows
 from onlearn.data.nearby import did_you_mean
 from onlearn.data.registry import Options, Parsed
+from onlearn.dictionaries import codes
 
 TARGETS = ("label", "target", "class", "y")
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
@@ -128,7 +129,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         else:
             encoded = as_strings(column).dictionary_encode()
             parsed.names = encoded.dictionary.to_pylist()
-            parsed.codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            parsed.codes = codes(encoded)
             absent = parsed.codes < 0
         if options.labelled:
             spoil(spoiled, absent, f"the target, {roles.target!r}, is missing")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.dictionaries import decoded
 from onlearn.features import truth
 from onlearn.inputs import refuse_lazy
 from onlearn.named import NamedRows
@@ -209,7 +210,7 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
     elif not is_text(kind) and not pa.types.is_null(kind):
         raise TypeError(f"column {name!r} holds {kind}, not {what}")
     if values.type != pa.large_string():
-        values = values.cast(pa.large_string())
+        values = decoded(values).cast(pa.large_string())
     if missing is not None:
         values = values.fill_null("")
     _, offsets, data = values.buffers()
@@ -225,8 +226,7 @@ def as_words(values: Any, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = decoded(values)
     if is_text(values.type) or pa.types.is_null(values.type):
         return values.cast(pa.large_string())
     if pa.types.is_floating(values.type):
@@ -248,8 +248,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
     import pyarrow.compute as pc
 
     values = column(table, name)
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = decoded(values)
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if is_text(values.type):

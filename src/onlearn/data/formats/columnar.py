@@ -11,6 +11,7 @@ from onlearn.data.badrows import DataError
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
 from onlearn.data.tables import Roles, take_roles
+from onlearn.dictionaries import decoded
 
 ROWS = 1 << 15
 
@@ -46,10 +47,7 @@ class Columnar:
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
-        table = pa.Table.from_batches([piece.batch])
-        for n, field in enumerate(table.schema):
-            if pa.types.is_dictionary(field.type):
-                table = table.set_column(n, field.name, table.column(n).cast(field.type.value_type))
+        table = pa.Table.from_arrays(list(map(decoded, piece.batch.columns)), piece.batch.schema.names)
         assert self.roles is not None
         lines = np.arange(table.num_rows)
         roles = self.roles.within(table.column_names)
