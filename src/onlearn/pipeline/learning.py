@@ -74,6 +74,8 @@ class Run:
         elif model is not None:
             if model.trained.get("unfinished") is not None:
                 self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+            if model.learner.n_seen_ > model.learner._training.since[SEEN]:
+                model.learner.end_pass()  # that was cut short, or it would run on in this run's first
             remember(model)
         self.passes_before = len(self._history()) - self.ended_before
         # features are learned from the start
