@@ -157,6 +157,17 @@ def test_weights_of_regression_are_in_the_units_of_the_target(tmp_path, run):
     assert weights["a"] > 100 and told["intercepts"] == [found["intercept"]]
 
 
+def test_a_row_needs_no_weight(tmp_path, run):
+    path, rng = tmp_path / "w.csv", np.random.default_rng(0)
+    path.write_text("a,w,y\n" + "".join(f"{n % 2 + rng.random():.2f},{n % 3},{n % 2}\n" for n in range(60)))
+    (tmp_path / "new.csv").write_text("a\n0.5\n")
+    for task in ("classify", "regress"):
+        trained(path, task=task, weight="w").save(tmp_path / "w.onl")
+        found = report(run, tmp_path / "w.onl", '{"a": 0.5}')
+        assert found == report(run, tmp_path / "w.onl", "--at", f"{tmp_path / 'new.csv'}:2")
+        assert found == report(run, tmp_path / "w.onl", '{"a": 0.5, "w": 7}')
+
+
 def test_a_row_is_read_as_files_are(tmp_path, run):
     """What stands for a missing value in a file does so in a row."""
     rows = [f"{n % 7 or '?'},{'NA' if n % 3 else 'x'},{'yes' if n % 2 else 'no'}" for n in range(60)]

@@ -142,7 +142,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(line.replace("\n", " ") + "\n")
-        with model.read(name, format=format, strict=True, workers=0) as reader:
+        with model.read(name, format=format, strict=True, workers=0, weight=None) as reader:
             return next(reader).rows
     except DataError as error:
         reason = str(error).replace(name, "the row").replace("the row, line 1", "the row")
@@ -157,7 +157,7 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
     path, _, line = at.rpartition(":")
     if not path or not line.isdigit() or int(line) < 1:
         raise typer.BadParameter(f"{at!r} is not a file and a line, such as test.csv:17", param_hint="--at")
-    options = {} if format is None else {"format": format}
+    options = {"weight": None} if format is None else {"weight": None, "format": format}
     with model.read(path, **options) as reader:
         for batch in reader:
             place = np.flatnonzero(batch.lines == int(line))
