@@ -128,6 +128,7 @@ def test_a_row_without_a_known_feature(kit, run):
         (["sparse.onl", '{"1": 2}'], "give a line of its file"),
         (["sparse.onl", "+1 1:x"], "the row, column"),
         (["sparse.onl", ""], "ROW"),
+        (["sparse.onl", "+1 1:1\n-1 2:1\n"], "more than one line"),
         (["text.onl", "--at", "text.jsonl"], "not a file and a line"),
         (["text.onl", "--at", "text.jsonl:0"], "not a file and a line"),
         (["text.onl", "--at", "text.jsonl:41"], "there is no row on line 41"),

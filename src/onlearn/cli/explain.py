@@ -129,7 +129,9 @@ def _row(model: Model, row: str) -> Any:
         raise typer.BadParameter(
             f"the model takes tables: give a JSON object with the columns {listed}; or --at FILE:LINE", param_hint="ROW"
         )
-    return _parsed(model, row, "svmlight" if kind == "a matrix" else "vw")
+    if len(row.strip().splitlines()) > 1:
+        raise typer.BadParameter("it is more than one line: give one row", param_hint="ROW")
+    return _parsed(model, row.strip("\r\n"), "svmlight" if kind == "a matrix" else "vw")
 
 
 def _parsed(model: Model, line: str, format: str) -> Any:
@@ -141,7 +143,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
     handle, name = tempfile.mkstemp(prefix="row.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(line.replace("\n", " ") + "\n")
+            file.write(line + "\n")
         with model.read(name, format=format, strict=True, workers=0, weight=None) as reader:
             return next(reader).rows
     except DataError as error:
