@@ -227,6 +227,18 @@ def test_any_bytes_as_json(tmp_path_factory, content, size):
     assert counts[0] == counts[1]
 
 
+def test_infinite_numbers_make_a_bad_row(tmp_path):
+    lines = ['{"a": 1, "y": 0}', '{"a": 1e999, "y": 1}', '{"a": -2.5, "y": 1}']
+    paths = [written(tmp_path / "a.jsonl", "\n".join(lines)), tmp_path / "a.parquet", tmp_path / "a.feather"]
+    table = pa.table({"a": pa.array([1, float("inf"), -2.5], pa.float32()), "y": [0, 1, 1]})
+    parquet.write_table(table, paths[1])
+    feather.write_feather(table, paths[2])
+    for path in paths:
+        found, y, bad, _ = columns(path)
+        assert (found, y, bad.count) == ({"a": [1, -2.5]}, ["0", "1"], 1)
+        assert f"{path.name}, line 2: 'a' is infinite" in bad.first()
+
+
 def test_parquet_and_arrow(tmp_path):
     table = pa.table(
         {

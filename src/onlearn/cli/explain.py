@@ -129,7 +129,7 @@ def _row(model: Model, row: str) -> Any:
         raise typer.BadParameter(
             f"the model takes tables: give a JSON object with the columns {listed}; or --at FILE:LINE", param_hint="ROW"
         )
-    if len(row.strip().splitlines()) > 1:
+    if "\n" in row.strip():
         raise typer.BadParameter("it is more than one line: give one row", param_hint="ROW")
     return _parsed(model, row.strip("\r\n"), "svmlight" if kind == "a matrix" else "vw")
 

@@ -142,6 +142,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         parsed.ids = np.array(as_strings(table.column(written).combine_chunks()).to_pylist(), dtype=object)
     taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
     parsed.rows = table.drop_columns(taken) if taken else table
+    spoil_infinite(spoiled, parsed.rows)
     if options.missing == "error":
         for name in parsed.rows.column_names:
             column = parsed.rows.column(name)
@@ -153,6 +154,20 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         parsed.bad.sort(key=lambda bad: bad.line)
         keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
     return parsed
+
+
+def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
+    """No learner can take infinite numbers in; formats that hold numbers as such may have them."""
+    import pyarrow as pa
+
+    for name, column in zip(table.column_names, table.columns):
+        if pa.types.is_floating(column.type):
+            before = 0
+            for chunk in column.chunks:
+                infinite = np.isinf(chunk.to_numpy(zero_copy_only=False))
+                if infinite.any():
+                    spoil(spoiled, np.append(np.zeros(before, bool), infinite), f"{name!r} is infinite")
+                before += len(chunk)
 
 
 def spoil(spoiled: dict[int, str], where: np.ndarray, reason: str) -> None:
