@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.options import Format, Json, ModelFile
+from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import complain
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def explain(
         what, parts = report.pop("of"), report.pop("parts")
         report[f"n_{what}"] = len(parts)
         report[what] = [named(part, what) for part in parts[:top]]
-        typer.echo(text_of.dumps(report, indent=2))
+        echo_json(report)
     else:
         _print(found, top)
 

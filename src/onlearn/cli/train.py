@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import signal
 import threading
@@ -17,7 +16,7 @@ from onlearn.cli import hashed
 from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
-from onlearn.cli.output import keep_apart
+from onlearn.cli.output import echo_json, keep_apart
 from onlearn.cli.reading import data_to_blame
 from onlearn.cli.terminal import Stopped, as_options, complain
 
@@ -119,7 +118,7 @@ def train(
     asked = dict(locals())
     report = _train(asked)
     if as_json:
-        typer.echo(json.dumps(report))
+        echo_json(report, indent=None)
     elif not quiet:
         _show(report)
     if report["stopped"]:

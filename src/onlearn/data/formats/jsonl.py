@@ -67,9 +67,7 @@ class JsonLines:
         target = usual_target(named) if self.options.target is None else self.options.target
         names = {self.options.id, None if self.options.regress else target}
         columns = [table.column(name) for name in named if name in names]
-        return any(
-            pa.types.is_floating(one.type) and bool((np.abs(one.to_numpy()) >= LARGE).any()) for one in columns
-        )
+        return any(pa.types.is_floating(one.type) and bool((np.abs(one.to_numpy()) >= LARGE).any()) for one in columns)
 
     def settle(self, parsed: Parsed) -> Parsed:
         """Give columns the kinds they have had so far."""
