@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import onlearn
@@ -156,6 +157,18 @@ def test_weights_of_regression_are_in_the_units_of_the_target(tmp_path, run):
     weights = {one["feature"]: one["weight"] for one in told["top"]["target"]}
     assert weights == {one["feature"]: one["weight"] for one in found["features"]}
     assert weights["a"] > 100 and told["intercepts"] == [found["intercept"]]
+
+
+def test_objects_within_a_row(tmp_path, run):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"st": {"a": n % 2 + n / 100}, "y": n % 2}) + "\n" for n in range(60)))
+    model = trained(path)
+    model.save(tmp_path / "a.onl")
+    found = report(run, tmp_path / "a.onl", '{"st": {"a": 1.5}}')
+    assert [part["feature"] for part in found["features"]] == ["st.a"]
+    row = {"st": {"a": 1.5}}
+    for rows in ([row], [{"st.a": 1.5}], pd.DataFrame([row])):
+        assert model.scores(rows)[0] == pytest.approx(found["total"], rel=1e-6)
 
 
 def test_a_row_needs_no_weight(tmp_path, run):

@@ -227,6 +227,16 @@ def test_any_bytes_as_json(tmp_path_factory, content, size):
     assert counts[0] == counts[1]
 
 
+def test_objects_within_are_columns_in_every_format(tmp_path):
+    rows = [{"st": {"a": 1.5, "b": {"c": "x"}}, "y": 0}, {"st": {"a": 2.5, "b": None}, "y": 1}, {"st": None, "y": 0}]
+    paths = [written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows))), tmp_path / "a.pq", tmp_path / "a.feather"]
+    parquet.write_table(pa.Table.from_pylist(rows), paths[1])
+    feather.write_feather(pa.Table.from_pylist(rows), paths[2])
+    for path in paths:
+        found, y, *_ = columns(path)
+        assert found == {"st.a": [1.5, 2.5, None], "st.b.c": ["x", None, None]} and y == ["0", "1", "0"]
+
+
 def test_infinite_numbers_make_a_bad_row(tmp_path):
     lines = ['{"a": 1, "y": 0}', '{"a": 1e999, "y": 1}', '{"a": -2.5, "y": 1}']
     paths = [written(tmp_path / "a.jsonl", "\n".join(lines)), tmp_path / "a.parquet", tmp_path / "a.feather"]

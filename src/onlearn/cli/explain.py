@@ -108,12 +108,13 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 
 
 def _row(model: Model, row: str) -> Any:
+    from onlearn.data.nested import spread
     from onlearn.pipeline.unknown import unknown_columns
 
     kind = model.features.kind_
     if row.lstrip().startswith("{"):
         try:
-            found = text_of.loads(row)
+            found = spread(text_of.loads(row))
         except ValueError as error:
             raise typer.BadParameter(f"it is not JSON: {error}", param_hint="ROW") from error
         if kind == "a table":
