@@ -67,6 +67,7 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["packed.csv"], "packed.csv is compressed by gzip: name it packed.csv.gz"),
         (["a.svm", "--missing", "indicator"], "--missing indicator has no use here"),
         (["a.jsonl", "--per-class"], "--min-count"),
+        (["a.csv", "--task", "regress", "--per-class", "--min-count", "2"], "--per-class has no use in regression"),
         (["a.csv", "--classes", "no,no,yes"], "different labels"),
         (["a.csv", "--holdout", "99.99%"], "held out"),
         (["a.csv", "--weight", "label"], "label"),

@@ -107,8 +107,8 @@ def learner_of(asked: dict[str, Any]) -> Any:
     """The estimator that was asked for; None if only some of its choices were, which are checked."""
     choices = choices_of(asked)
     if asked["task"] == "regress":
-        for name in ("multiclass", "learner", "class_weight", "classes", "kernel"):
-            if asked[name] is not None:
+        for name in ("multiclass", "learner", "class_weight", "classes", "kernel", "per_class"):
+            if asked[name] not in (None, False):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} has no use in regression")
     if asked["class_weight"] is not None:
         one_of(asked["class_weight"], ("balanced",), "--class-weight")
