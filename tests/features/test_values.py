@@ -30,6 +30,13 @@ def test_dictionaries_whatever_numbers_their_indices_are():
         assert dense(features.fit_transform(pa.table({"c": values}))) == [[1, 0], [0, 0], [0, 1]]
 
 
+def test_whole_numbers_are_the_same_category_whatever_they_stand_among():
+    features = Features([Category("d")]).fit([{"d": 1.0}, {"d": 2.0}])
+    assert dense(features.transform([{"d": 1.0}, {"d": "x"}, {"d": 2}, {"d": np.float32(2)}])) == [
+        [1, 0], [0, 0], [0, 1], [0, 1]
+    ]  # fmt: skip
+
+
 def test_missing_values():
     rows = {"n": [1.0, None, 3.0], "c": ["a", None, "b"]}
     plain = dict(scale="none")

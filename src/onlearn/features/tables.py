@@ -149,7 +149,12 @@ def _array(values: list[Any], name: str, kind: Any = None) -> Any:
         for n, value in enumerate(values):
             if isinstance(value, (complex, np.complexfloating)):
                 raise TypeError(f"column {name!r}, row {n}: {value} is complex, neither a number nor text") from None
-        return _array([None if value is None else str(value) for value in values], name, pa.string())
+        return _array([None if value is None else _word(value) for value in values], name, pa.string())
+
+
+def _word(value: Any) -> str:
+    """A value as a string: whole numbers without a decimal point, whatever they stand among."""
+    return str(int(value)) if isinstance(value, (float, np.floating)) and value.is_integer() else str(value)
 
 
 def _is_missing(value: Any) -> bool:
@@ -230,9 +235,7 @@ def as_words(values: Any, name: str) -> Any:
     if is_text(values.type) or pa.types.is_null(values.type):
         return values.cast(pa.large_string())
     if pa.types.is_floating(values.type):
-        made = [
-            None if v is None or v != v else (str(int(v)) if v.is_integer() else repr(v)) for v in values.to_pylist()
-        ]
+        made = [None if value is None or value != value else _word(value) for value in values.to_pylist()]
         return pa.array(made, pa.large_string())
     if pa.types.is_boolean(values.type):
         return truth.as_words(values)
