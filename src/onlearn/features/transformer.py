@@ -114,7 +114,7 @@ class Features(TransformerMixin, BaseEstimator):
     def _source(self, X: Any) -> Any:
         """Rows of the kind that was learned from."""
         source = as_source(X)
-        kind = _kind(source)
+        kind = kind_of(source)
         if kind == TABLE:
             extractors = self.extractors_ if hasattr(self, "kind_") else _listed(self.extractors)
             source = renamed(source, {one.column for one in extractors if hasattr(one, "column")})
@@ -140,7 +140,7 @@ class Features(TransformerMixin, BaseEstimator):
         if hasattr(self, "kind_"):
             self._hold_to_settings()
         source = self._source(X)
-        kind = _kind(source)
+        kind = kind_of(source)
         if kind == MATRIX:
             if not isinstance(self.extractors, str) and len(self.extractors):
                 raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
@@ -317,7 +317,8 @@ def _roles(table: Any) -> dict[str, Role]:
     return guess_roles(table)
 
 
-def _kind(source: Any) -> str:
+def kind_of(source: Any) -> str:
+    """What kind of rows these are, which are a table, named or a matrix."""
     return MATRIX if sp.issparse(source) else NAMED if isinstance(source, NamedRows) else TABLE
 
 

@@ -26,6 +26,7 @@ from onlearn.pipeline import labelling
 from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
+from onlearn.pipeline.kinds import refuse_other_kind
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
@@ -173,12 +174,13 @@ class Run:
                     batch, rows = batch.take(taught), rows_at(rows, taught)
                 reader.then = model.features.look_up
                 if len(batch):
+                    refuse_other_kind(batch.file, rows, model.features, self.fresh)
                     rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
                     self.namespaces.meet(rows, model.features)
                     y = self._targets(batch)
                     try:
                         X = model.features.learn_transform(rows, ordered=False)
-                    except TypeError as error:  # such as a table after a matrix
+                    except TypeError as error:  # such as lists in a column of numbers
                         raise data.DataError(f"{batch.file} cannot be used with this model: {error}") from error
                     yield self._sound(X), y, batch.weight
                     if reader.bytes_total:
