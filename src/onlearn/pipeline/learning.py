@@ -101,6 +101,12 @@ class Run:
         done = self._history()[self.passes_before :]
         return dict(done[0] if done else training.record(np.array(training.since)))
 
+    @property
+    def examples(self) -> int:
+        """Examples that this run has learned from, its earlier part included; a row of weight 0 is none."""
+        before = sum(entry["seen"] for entry in self._history()[: self.passes_before])
+        return int(self.model.learner.n_seen_ - before)
+
     def interrupt(self) -> None:
         """Ctrl-C: stop at once, or as soon as what is being learned is learned. The second time it is at once."""
         if not self.learning or self.stop:
