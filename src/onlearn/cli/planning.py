@@ -45,6 +45,8 @@ def plan_of(asked: dict[str, Any]) -> Plan:
     reading = {
         name: asked[name] for name in ("format", "target", "weight", "id", "delimiter") if asked[name] is not None
     }
+    if asked["delimiter"] == "\\t":  # as one types it where a tab cannot be typed
+        reading["delimiter"] = "\t"
     taken = {name: reading[name] for name in ("target", "weight", "id") if name in reading}
     for name, column in taken.items():
         others = [other for other in taken if other != name and taken[other] == column]
