@@ -91,7 +91,7 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["two.csv", "--holdout", "50%"], "but for those held out, the first 4 rows have only one label"),
         (
             ["a.svm", "a.csv"],
-            "a.csv has columns (as in CSV, JSON lines and Parquet), but the files before it have feat",
+            "a.csv has columns (as in CSV, JSON lines and Parquet), but the files before it have ",
         ),
         (["a.csv", "--seed", "4294967296"], "4294967296 is not in the range 0<=x<=4294967295"),
         (["a.csv", "--delimiter", ";"], "a.csv has one column only if ';' separates them, but ',' seems to"),

@@ -13,7 +13,7 @@ FUNCTIONS: dict[str, Own] = {}  # by name: where a model file looks for them
 
 
 class Own:
-    """A function from a row, as a dict, to names, or names with values: pairs, or a dict. Make one by ``@onlearn.feature``."""
+    """A function from a row, as a dict, to names, or to names with values. Make one by ``@onlearn.feature``."""
 
     kind = "own"
 
@@ -82,8 +82,8 @@ class OwnRows:
 def feature(function: Callable[[dict[str, Any]], Any]) -> Own:
     """Make an extractor of a function that takes a row as a dict and yields names or (name, value) pairs.
 
-    It may return a dict of values by name as well. Names get the function's own as a prefix. A model file knows the function by its name only, so it must have been
-    defined again before the model is loaded.
+    It may return a dict of values by name as well. Names get the function's own as a prefix. A model file knows the
+    function by its name only, so it must have been defined again before the model is loaded.
 
     >>> @feature
     ... def shape(row):
