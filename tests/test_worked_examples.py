@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
+
+EXACT = 2.0**53  # below, no two whole numbers are the same float
 
 
 def unique_labels(y: np.ndarray) -> np.ndarray:
@@ -98,7 +101,7 @@ def check_classes(classes: Any) -> np.ndarray:
 def in_order(names: list[str]) -> list[str]:
     """Labels as one would list them: numbers by size, words by the alphabet."""
     try:
-        return sorted(names, key=float)
+        return sorted(names, key=lambda name: (float(name), number(name)))
     except ValueError:
         return sorted(names)
 
@@ -106,7 +109,7 @@ def in_order(names: list[str]) -> list[str]:
 def distinct(names: Sequence[str]) -> list[str]:
     """Names without those that are the same number as one before: +1 is 1."""
     kept: list[str] = []
-    met: set[float] = set()
+    met: set[float | Decimal] = set()
     for name in names:
         value = number(name)
         if value is None or value not in met:
@@ -136,9 +139,15 @@ def positions(names: Sequence[str], labels: Sequence[str], dots: bool = True) ->
     return found
 
 
-def number(text: str) -> float | None:
+def number(text: str) -> float | Decimal | None:
+    """The number that a label is, if it is one. Whole ones are exact: beyond 2**53, floats take several for the same.
+
+    >>> number("+1") == number("1.0"), number("9007199254740992") == number("9007199254740993")
+    (True, False)
+    """
     try:
-        return float(text)
+        value = float(text)
+        return Decimal(text) if EXACT <= abs(value) < np.inf else value
     except ValueError:
         return None
 

@@ -59,6 +59,13 @@ def test_what_looks_wrong(run, tmp_path):
     assert "problems:" in out and "\x1b" not in out and "say --target" in out
 
 
+def test_what_json_cannot_say_is_null(run, tmp_path):
+    (tmp_path / "a.csv").write_text("a,y\n" + "1.5e308,0\n1.6e308,1\n" * 5)
+    with np.errstate(over="ignore"):
+        said = run("data", "describe", tmp_path / "a.csv", "--json")
+    assert "Infinity" not in said and json.loads(said)["columns"]["a"]["mean"] is None
+
+
 def test_sparse_rows(kit, run, tmp_path):
     found = report(run, kit.sparse_svm)
     X, _ = data.load(kit.sparse_svm)

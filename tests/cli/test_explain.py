@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import onlearn
@@ -128,6 +129,7 @@ def test_a_row_without_a_known_feature(kit, run):
         (["sparse.onl", '{"1": 2}'], "give a line of its file"),
         (["sparse.onl", "+1 1:x"], "the row, column"),
         (["sparse.onl", ""], "ROW"),
+        (["sparse.onl", "+1 1:1\n-1 2:1\n"], "more than one line"),
         (["text.onl", "--at", "text.jsonl"], "not a file and a line"),
         (["text.onl", "--at", "text.jsonl:0"], "not a file and a line"),
         (["text.onl", "--at", "text.jsonl:41"], "there is no row on line 41"),
@@ -155,6 +157,29 @@ def test_weights_of_regression_are_in_the_units_of_the_target(tmp_path, run):
     weights = {one["feature"]: one["weight"] for one in told["top"]["target"]}
     assert weights == {one["feature"]: one["weight"] for one in found["features"]}
     assert weights["a"] > 100 and told["intercepts"] == [found["intercept"]]
+
+
+def test_objects_within_a_row(tmp_path, run):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"st": {"a": n % 2 + n / 100}, "y": n % 2}) + "\n" for n in range(60)))
+    model = trained(path)
+    model.save(tmp_path / "a.onl")
+    found = report(run, tmp_path / "a.onl", '{"st": {"a": 1.5}}')
+    assert [part["feature"] for part in found["features"]] == ["st.a"]
+    row = {"st": {"a": 1.5}}
+    for rows in ([row], [{"st.a": 1.5}], pd.DataFrame([row])):
+        assert model.scores(rows)[0] == pytest.approx(found["total"], rel=1e-6)
+
+
+def test_a_row_needs_no_weight(tmp_path, run):
+    path, rng = tmp_path / "w.csv", np.random.default_rng(0)
+    path.write_text("a,w,y\n" + "".join(f"{n % 2 + rng.random():.2f},{n % 3},{n % 2}\n" for n in range(60)))
+    (tmp_path / "new.csv").write_text("a\n0.5\n")
+    for task in ("classify", "regress"):
+        trained(path, task=task, weight="w").save(tmp_path / "w.onl")
+        found = report(run, tmp_path / "w.onl", '{"a": 0.5}')
+        assert found == report(run, tmp_path / "w.onl", "--at", f"{tmp_path / 'new.csv'}:2")
+        assert found == report(run, tmp_path / "w.onl", '{"a": 0.5, "w": 7}')
 
 
 def test_a_row_is_read_as_files_are(tmp_path, run):

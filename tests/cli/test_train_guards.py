@@ -67,6 +67,7 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["packed.csv"], "packed.csv is compressed by gzip: name it packed.csv.gz"),
         (["a.svm", "--missing", "indicator"], "--missing indicator has no use here"),
         (["a.jsonl", "--per-class"], "--min-count"),
+        (["a.csv", "--task", "regress", "--per-class", "--min-count", "2"], "--per-class has no use in regression"),
         (["a.csv", "--classes", "no,no,yes"], "different labels"),
         (["a.csv", "--holdout", "99.99%"], "held out"),
         (["a.csv", "--weight", "label"], "label"),
@@ -88,7 +89,12 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.csv", "--strict", "--max-bad", "5%"], "--max-bad has no use"),
         (["a.csv", "--target", "w", "--id", "w"], "column 'w' cannot be both target and id"),
         (["two.csv", "--holdout", "50%"], "but for those held out, the first 4 rows have only one label"),
-        (["a.svm", "a.csv"], "a.csv cannot be used with this model: these features were learned from a matrix"),
+        (
+            ["a.svm", "a.csv"],
+            "a.csv has columns (as in CSV, JSON lines and Parquet), but the files before it have ",
+        ),
+        (["a.csv", "--seed", "4294967296"], "4294967296 is not in the range 0<=x<=4294967295"),
+        (["a.csv", "--delimiter", ";"], "a.csv has one column only if ';' separates them, but ',' seems to"),
         (["bad.svm", "--max-bad", "100%"], "none of the rows could be read; the first: bad.svm, line 1, column 7"),
     ],
 )
@@ -240,6 +246,14 @@ def test_ctrl_c_before_anything_new_is_learned_leaves_a_resumed_model_alone(here
     assert train("a.csv", "--resume", "m.onl") == 130
     assert "no model was written" in capsys.readouterr().err
     assert (here / "m.onl").read_bytes() == before
+
+
+def test_rows_of_weight_zero_are_no_examples(here, capsys):
+    (here / "w.csv").write_text("x\tw\tlabel\n" + "1\t1\tyes\n2\t1\tno\n3\t0\tno\n" * 20)
+    options = ["w.csv", "--weight", "w", "--delimiter", "\\t", "--passes", "2"]
+    found = report(capsys, *options)
+    assert (found["rows"], found["examples"], found["progressive"]["n"]) == (60, 80, 40)
+    assert report(capsys, "w.csv", "--resume", "m.onl", "--passes", "1")["examples"] == 40
 
 
 def test_all_weights_zero(here):

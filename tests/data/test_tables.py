@@ -187,6 +187,12 @@ def test_json_lines(tmp_path):
     assert found["o.p"] == [1, None, None] and found["o.q"] == ["r", None, None]
 
 
+def test_json_lines_have_exact_labels(tmp_path):
+    labels = ["12345678901234567890", "77", "12345678901234567891"]
+    path = written(tmp_path / "a.jsonl", "".join(f'{{"y": {label}, "x": 1}}\n' for label in labels))
+    assert columns(path)[1] == labels
+
+
 def test_json_lines_that_drift(tmp_path):
     rows = [{"label": 1, "a": 1, "b": "x"}, {"label": 2, "a": 2.5, "b": 7}, {"label": "three", "a": "no", "c": True}]
     path = written(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -221,6 +227,28 @@ def test_any_bytes_as_json(tmp_path_factory, content, size):
     assert counts[0] == counts[1]
 
 
+def test_objects_within_are_columns_in_every_format(tmp_path):
+    rows = [{"st": {"a": 1.5, "b": {"c": "x"}}, "y": 0}, {"st": {"a": 2.5, "b": None}, "y": 1}, {"st": None, "y": 0}]
+    paths = [written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows))), tmp_path / "a.pq", tmp_path / "a.feather"]
+    parquet.write_table(pa.Table.from_pylist(rows), paths[1])
+    feather.write_feather(pa.Table.from_pylist(rows), paths[2])
+    for path in paths:
+        found, y, *_ = columns(path)
+        assert found == {"st.a": [1.5, 2.5, None], "st.b.c": ["x", None, None]} and y == ["0", "1", "0"]
+
+
+def test_infinite_numbers_make_a_bad_row(tmp_path):
+    lines = ['{"a": 1, "y": 0}', '{"a": 1e999, "y": 1}', '{"a": -2.5, "y": 1}']
+    paths = [written(tmp_path / "a.jsonl", "\n".join(lines)), tmp_path / "a.parquet", tmp_path / "a.feather"]
+    table = pa.table({"a": pa.array([1, float("inf"), -2.5], pa.float32()), "y": [0, 1, 1]})
+    parquet.write_table(table, paths[1])
+    feather.write_feather(table, paths[2])
+    for path in paths:
+        found, y, bad, _ = columns(path)
+        assert (found, y, bad.count) == ({"a": [1, -2.5]}, ["0", "1"], 1)
+        assert f"{path.name}, line 2: 'a' is infinite" in bad.first()
+
+
 def test_parquet_and_arrow(tmp_path):
     table = pa.table(
         {
@@ -236,6 +264,13 @@ def test_parquet_and_arrow(tmp_path):
     for name in ("a.parquet", "a.feather", "a.arrow"):
         found, y, *_ = columns(tmp_path / name)
         assert found == {"n": [1, 2, 3], "s": ["a", None, "b"]} and y == ["0", "1", "0"]
+    view = getattr(pa, "string_view", pa.string)()  # which the oldest PyArrow has not
+    views = pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.uint32()), pa.array(["a", "b"], view))
+    alike = table.set_column(1, "s", views).append_column("v", pa.array(["x", "y", "z"], view))
+    with pa.OSFile(str(tmp_path / "v.arrow"), "wb") as sink, pa.ipc.new_file(sink, alike.schema) as out:
+        out.write_table(alike)
+    found, y, *_ = columns(tmp_path / "v.arrow", weight="n", missing="error")
+    assert found == {"s": ["a", "b"], "v": ["x", "z"]} and y == ["0", "0"]
     whole = (tmp_path / "a.parquet").read_bytes()
     written(tmp_path / "cut.parquet", whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"cut.parquet cannot be read"):

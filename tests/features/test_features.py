@@ -259,8 +259,18 @@ def test_functions_of_ones_own(tmp_path):
         onlearn.load(tmp_path / "f.onl")
 
     @onlearn.feature
+    def by_name(row):
+        return {"a": 2.5, "b": len(row)}
+
+    made = Features([by_name], dtype="float64")
+    assert made.fit_transform([{"x": "y"}]).toarray().tolist() == [[2.5, 1]]
+    assert list(made.get_feature_names_out()) == ["by_name:a", "by_name:b"]
+    with pytest.raises(TypeError, match="takes a function that has a name, not 3"):
+        onlearn.feature(3)
+
+    @onlearn.feature
     def wrong(row):
-        yield 7
+        return 7
 
     with pytest.raises(TypeError, match=r"wrong must yield names or \(name, value\) pairs, but row 0 gave 7"):
         Features([wrong]).fit(ROWS)
@@ -353,6 +363,19 @@ def test_a_call_that_fails_changes_nothing():
         fresh.fit([{"colour": "red"}])
     with pytest.raises(NotFittedError):
         fresh.transform(ROWS)
+
+
+def test_what_learning_began_with_cannot_change(tmp_path):
+    features = Features([Number("n")]).fit([{"n": 1}])
+    save(features, tmp_path / "f.onl")
+    for one in (features, onlearn.load(tmp_path / "f.onl")):
+        for name, value in (("bits", 4), ("dtype", "float64"), ("extractors", [Number("n", scale="none")])):
+            before = getattr(one, name)
+            with pytest.raises(ValueError, match=f"{name} was .* when learning began"):
+                one.set_params(**{name: value}).partial_fit([{"n": 2}])
+            one.set_params(**{name: before})
+        one.set_params(extractors=Number("n"), dtype=np.float32).learn_transform([{"n": 2}])  # the same by other words
+        assert one.set_params(bits=4).fit([{"n": 2}]).n_seen_ == 1
 
 
 def test_no_rows():

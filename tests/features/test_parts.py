@@ -206,6 +206,8 @@ def test_pruning_by_count_in_a_class():
     kept = prune(features, X, [*LABELS, "x"], min_count=2, per_class=True)
     assert list(features.get_feature_names_out()) == ["a", "b", "c"]  # d is in one row of each class
     assert len(kept) == 3
+    with pytest.raises(ValueError, match="give their labels"):
+        prune(features, X, per_class=True)
 
 
 def test_counting_in_batches_is_counting_at_once():

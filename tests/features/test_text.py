@@ -137,11 +137,13 @@ def test_bytes_that_are_not_utf8_separate_words():
 def test_slices_chunks_nulls_dictionaries_and_views_are_read_alike():
     words = ["a b", None, "", "c ÉT", "d"]
     plain = pa.array(words)
+    words_as_views = plain.dictionary_encode().dictionary.cast(getattr(pa, "string_view", pa.string)())
     variants = [
         plain,
         pa.array(["zzz", *words]).slice(1),
         pa.chunked_array([words[:2], words[2:]]),
         plain.dictionary_encode(),
+        pa.DictionaryArray.from_arrays(plain.dictionary_encode().indices.cast(pa.uint8()), words_as_views),
         plain.cast(pa.large_string()),
     ]
     for variant in variants:

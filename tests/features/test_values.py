@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from onlearn.features import Category, Features, Interaction, Number, Text
@@ -20,6 +21,20 @@ def test_what_is_nan_or_na_is_missing_whatever_the_rows_are_given_as():
     for rows in [*tables, pd.DataFrame({"c": values})]:
         assert list(Features([Category("c")]).fit(rows).get_feature_names_out()) == ["c=a"]
         assert list(Features([Text("c")]).fit(rows).get_feature_names_out()) == ["c:a"]
+
+
+def test_dictionaries_whatever_numbers_their_indices_are():
+    for kind in (pa.int8(), pa.uint8(), pa.uint32(), pa.uint64()):
+        values = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], kind), pa.array(["a", "b"]))
+        features = Features([Category("c")])
+        assert dense(features.fit_transform(pa.table({"c": values}))) == [[1, 0], [0, 0], [0, 1]]
+
+
+def test_whole_numbers_are_the_same_category_whatever_they_stand_among():
+    features = Features([Category("d")]).fit([{"d": 1.0}, {"d": 2.0}])
+    assert dense(features.transform([{"d": 1.0}, {"d": "x"}, {"d": 2}, {"d": np.float32(2)}])) == [
+        [1, 0], [0, 0], [0, 1], [0, 1]
+    ]  # fmt: skip
 
 
 def test_missing_values():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from onlearn import labels
 from onlearn.pipeline.evaluation import BINS, Evaluation, RegressionEvaluation, positions
 from onlearn.pipeline.ranking import Ranking, in_order
 
@@ -163,3 +164,10 @@ def test_numbers_as_labels_compare_as_numbers():
     assert positions(["+1", "-1.0", "2", "x"], ["-1", "1"]) == [1, 0, -1, -1]
     assert positions(["+1"], ["1", "one"]) == [-1]
     assert positions(["1.0", "1"], ["1", "1.0"]) == [1, 0]
+
+
+def test_whole_numbers_as_labels_are_exact():
+    near = ["9007199254740993", "12345678901234567891", "9007199254740992", "12345678901234567890", "77"]
+    assert labels.distinct([*near, "+77", "77.0", "9007199254740992.0"]) == near
+    assert labels.in_order(near) == ["77", near[2], near[0], near[3], near[1]]
+    assert positions(["+9007199254740993", "9007199254740994"], near) == [0, -1]

@@ -179,6 +179,23 @@ def test_rows_sorted_by_label(tmp_path):
     assert np.mean(model.predict(X) == y) > 0.9
 
 
+def test_a_pass_that_was_cut_short_is_none_of_the_next_run(tmp_path):
+    first, second = reviews(tmp_path / "a.jsonl"), reviews(tmp_path / "b.jsonl", rows=100, seed=1)
+    halted = Run(Plan([first], passes=1))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=137)
+    run = Run(Plan([second], passes=1), onlearn.load(tmp_path / "half.onl"))
+    model = run.go()
+    assert any("other data" in note for note in run.notes)
+    assert run.progressive()["seen"] == 100
+    assert [entry["seen"] for entry in model.learner.history_["passes"]] == [137, 100]
+
+
 @pytest.mark.parametrize("extra", [{"min_count": 2}, {"holdout": 0.3}])
 def test_unfinished_runs_of_other_kinds(tmp_path, extra):
     source = reviews(tmp_path / "a.jsonl")

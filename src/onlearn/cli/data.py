@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as text_of
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from onlearn.cli.hashed import numbered
 from onlearn.cli.options import Data, Format, Json, Quiet
+from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import as_options, complain
 
 TASKS = ("classify", "regress")
@@ -66,7 +66,7 @@ def describe(
             f"no row has a label in a column {target!r}; there are {listed}", param_hint="--target"
         )
     if json:
-        typer.echo(text_of.dumps(report, indent=2))
+        echo_json(report)
     else:
         _print_description(report)
 
@@ -88,7 +88,7 @@ def list_sets(json: Json = False) -> None:
         here = str(files[0].parent) if files else None
         found.append(dict(name=known.name, rows=known.rows, labels=known.labels, about=known.about, path=here))
     if json:
-        typer.echo(text_of.dumps(found, indent=2))
+        echo_json(found)
         return
     from onlearn.cli.tables import plain_table, show
 
@@ -152,7 +152,7 @@ def fetch(
             f"{what.name} is in {files[0].parent}" + (", which ONLEARN_DATA names" if source == "ONLEARN_DATA" else "")
         )
     if json:
-        typer.echo(text_of.dumps({"name": name, "source": source, "files": [str(path) for path in files]}, indent=2))
+        echo_json({"name": name, "source": source, "files": [str(path) for path in files]})
     else:
         typer.echo("\n".join(str(path) for path in files))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import complain, progress
 
 if TYPE_CHECKING:
@@ -80,11 +81,9 @@ def _compile(sets: list[str], learners: list[str]) -> None:
 
 
 def _print_json(found: list[Result], seed: int) -> None:
-    import json
-
     from onlearn import __version__
 
-    typer.echo(json.dumps({"onlearn": __version__, "seed": seed, "results": [r._asdict() for r in found]}, indent=2))
+    echo_json({"onlearn": __version__, "seed": seed, "results": [r._asdict() for r in found]})
 
 
 def _print_tables(found: list[Result]) -> None:

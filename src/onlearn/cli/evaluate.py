@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
 from onlearn.cli.options import BadRowsFile, Data, Format, Json, MaxBad, ModelFile, Quiet, Strict, Target
+from onlearn.cli.output import echo_json
 from onlearn.cli.reading import batches, data_to_blame, reading
 from onlearn.cli.terminal import complain
 
@@ -56,9 +55,7 @@ def evaluate(
     if not quiet:
         tell(report, opened.labels or [])
     if json:
-        import json as text
-
-        typer.echo(text.dumps(report, indent=2))
+        echo_json(report)
     else:
         _print(report)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.options import Format, Json, ModelFile
+from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import complain
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def explain(
         what, parts = report.pop("of"), report.pop("parts")
         report[f"n_{what}"] = len(parts)
         report[what] = [named(part, what) for part in parts[:top]]
-        typer.echo(text_of.dumps(report, indent=2))
+        echo_json(report)
     else:
         _print(found, top)
 
@@ -107,12 +108,13 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 
 
 def _row(model: Model, row: str) -> Any:
+    from onlearn.data.nested import spread
     from onlearn.pipeline.unknown import unknown_columns
 
     kind = model.features.kind_
     if row.lstrip().startswith("{"):
         try:
-            found = text_of.loads(row)
+            found = spread(text_of.loads(row))
         except ValueError as error:
             raise typer.BadParameter(f"it is not JSON: {error}", param_hint="ROW") from error
         if kind == "a table":
@@ -129,7 +131,9 @@ def _row(model: Model, row: str) -> Any:
         raise typer.BadParameter(
             f"the model takes tables: give a JSON object with the columns {listed}; or --at FILE:LINE", param_hint="ROW"
         )
-    return _parsed(model, row, "svmlight" if kind == "a matrix" else "vw")
+    if "\n" in row.strip():
+        raise typer.BadParameter("it is more than one line: give one row", param_hint="ROW")
+    return _parsed(model, row.strip("\r\n"), "svmlight" if kind == "a matrix" else "vw")
 
 
 def _parsed(model: Model, line: str, format: str) -> Any:
@@ -141,8 +145,8 @@ def _parsed(model: Model, line: str, format: str) -> Any:
     handle, name = tempfile.mkstemp(prefix="row.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(line.replace("\n", " ") + "\n")
-        with model.read(name, format=format, strict=True, workers=0) as reader:
+            file.write(line + "\n")
+        with model.read(name, format=format, strict=True, workers=0, weight=None) as reader:
             return next(reader).rows
     except DataError as error:
         reason = str(error).replace(name, "the row").replace("the row, line 1", "the row")
@@ -157,7 +161,7 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
     path, _, line = at.rpartition(":")
     if not path or not line.isdigit() or int(line) < 1:
         raise typer.BadParameter(f"{at!r} is not a file and a line, such as test.csv:17", param_hint="--at")
-    options = {} if format is None else {"format": format}
+    options = {"weight": None} if format is None else {"weight": None, "format": format}
     with model.read(path, **options) as reader:
         for batch in reader:
             place = np.flatnonzero(batch.lines == int(line))

@@ -11,6 +11,7 @@ import typer
 from onlearn.cli import hashed
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import Json, ModelFile
+from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import as_options
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def inspect(
     asked = _known(label, opened.labels)
     report = {"file": {"path": model, "bytes": os.path.getsize(model)}, **describe(opened, top, asked)}
     if json:
-        import json as text
-
-        typer.echo(text.dumps(report, indent=2))
+        echo_json(report)
     else:
         _print(report)
 

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import typer
+
+
+def echo_json(report: Any, indent: int | None = 2) -> None:
+    """Print a report as JSON, which has no numbers that are infinite or none: those are null."""
+    typer.echo(json.dumps(_strict(report), indent=indent, allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _strict(inner) for key, inner in value.items()}
+    return [_strict(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def keep_apart(path: str, *inputs: str, option: str) -> None:

@@ -45,6 +45,8 @@ def plan_of(asked: dict[str, Any]) -> Plan:
     reading = {
         name: asked[name] for name in ("format", "target", "weight", "id", "delimiter") if asked[name] is not None
     }
+    if asked["delimiter"] == "\\t":  # as one types it where a tab cannot be typed
+        reading["delimiter"] = "\t"
     taken = {name: reading[name] for name in ("target", "weight", "id") if name in reading}
     for name, column in taken.items():
         others = [other for other in taken if other != name and taken[other] == column]
@@ -107,8 +109,8 @@ def learner_of(asked: dict[str, Any]) -> Any:
     """The estimator that was asked for; None if only some of its choices were, which are checked."""
     choices = choices_of(asked)
     if asked["task"] == "regress":
-        for name in ("multiclass", "learner", "class_weight", "classes", "kernel"):
-            if asked[name] is not None:
+        for name in ("multiclass", "learner", "class_weight", "classes", "kernel", "per_class"):
+            if asked[name] not in (None, False):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} has no use in regression")
     if asked["class_weight"] is not None:
         one_of(asked["class_weight"], ("balanced",), "--class-weight")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import progress
 
 app = typer.Typer(
@@ -73,4 +73,7 @@ def spam(data: Folder = None, seed: Seed = 0, json: Json = False) -> None:
 def _run(work: Callable[[Callable[[str], None]], Any], lines: int, json: bool) -> None:
     with progress("learning", lines) as advance:
         table = work(advance)
-    typer.echo(dumps(table.to_dict(), indent=2) if json else str(table))
+    if json:
+        echo_json(table.to_dict())
+    else:
+        typer.echo(str(table))

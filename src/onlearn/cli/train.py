@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import signal
 import threading
@@ -17,7 +16,7 @@ from onlearn.cli import hashed
 from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
-from onlearn.cli.output import keep_apart
+from onlearn.cli.output import echo_json, keep_apart
 from onlearn.cli.reading import data_to_blame
 from onlearn.cli.terminal import Stopped, as_options, complain
 
@@ -97,7 +96,7 @@ def train(
         str | None, typer.Option(help="A folder to keep parsed rows in; by default beside large files.")
     ] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep and use no parsed rows.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="One seed gives one result.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Report as one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -119,7 +118,7 @@ def train(
     asked = dict(locals())
     report = _train(asked)
     if as_json:
-        typer.echo(json.dumps(report))
+        echo_json(report, indent=None)
     elif not quiet:
         _show(report)
     if report["stopped"]:
@@ -186,7 +185,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         "task": plan.task,
         "labels": run.model.labels,
         "rows": run.rows,
-        "examples": run.learned,
+        "examples": run.examples,
         "passes": run.passes,
         "passes_ended": max(run.ended, run.ended_before),
         "features": (int(run.model.features.n_features_out_) if hasattr(run.model.learner, "n_features_in_") else None),

@@ -39,6 +39,15 @@ def guess_delimiter(lines: list[str]) -> str:
     return best
 
 
+def refuse_delimiter(given: str, lines: list[str], where: str) -> None:
+    """Refuse one that cuts lines into one cell each, if another does better."""
+    better = guess_delimiter(lines)
+    if better != given and better in unquoted(lines[0]):
+        raise DataError(
+            f"{where} has one column only if {given!r} separates them, but {better!r} seems to; say delimiter= if so"
+        )
+
+
 def unquoted(line: str) -> str:
     return re.sub(r'"(?:[^"]|"")*"', "", line)
 

@@ -252,6 +252,7 @@ def code() -> str:
     """A digest of the code that reads, so that rows of another version are not taken for those of this one."""
     digest = hashlib.blake2b(digest_size=16)
     package = Path(__file__).parent
-    for path in [*sorted(package.rglob("*.py")), package.parent / "hashing.py", package.parent / "named.py"]:
+    beside = [package.parent / f"{name}.py" for name in ("dictionaries", "hashing", "named")]
+    for path in [*sorted(package.rglob("*.py")), *beside]:
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -12,6 +12,7 @@ from onlearn.data.badrows import Bad, DataError
 from onlearn.data.lines import keep_rows
 from onlearn.data.nearby import did_you_mean
 from onlearn.data.registry import Options, Parsed
+from onlearn.dictionaries import codes
 
 TARGETS = ("label", "target", "class", "y")
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
@@ -128,7 +129,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         else:
             encoded = as_strings(column).dictionary_encode()
             parsed.names = encoded.dictionary.to_pylist()
-            parsed.codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            parsed.codes = codes(encoded)
             absent = parsed.codes < 0
         if options.labelled:
             spoil(spoiled, absent, f"the target, {roles.target!r}, is missing")
@@ -141,6 +142,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         parsed.ids = np.array(as_strings(table.column(written).combine_chunks()).to_pylist(), dtype=object)
     taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
     parsed.rows = table.drop_columns(taken) if taken else table
+    spoil_infinite(spoiled, parsed.rows)
     if options.missing == "error":
         for name in parsed.rows.column_names:
             column = parsed.rows.column(name)
@@ -152,6 +154,20 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         parsed.bad.sort(key=lambda bad: bad.line)
         keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
     return parsed
+
+
+def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
+    """No learner can take infinite numbers in; formats that hold numbers as such may have them."""
+    import pyarrow as pa
+
+    for name, column in zip(table.column_names, table.columns):
+        if pa.types.is_floating(column.type):
+            before = 0
+            for chunk in column.chunks:
+                infinite = np.isinf(chunk.to_numpy(zero_copy_only=False))
+                if infinite.any():
+                    spoil(spoiled, np.append(np.zeros(before, bool), infinite), f"{name!r} is infinite")
+                before += len(chunk)
 
 
 def spoil(spoiled: dict[int, str], where: np.ndarray, reason: str) -> None:

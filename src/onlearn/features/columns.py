@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.dictionaries import codes
 from onlearn.features import scaling, truth
 from onlearn.features.named import beside, hash_stretches, one_each
 from onlearn.features.spec import Groups, check_choice, check_missing
@@ -46,7 +47,7 @@ class CategoryColumn:
         if not pa.types.is_dictionary(values.type):
             values = as_words(values, spec.column).dictionary_encode()
         self.words = words = as_words(values.dictionary, spec.column)
-        self.codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        self.codes = codes(values)
         if words.null_count:  # a dictionary may itself hold a missing value
             absent = words.is_null().to_numpy(zero_copy_only=False)
             self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1

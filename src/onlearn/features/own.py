@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from onlearn.features.named import rows_of_names
@@ -13,7 +13,7 @@ FUNCTIONS: dict[str, Own] = {}  # by name: where a model file looks for them
 
 
 class Own:
-    """A function from a row, as a dict, to names or pairs of a name and a value. Make one by ``@onlearn.feature``."""
+    """A function from a row, as a dict, to names, or to names with values. Make one by ``@onlearn.feature``."""
 
     kind = "own"
 
@@ -45,7 +45,10 @@ class Own:
     def _checked(self, n: int, row: dict[str, Any]) -> Iterator[str | tuple[str, float]]:
         """What the function makes of a row; a single name will do for a list of one."""
         made = self.function(row)
-        for item in [] if made is None else [made] if isinstance(made, str) else made:
+        if isinstance(made, Mapping):
+            made = made.items()
+        alone = isinstance(made, str) or not hasattr(made, "__iter__")
+        for item in [] if made is None else [made] if alone else made:
             if isinstance(item, str):
                 yield item
                 continue
@@ -79,8 +82,8 @@ class OwnRows:
 def feature(function: Callable[[dict[str, Any]], Any]) -> Own:
     """Make an extractor of a function that takes a row as a dict and yields names or (name, value) pairs.
 
-    Names get the function's own as a prefix. A model file knows the function by its name only, so it must have been
-    defined again before the model is loaded.
+    It may return a dict of values by name as well. Names get the function's own as a prefix. A model file knows the
+    function by its name only, so it must have been defined again before the model is loaded.
 
     >>> @feature
     ... def shape(row):
@@ -89,6 +92,8 @@ def feature(function: Callable[[dict[str, Any]], Any]) -> Own:
     >>> list(shape({"text": "so it is"}))
     ['short', ('length', 8)]
     """
+    if not callable(function) or not hasattr(function, "__name__"):
+        raise TypeError(f"@onlearn.feature takes a function that has a name, not {function!r}")
     made = Own(function)
     FUNCTIONS[made.name] = made
     return made

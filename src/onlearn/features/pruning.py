@@ -58,6 +58,8 @@ def prune(features: Any, X: sp.csr_matrix, y: Any = None, min_count: int = 2, pe
     Numbers the vocabulary of ``features`` anew and returns the columns that remain, so that ``X[:, kept]`` goes with
     it. From then on no new names are taken in.
     """
+    if per_class and y is None:
+        raise ValueError("per_class counts rows of each class: give their labels, y")
     counts = Counts()
     counts.add(X, y if per_class else None)
     return np.asarray(features.keep(counts.often(min_count, per_class)))

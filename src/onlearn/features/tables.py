@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.dictionaries import decoded
 from onlearn.features import truth
 from onlearn.inputs import refuse_lazy
 from onlearn.named import NamedRows
@@ -148,7 +149,12 @@ def _array(values: list[Any], name: str, kind: Any = None) -> Any:
         for n, value in enumerate(values):
             if isinstance(value, (complex, np.complexfloating)):
                 raise TypeError(f"column {name!r}, row {n}: {value} is complex, neither a number nor text") from None
-        return _array([None if value is None else str(value) for value in values], name, pa.string())
+        return _array([None if value is None else _word(value) for value in values], name, pa.string())
+
+
+def _word(value: Any) -> str:
+    """A value as a string: whole numbers without a decimal point, whatever they stand among."""
+    return str(int(value)) if isinstance(value, (float, np.floating)) and value.is_integer() else str(value)
 
 
 def _is_missing(value: Any) -> bool:
@@ -209,7 +215,7 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
     elif not is_text(kind) and not pa.types.is_null(kind):
         raise TypeError(f"column {name!r} holds {kind}, not {what}")
     if values.type != pa.large_string():
-        values = values.cast(pa.large_string())
+        values = decoded(values).cast(pa.large_string())
     if missing is not None:
         values = values.fill_null("")
     _, offsets, data = values.buffers()
@@ -225,14 +231,11 @@ def as_words(values: Any, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = decoded(values)
     if is_text(values.type) or pa.types.is_null(values.type):
         return values.cast(pa.large_string())
     if pa.types.is_floating(values.type):
-        made = [
-            None if v is None or v != v else (str(int(v)) if v.is_integer() else repr(v)) for v in values.to_pylist()
-        ]
+        made = [None if value is None or value != value else _word(value) for value in values.to_pylist()]
         return pa.array(made, pa.large_string())
     if pa.types.is_boolean(values.type):
         return truth.as_words(values)
@@ -248,8 +251,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
     import pyarrow.compute as pc
 
     values = column(table, name)
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = decoded(values)
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if is_text(values.type):

@@ -23,7 +23,7 @@ from onlearn.named import NamedRows
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (Text, Category, Number, Interaction)}
 MATRIX, NAMED, TABLE = "a matrix", "named rows", "a table"
-LEARNED = ("kind_", "width_", "extractors_", "roles_", "_extraction", "n_seen_")
+LEARNED = ("kind_", "width_", "extractors_", "roles_", "_extraction", "n_seen_", "_settled")
 
 
 class Features(TransformerMixin, BaseEstimator):
@@ -49,6 +49,7 @@ class Features(TransformerMixin, BaseEstimator):
     roles_: dict[str, Role]
     n_seen_: int
     _extraction: Extraction
+    _settled: dict[str, Any]
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Features(TransformerMixin, BaseEstimator):
     def _source(self, X: Any) -> Any:
         """Rows of the kind that was learned from."""
         source = as_source(X)
-        kind = _kind(source)
+        kind = kind_of(source)
         if kind == TABLE:
             extractors = self.extractors_ if hasattr(self, "kind_") else _listed(self.extractors)
             source = renamed(source, {one.column for one in extractors if hasattr(one, "column")})
@@ -121,14 +122,30 @@ class Features(TransformerMixin, BaseEstimator):
             raise TypeError(f"these features were learned from {self.kind_}, but X is {kind}")
         return source
 
+    def _settings(self) -> dict[str, Any]:
+        """The parameters that what is learned depends on."""
+        sizes = {"max_names": self.max_names, "bits": self.bits}
+        return {"extractors": _listed(self.extractors), "dtype": np.dtype(self.dtype), **sizes}
+
+    def _hold_to_settings(self) -> None:
+        """Refuse parameters that were changed since learning began, and that would have no effect."""
+        for name, now in self._settings().items():
+            if now != self._settled[name]:
+                raise ValueError(
+                    f"{name} was {self._settled[name]!r} when learning began and cannot change to {now!r} now: "
+                    "set it back, or fit anew"
+                )
+
     def _learned(self, X: Any, transform: bool, ordered: bool = True) -> tuple[Features, Any]:
+        if hasattr(self, "kind_"):
+            self._hold_to_settings()
         source = self._source(X)
-        kind = _kind(source)
+        kind = kind_of(source)
         if kind == MATRIX:
             if not isinstance(self.extractors, str) and len(self.extractors):
                 raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
             self.width_ = max(getattr(self, "width_", 0), source.shape[1])
-            self.kind_, self.extractors_, self.roles_ = kind, [], {}
+            self.kind_, self.extractors_, self.roles_, self._settled = kind, [], {}, self._settings()
             self.n_features_in_ = self.width_
             self.n_seen_ = getattr(self, "n_seen_", 0) + source.shape[0]
             return self, _of_width(source, self.width_)
@@ -138,6 +155,7 @@ class Features(TransformerMixin, BaseEstimator):
         if not hasattr(self, "kind_") and kind == TABLE and not is_plain_texts(source):
             self._came_with(source.column_names)
         self.kind_, self.extractors_, self.roles_, self._extraction = kind, extractors, roles, extraction
+        self._settled = self._settings()
         made = extraction.learn(opened, transform, ordered)
         self.n_seen_ = extraction.rows
         return self, made
@@ -280,6 +298,7 @@ class Features(TransformerMixin, BaseEstimator):
             extraction.scales, extraction.documents, extraction.rows = scales.copy(), documents.copy(), facts["n_seen"]
             self._extraction = extraction
         self.kind_, self.extractors_, self.roles_, self.n_seen_ = facts["kind"], extractors, roles, facts["n_seen"]
+        self._settled = self._settings()
 
     @classmethod
     def _restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Features:
@@ -298,7 +317,8 @@ def _roles(table: Any) -> dict[str, Role]:
     return guess_roles(table)
 
 
-def _kind(source: Any) -> str:
+def kind_of(source: Any) -> str:
+    """What kind of rows these are, which are a table, named or a matrix."""
     return MATRIX if sp.issparse(source) else NAMED if isinstance(source, NamedRows) else TABLE
 
 

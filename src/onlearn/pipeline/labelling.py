@@ -26,7 +26,7 @@ def refuse_amounts(batch: Batch) -> None:
     values = [number(names[code]) for code in codes.tolist() if code >= 0]
     if len(values) <= SOME or any(value is None for value in values):
         return
-    fractions = any(value is not None and not value.is_integer() for value in values)
+    fractions = any(value is not None and not float(value).is_integer() for value in values)
     if fractions or len(values) > len(batch) / 2:
         raise PlanError(
             f"the labels of the first {len(batch):,} rows are {len(values):,} different numbers: this looks like "

@@ -26,6 +26,7 @@ from onlearn.pipeline import labelling
 from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
 from onlearn.pipeline.keeping import keep_or_not
+from onlearn.pipeline.kinds import refuse_other_kind
 from onlearn.pipeline.matrices import joined, select, widened
 from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
@@ -74,6 +75,8 @@ class Run:
         elif model is not None:
             if model.trained.get("unfinished") is not None:
                 self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
+            if model.learner.n_seen_ > model.learner._training.since[SEEN]:
+                model.learner.end_pass()  # that was cut short, or it would run on in this run's first
             remember(model)
         self.passes_before = len(self._history()) - self.ended_before
         # features are learned from the start
@@ -97,6 +100,12 @@ class Run:
         training = self.model.learner._training
         done = self._history()[self.passes_before :]
         return dict(done[0] if done else training.record(np.array(training.since)))
+
+    @property
+    def examples(self) -> int:
+        """Examples that this run has learned from, its earlier part included; a row of weight 0 is none."""
+        before = sum(entry["seen"] for entry in self._history()[: self.passes_before])
+        return int(self.model.learner.n_seen_ - before)
 
     def interrupt(self) -> None:
         """Ctrl-C: stop at once, or as soon as what is being learned is learned. The second time it is at once."""
@@ -171,12 +180,13 @@ class Run:
                     batch, rows = batch.take(taught), rows_at(rows, taught)
                 reader.then = model.features.look_up
                 if len(batch):
+                    refuse_other_kind(batch.file, rows, model.features, self.fresh)
                     rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
                     self.namespaces.meet(rows, model.features)
                     y = self._targets(batch)
                     try:
                         X = model.features.learn_transform(rows, ordered=False)
-                    except TypeError as error:  # such as a table after a matrix
+                    except TypeError as error:  # such as lists in a column of numbers
                         raise data.DataError(f"{batch.file} cannot be used with this model: {error}") from error
                     yield self._sound(X), y, batch.weight
                     if reader.bytes_total:

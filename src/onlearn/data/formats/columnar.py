@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data.badrows import DataError
+from onlearn.data.nested import flat
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
 from onlearn.data.tables import Roles, take_roles
+from onlearn.dictionaries import decoded
 
 ROWS = 1 << 15
 
 
 class Piece(NamedTuple):
-    batch: Any  # a record batch
+    table: Any  # of one chunk
     where: str
 
 
@@ -36,9 +38,10 @@ class Columnar:
         where = stream.source.name
         try:
             for batch in self.batches(stream):
+                table = flat(pa.Table.from_batches([batch]))
                 if self.roles is None:
-                    self.roles = Roles(self.options, batch.schema.names, where, self.notes, None)
-                yield Piece(batch, where)
+                    self.roles = Roles(self.options, table.column_names, where, self.notes, None)
+                yield Piece(table, where)
         except (pa.ArrowException, OSError) as error:
             what = str(error).strip().splitlines()[0]
             raise DataError(f"{where} cannot be read: {what}") from error
@@ -46,10 +49,8 @@ class Columnar:
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
-        table = pa.Table.from_batches([piece.batch])
-        for n, field in enumerate(table.schema):
-            if pa.types.is_dictionary(field.type):
-                table = table.set_column(n, field.name, table.column(n).cast(field.type.value_type))
+        columns = [decoded(column.chunk(0)) for column in piece.table.columns]
+        table = pa.Table.from_arrays(columns, piece.table.column_names)
         assert self.roles is not None
         lines = np.arange(table.num_rows)
         roles = self.roles.within(table.column_names)

@@ -73,6 +73,8 @@ class Csv:
         for block in blocks(stream, self.options.block_size, cut):
             rows, lines_here = state["rows"], state["lines"]
             if names is None:
+                if state["width"] == 1 and self.options.labelled:
+                    csvlayout.refuse_delimiter(delimiter, lines[:200], where)
                 names, rows = self._begin(block, rows, ord(delimiter), quote, where)
             yield Piece(block, rows, lines_here, names, where)
 

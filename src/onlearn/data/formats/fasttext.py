@@ -11,6 +11,7 @@ from onlearn.data.blocks import Block
 from onlearn.data.lines import Lines, line_starts
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.tables import as_numbers
+from onlearn.dictionaries import codes
 
 BLANKS = b" \t\r"
 MARK = b"__label__"
@@ -65,7 +66,7 @@ class FastText(Lines):
         else:
             encoded = column.dictionary_encode()
             parsed.names = encoded.dictionary.to_pylist()
-            parsed.codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            parsed.codes = codes(encoded)
         return parsed
 
 

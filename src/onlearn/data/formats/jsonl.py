@@ -16,9 +16,10 @@ import numpy as np
 from onlearn.data.badrows import Bad
 from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.lines import keep_rows, line_starts, wrong_bytes
+from onlearn.data.nested import flat, spread
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
-from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles
+from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles, usual_target
 
 DEEPEST = 64  # brackets within brackets
 LARGE = 2**53  # whole numbers beyond are names, not amounts
@@ -50,12 +51,24 @@ class JsonLines:
         depths(block.text, starts, lines, deep)
         plain = not wrong_bytes(block, lines) and ((deep > 0) & (deep <= DEEPEST)).all()
         table = by_arrow(block, len(lines)) if plain else None
+        if table is not None and self._rounded(table):
+            table = None
         bad: list[Bad] = []
         if table is None:
             table, lines = by_line(block, starts, lines, deep, bad)
         parsed = Parsed(table, lines, len(starts), bad=bad)
         parsed.table = piece, starts
         return parsed
+
+    def _rounded(self, table: Any) -> bool:
+        """Whether labels or ids are whole numbers too large for Arrow, which has made floats of them, some the same."""
+        import pyarrow as pa
+
+        named = table.column_names
+        target = usual_target(named) if self.options.target is None else self.options.target
+        names = {self.options.id, None if self.options.regress else target}
+        columns = [table.column(name) for name in named if name in names]
+        return any(pa.types.is_floating(one.type) and bool((np.abs(one.to_numpy()) >= LARGE).any()) for one in columns)
 
     def settle(self, parsed: Parsed) -> Parsed:
         """Give columns the kinds they have had so far."""
@@ -126,17 +139,9 @@ def by_arrow(block: Block, count: int) -> Any:
             # A string that looks like a date is still a string.
             schema = pa.schema([pa.field(field.name, pa.string()) for field in times])
             continue
-        return flat(table)
+        table = flat(table)
+        return table if len(set(table.column_names)) == table.num_columns else None
     return None
-
-
-def flat(table: Any) -> Any:
-    """Objects within become columns."""
-    import pyarrow as pa
-
-    while any(pa.types.is_struct(field.type) for field in table.schema):
-        table = table.flatten()
-    return table if len(set(table.column_names)) == table.num_columns else None
 
 
 def by_line(
@@ -169,17 +174,6 @@ def by_line(
     columns = {name: column_of([row.get(name) for row in rows]) for name in names}
     table = pa.table(columns) if columns else pa.table({"": pa.nulls(len(rows))}).select([])
     return table, np.array(kept, dtype=np.int64)
-
-
-def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Objects within an object as keys ``outer.inner``."""
-    flat: dict[str, Any] = {}
-    for key, value in row.items():
-        if isinstance(value, dict):
-            flat |= spread(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def column_of(values: list[Any]) -> Any:
