@@ -14,14 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from onlearn import __version__, data
+from onlearn import data
 from onlearn.data.batch import Sentences, rows_at, rows_in
 from onlearn.data.cache import Cache
 from onlearn.features import Counts
 from onlearn.features.transformer import MATRIX
 from onlearn.inputs import all_finite, check_positive, without_duplicates
 from onlearn.labels import distinct, in_order, positions
-from onlearn.loops import LOSS, MISTAKES, SEEN
+from onlearn.loops import SEEN
 from onlearn.pipeline import labelling
 from onlearn.pipeline.defaults import PASSES, default_learner, default_passes
 from onlearn.pipeline.farindices import Behind
@@ -32,17 +32,16 @@ from onlearn.pipeline.model import Model
 from onlearn.pipeline.namespaces import Namespaces
 from onlearn.pipeline.order import held_out, looks_sorted
 from onlearn.pipeline.plan import BITS, Plan
-from onlearn.pipeline.progress import Now, Watch
+from onlearn.pipeline.progress import Watch
 from onlearn.pipeline.pruning import leave_out_rare, let_go_of_small
-from onlearn.pipeline.resuming import files, go_back, remember, unfinished
+from onlearn.pipeline.resuming import go_back, remember, unfinished
+from onlearn.pipeline.telling import Telling
 from onlearn.pipeline.unknown import unknown_columns
 
-# of a plan, for its second part
-KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
 
 
-class Run:
+class Run(Telling):
     """One training run; ``go`` does it. Whatever stops it, ``model`` is what was learned until then."""
 
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
@@ -90,22 +89,6 @@ class Run:
         self.lesson = EVERY  # examples learned from at a time
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
-
-    def _history(self) -> list[dict[str, float]]:
-        learner = self.model.learner
-        return learner.history_["passes"] if hasattr(learner, "_training") else []
-
-    def progressive(self) -> dict[str, float]:
-        """How it did on each example of this run before learning from it, in the first pass."""
-        training = self.model.learner._training
-        done = self._history()[self.passes_before :]
-        return dict(done[0] if done else training.record(np.array(training.since)))
-
-    @property
-    def examples(self) -> int:
-        """Examples that this run has learned from, its earlier part included; a row of weight 0 is none."""
-        before = sum(entry["seen"] for entry in self._history()[: self.passes_before])
-        return int(self.model.learner.n_seen_ - before)
 
     def interrupt(self) -> None:
         """Ctrl-C: stop at once, or as soon as what is being learned is learned. The second time it is at once."""
@@ -374,25 +357,7 @@ class Run:
             if len(held):
                 yield batch.take(held)
 
-    # ------------------------------------------------------------------ telling
-
-    def _report(self, turn: int) -> None:
-        if self.watch is None:
-            return
-        training = self.model.learner._training
-        tally = training.tally - (self.tally_before if self.tally_before is not None else 0.0)
-        part = None
-        if turn > 0 or self.waits:
-            part = self.learned / max(1, self.passes * self.learned_a_pass)
-        elif self.reader is not None and self.reader.bytes_total:
-            part = self.reader.bytes_read / self.reader.bytes_total / self.passes
-        seen = max(1.0, float(tally[SEEN]))
-        self.watch(Now(self.learned, turn + 1, self.passes, part, int(tally[SEEN]), training.classifies,
-                       int(tally[MISTAKES]), float(tally[LOSS]) / seen, perf_counter() - self.began))  # fmt: skip
-
-    @property
-    def learned_a_pass(self) -> int:
-        return max(1, self.rows if not self.plan.holdout else int(self.rows * (1 - self.plan.holdout)))
+    # ------------------------------------------------------------------ the end
 
     def _finish(self) -> None:
         model, size = self.model, self.plan.prune_weights
@@ -414,25 +379,3 @@ class Run:
             self.warnings.append("--bits has no use here: each index has a weight of its own")
         model.before = None
         self._tell(None)
-
-    def _tell(self, unfinished: int | None) -> None:
-        """Write down in the model how it was trained."""
-        if self.model.learner is None or not hasattr(self.model.learner, "_training"):
-            return
-        told = self.model.trained
-        told.update(
-            version=__version__,
-            sources=list(self.plan.sources),
-            files=files(self.plan.sources),
-            rows=self.rows,
-            passes=self.passes,
-            seed=self.plan.seed,
-            bad_rows=self.bad.count,
-            examples=int(self.model.learner.n_seen_),
-            unfinished=unfinished,  # examples learned from, if the run is not over
-            ended=max(self.ended, self.ended_before),
-            plan={name: getattr(self.plan, name) for name in KEPT},
-            notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
-        )
-        if self.decided:
-            told["decided"] = self.decided
