@@ -22,7 +22,7 @@ LAYERS = {
     "loops": "loops predicting",
     "kernels": "kernels",
     "services": "calibrate labels weighing",
-    "training": "training fitting",
+    "training": "chronicle training fitting",
     "estimators": "store settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
     "approx": "approx",

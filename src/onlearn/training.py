@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlearn import outputs, rules
+from onlearn.chronicle import Chronicle
 from onlearn.geometry import GEOMETRIES
 from onlearn.inputs import check_finite, largest_of_rows, row_batches
 from onlearn.loops import (
@@ -22,10 +23,7 @@ from onlearn.loops import (
     DUE,
     HIGHEST_SCORE,
     KEPT,
-    LOSS,
-    MISTAKES,
     SEEN,
-    UPDATES,
     Audit,
     hand_out,
     learn_many,
@@ -41,7 +39,7 @@ AUDITED = 1024  # scores kept for calibration
 LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very many, it is finite
 
 
-class Training:
+class Training(Chronicle):
     """One learner's state. ``output`` is None for one output, or a kind of multiclass."""
 
     FEWEST = 1  # features
@@ -65,12 +63,7 @@ class Training:
         self.st = stabilizer.start(self.g.w, outputs)
         size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
         self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
-        self.tally = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
-        self.doubling = np.zeros(4 * DOUBLINGS)
-        self.passes = 0
-        self.by_pass: list[dict[str, float]] = []
-        self.since = [0.0] * len(self.tally)  # the tally when the present pass began
-        self.classifies = True
+        Chronicle.__init__(self)
         self.checked = True  # whether rows were searched for NaN and infinity; else they are when one shows
         self.even = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
@@ -203,46 +196,6 @@ class Training:
             done = learn_many(rows, order, y, weight, outputs.start(self.output, self.outputs), *shared)
         self._complaint = rules.complaint(self.rule, params)
         return None if done == len(order) else int(done)
-
-    @property
-    def history(self) -> dict[str, list[dict[str, float]]]:
-        """What happened, by pass and at doubling counts of examples."""
-        kept = self.doubling.reshape(-1, 4)[: int(self.tally[KEPT])]
-        return {"passes": self.by_pass, "doubling": [self.record(np.zeros(4), now) for now in kept]}
-
-    def record(self, before: np.ndarray, now: np.ndarray | None = None) -> dict[str, float]:
-        """An entry of the history: what happened since a tally was taken, until another (or the present one) was."""
-        now = (self.tally if now is None else now)[: SEEN + 1] - before[: SEEN + 1]
-        seen = float(now[SEEN])
-        entry = {"seen": seen, "loss": float(now[LOSS]) / seen if seen else 0.0}
-        return {"mistakes": float(now[MISTAKES]), **entry} if self.classifies else entry
-
-    def begin_pass(self) -> None:
-        self.since = self.tally.tolist()
-
-    def end_pass(self) -> dict[str, float]:
-        """Count a pass, and take down what happened in it."""
-        entry = self.record(np.array(self.since))
-        self.by_pass.append(entry)
-        self.passes += 1
-        self.begin_pass()
-        return entry
-
-    @property
-    def n_mistakes(self) -> int:
-        return int(self.tally[MISTAKES])
-
-    @property
-    def n_updates(self) -> int:
-        return int(self.tally[UPDATES])
-
-    @property
-    def n_seen(self) -> int:
-        return int(self.tally[SEEN])
-
-    def saw_passes_of(self, rows: int) -> bool:
-        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
-        return self.n_seen % rows == 0 and all(entry["seen"] == rows for entry in self.by_pass)
 
     # ------------------------------------------------------------------ growing
 
