@@ -36,6 +36,7 @@ class Composite(Kernel):
                 setattr(self, name, get(getattr(self, name)))
         self.data = common_data(self.parts())
         self.always_psd = all(part.always_psd for part in self.parts())
+        self.has_lengths = all(part.has_lengths for part in self.parts())
         self.of_products = all(part.of_products for part in self.parts())
         self.of_bits = any(part.of_bits for part in self.parts())
 

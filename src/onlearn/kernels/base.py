@@ -183,6 +183,7 @@ class Kernel(Parameters):
     of_products: bool = False  # whether it is computed from products x.z alone
     of_bits: bool = False  # whether it is meant for columns of 0 and 1
     grows: bool = False  # whether its values are soon too large, however the data are scaled: then it is normalised
+    has_lengths: bool = True  # whether k(x, x) can be had of every example, not only of those learned from
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines

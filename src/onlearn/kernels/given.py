@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from onlearn.kernels.base import Kernel, Points, Tile
 from onlearn.kernels.family import flag, kernel
 from onlearn.kernels.functions import shown
-from onlearn.kernels.psd import refuse_asymmetric
+from onlearn.kernels.psd import asymmetry, refuse_asymmetric, tolerance
 from onlearn.kernels.vectors import Vectors, numeric, squared_lengths
 
 LONGEST = 36  # numbers of a matrix that are written out in a formula
 TOLERANCE = 1e-9
+SAMPLE = 200  # examples that tell whether a matrix is that of examples with themselves
 
 
 @kernel("bilinear")
@@ -85,6 +86,18 @@ class Matrix:
     def take(self, rows: Any) -> Matrix:
         return Matrix(self.X, self.rows[rows])
 
+    def refuse_new_examples(self) -> None:
+        """Refuse a matrix of examples that are not those of its columns: k(x, x) is not in it."""
+        rows, columns = self.X.shape
+        some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
+        if rows == columns and asymmetry(self.X[np.ix_(some, some)]) <= tolerance(self.X):
+            return
+        found = "not symmetric" if rows == columns else f"{rows} by {columns}"
+        raise ValueError(
+            "precomputed: k(x, x) is known of the training examples alone, by their symmetric matrix, "
+            f"but this matrix is {found}"
+        )
+
     def join(self, others: Sequence[Matrix]) -> Matrix:
         if all(other.X is self.X for other in others):
             return Matrix(self.X, np.concatenate([self.rows, *(other.rows for other in others)]))
@@ -97,6 +110,7 @@ class Precomputed(Kernel):
 
     data = "matrix"
     always_psd = False
+    has_lengths = False
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         if "matrix" not in views:
@@ -115,7 +129,7 @@ class Precomputed(Kernel):
 
     def diagonal(self, P: Points) -> np.ndarray:
         view = P["matrix"]
-        self.refuse_unknown(view, view)
+        view.refuse_new_examples()
         return view.X[view.rows, view.rows].astype(np.float64)
 
     def refuse_unknown(self, P: Matrix, Q: Matrix) -> None:
