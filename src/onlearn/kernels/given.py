@@ -88,6 +88,7 @@ class Matrix:
 
     def refuse_new_examples(self) -> None:
         """Refuse a matrix of examples that are not those of its columns: k(x, x) is not in it."""
+        self.refuse_columns_alone()
         rows, columns = self.X.shape
         some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
         if rows == columns and asymmetry(self.X[np.ix_(some, some)]) <= tolerance(self.X):
@@ -98,10 +99,22 @@ class Matrix:
             f"but this matrix is {found}"
         )
 
+    def refuse_columns_alone(self) -> None:
+        if not self.X.size and len(self):
+            raise ValueError(
+                "precomputed: the kernel values of support examples with each other are not in a model file, but in the "
+                "training matrix: do this before saving, or after another fit with warm_start=True"
+            )
+
     def join(self, others: Sequence[Matrix]) -> Matrix:
         if all(other.X is self.X for other in others):
             return Matrix(self.X, np.concatenate([self.rows, *(other.rows for other in others)]))
         raise ValueError("rows of different precomputed matrices cannot be joined: which columns belong to them?")
+
+
+def by_columns(which: np.ndarray) -> Points:
+    """Training examples by their columns alone, which is enough for others to be compared with them."""
+    return Points({"matrix": Matrix(np.empty((0, 0), np.float32), which)})
 
 
 @kernel("precomputed")
@@ -118,10 +131,6 @@ class Precomputed(Kernel):
             X = X.toarray() if sp.issparse(X) else X
             views["matrix"] = Matrix(X, np.arange(len(X)))
 
-    def columns(self, which: np.ndarray) -> Points:
-        """Training examples by their columns alone, to compare others with."""
-        return Points({"matrix": Matrix(np.empty((0, 0), np.float32), np.asarray(which))})
-
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["matrix"], tile.Q["matrix"]
         self.refuse_unknown(P, Q)
@@ -133,6 +142,7 @@ class Precomputed(Kernel):
         return view.X[view.rows, view.rows].astype(np.float64)
 
     def refuse_unknown(self, P: Matrix, Q: Matrix) -> None:
+        P.refuse_columns_alone()
         if Q.rows.max(initial=-1) >= P.X.shape[1]:
             raise ValueError(
                 f"precomputed: X has {P.X.shape[1]} columns, one for each training example, but example "
