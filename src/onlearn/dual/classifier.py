@@ -266,6 +266,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         later = (self.epochs or self.max_epochs) > 1
         telling = told(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
+        standing.recognise()  # with warm_start, they may be the rows of the last fit
         with interruptible(training), telling:
             return super()._pass_over(standing, y, weight)
 

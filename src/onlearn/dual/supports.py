@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.dual.recognising import places
 from onlearn.kernels import pack_data, unpack_data
 from onlearn.kernels.given import by_columns
 from onlearn.kernels.pairwise import listed
@@ -73,6 +74,14 @@ class Supports:
     def every(self) -> Any:
         """All of them, as points."""
         return self.pieces[0].join(self.pieces[1:])
+
+    def places(self, data: Any) -> np.ndarray:
+        """Of each row of a data set its number among them, or -1."""
+        if self.kernel.data != "matrix" or not self.count:
+            return places(data.raw, self.examples())
+        found = np.full(data.shape[0], -1, dtype=np.int64)
+        found[self.columns()] = np.arange(self.count)
+        return found
 
     def columns(self) -> np.ndarray:
         """Which columns of a precomputed matrix they are."""
