@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -202,6 +203,17 @@ def test_sparse_and_collapsed_models_are_saved(tmp_path: Path) -> None:
         made.save(tmp_path / "m.onl")
         loaded = onlearn.load(tmp_path / "m.onl")
         np.testing.assert_array_equal(loaded.predict(sp.csr_matrix(X)), made.predict(sp.csr_matrix(X)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_numbers_too_large_for_single_precision_are_told_from_infinity(form: Any) -> None:
+    X, y = moons(40)
+    model = KernelClassifier("linear", random_state=0).fit(form(X.astype(np.float32)), y)
+    for call in (lambda X: model.predict(form(X)), lambda X: model.partial_fit(form(X), y)):
+        with pytest.raises(OverflowError, match="in row 0, which is too large for float32"):
+            call(X * 1e39)
+    with pytest.raises(ValueError, match="infinity in row 0"):
+        model.predict(form(X * np.inf))
 
 
 def test_a_precomputed_matrix() -> None:

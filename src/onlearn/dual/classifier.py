@@ -31,7 +31,7 @@ from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
 from onlearn.estimator import FAMILIES
 from onlearn.kernels.owned import OwnsKernel, own
-from onlearn.kernels.vectors import refuse_strings
+from onlearn.kernels.vectors import in_precision, refuse_strings
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
 
@@ -174,11 +174,11 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             refuse_strings(X, self._kernel)
             raw = super()._check_rows(X, reset, True)
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
-                raw = raw.astype(self._dtype, copy=False)
+                raw = in_precision(raw, self._dtype)
         else:
             raw = as_given(X, self._kernel)
             if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
-                raw = raw.astype(self._dtype, copy=False)
+                raw = in_precision(raw, self._dtype)
         if reset:
             if self._kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
                 raise ValueError(

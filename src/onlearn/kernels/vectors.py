@@ -233,6 +233,27 @@ def numeric(X: Any, who: Any) -> Any:
     return X
 
 
+def in_precision(X: Any, dtype: np.dtype) -> Any:
+    """Numbers in the precision that learning began with; an error if one is too large for it."""
+    with np.errstate(over="ignore"):  # looked for below, and told in words
+        made = X.astype(dtype, copy=False)
+    if np.dtype(dtype).itemsize >= X.dtype.itemsize:
+        return made
+    before, after = (X.data, made.data) if sp.issparse(X) else (X, made)
+    large = np.isinf(after) & np.isfinite(before)
+    if large.any():
+        row = (
+            int(np.searchsorted(X.indptr, np.argmax(large), side="right")) - 1
+            if sp.issparse(X)
+            else np.argwhere(large)[0, 0]
+        )
+        raise OverflowError(
+            f"X holds {before[large][0]:g} in row {row}, which is too large for {np.dtype(dtype)}, the precision that "
+            "learning began with: scale the data, or learn anew from float64"
+        )
+    return made
+
+
 def refuse_strings(X: Any, who: Any) -> None:
     """Refuse a list or a column of strings, where each example should be a row of numbers."""
     flat = isinstance(X, (list, tuple)) or (len(getattr(X, "shape", ())) == 1 and not sp.issparse(X))
