@@ -24,7 +24,7 @@ def checked_rows(transformer: Any, X: Any, reset: bool) -> Any:
     refuse_strings(X, type(transformer).__name__)
     names = inputs.column_names(X)
     X = inputs.plain_table(X)
-    kinds = [np.float64, np.float32]
+    kinds = inputs.number_types(X)
     X = validate_data(transformer, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
     if names and reset:
         transformer.feature_names_in_ = np.array(names, dtype=object)

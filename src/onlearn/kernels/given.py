@@ -102,8 +102,8 @@ class Matrix:
     def refuse_columns_alone(self) -> None:
         if not self.X.size and len(self):
             raise ValueError(
-                "precomputed: the kernel values of support examples with each other are not in a model file, but in the "
-                "training matrix: do this before saving, or after another fit with warm_start=True"
+                "precomputed: the kernel values of support examples with each other are not in a model file, but in "
+                "the training matrix: do this before saving, or after another fit with warm_start=True"
             )
 
     def join(self, others: Sequence[Matrix]) -> Matrix:
@@ -201,7 +201,8 @@ class Callable(Kernel):
                 X = numeric(X, self)
             elif isinstance(X, tuple):
                 X = list(X)
-            views["objects"] = Objects(X, np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+            single = getattr(X, "dtype", None) in (np.float16, np.float32)
+            views["objects"] = Objects(X, np.float32 if single else np.float64)
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["objects"].items, tile.Q["objects"].items

@@ -145,8 +145,8 @@ class Normalize(Composite):
         super().check()
         if not self.k.has_lengths:
             raise ValueError(
-                f"{self.k} cannot be normalised, for a precomputed matrix does not hold k(x, x) of examples to predict: "
-                "normalise the kernel before the matrix is computed, normalize(k)(X)"
+                f"{self.k} cannot be normalised, for a precomputed matrix does not hold k(x, x) of examples to "
+                "predict: normalise the kernel before the matrix is computed, normalize(k)(X)"
             )
 
     @property

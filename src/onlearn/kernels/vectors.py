@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.inputs import check_finite, plain_table
+from onlearn.inputs import check_finite, number_types, plain_table
 from onlearn.kernels.lines import Lines, as_table, padded, products
 from onlearn.kernels.passes import sparse_products
 from onlearn.kernels.threads import in_threads
@@ -220,7 +220,7 @@ def numeric(X: Any, who: Any) -> Any:
     X = check_array(
         X,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
+        dtype=number_types(X),
         order="C",
         ensure_all_finite=False,
         ensure_min_samples=0,
