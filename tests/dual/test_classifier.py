@@ -253,7 +253,9 @@ def test_one_sentence_for_bad_input() -> None:
         (dict(budget=0), "budget must be a whole number"),
         (dict(budget=True), "budget must be a whole number"),
         (dict(cache_mb=-1), "cache_mb must be"),
+        (dict(cache_mb=True), "cache_mb must be"),
         (dict(time_limit=0), "time_limit must be"),
+        (dict(time_limit=True), "time_limit must be"),
         (dict(representation="both"), "representation must be"),
         (dict(intercept_scaling="radius"), "intercept_scaling must be a number"),
     ]:
@@ -265,6 +267,8 @@ def test_one_sentence_for_bad_input() -> None:
         KernelClassifier().fit(X, y).predict(X[:, :1])
     with pytest.raises(AttributeError, match="dual_coef_"):
         _ = KernelClassifier().fit(X, y).coef_
+    with pytest.raises(ValueError, match="whole number of at least 1, not True"):
+        KernelClassifier().fit(X, y).reduce(True)
 
 
 def test_a_function_that_fails_halfway_changes_nothing() -> None:

@@ -55,6 +55,8 @@ def test_a_class_or_a_kernel_will_do():
         ("linear - linear", r"the signs \+, \*, / and \*\*"),
         ("linear/gaussian", "cannot be worked out"),
         ("2/linear", "cannot be worked out"),
+        ("True*linear", "cannot be worked out"),
+        ("True*2*linear", "no kernel in it"),
         ("1/0*linear", "cannot be worked out"),
         ("linear/0", "divided by a number above 0"),
         ("2 + 3", "no kernel in it"),

@@ -75,7 +75,7 @@ def test_precomputed_knows_lengths_of_training_examples_alone():
         with pytest.raises(ValueError, match=f"known of the training examples alone.*{found}"):
             (2 * k).diag(some)
     for formula in ("normalize(precomputed)", "normalize(1 + precomputed**2)"):
-        with pytest.raises(ValueError, match="cannot be normalised.*before the matrix is computed"):
+        with pytest.raises(ValueError, match=r"cannot be normalised.*before the matrix is computed"):
             kernels.get(formula)
 
 

@@ -167,6 +167,7 @@ def test_tables_of_other_libraries():
         ("linear", [[1.0, np.nan]], "NaN in row 0, column 1"),
         ("linear", [[1.0], [np.inf]], "infinity in row 1"),
         ("gaussian", sp.csr_matrix([[0.0, np.nan]]), "NaN in row 0, column 1"),
+        ("gaussian", [[10**400]], "a whole number that is too large for float64"),
         ("linear", [1.0, 2.0], "2D"),
         ("linear", ["ab", "c"], "not on strings"),
         ("linear", np.array(["ab"]), "not on strings"),

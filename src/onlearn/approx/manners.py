@@ -19,6 +19,7 @@ from onlearn.predicting import linear_scores
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
 
 
+@inputs.huge_numbers_told
 def checked_rows(transformer: Any, X: Any, reset: bool) -> Any:
     """X as a finite float array or CSR matrix of the right width, without copying one that is."""
     refuse_strings(X, type(transformer).__name__)

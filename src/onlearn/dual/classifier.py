@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
-from onlearn.estimator import FAMILIES
+from onlearn.estimator import FAMILIES, is_number
 from onlearn.kernels.owned import OwnsKernel, own
 from onlearn.kernels.vectors import in_precision, refuse_strings
 from onlearn.labels import encode
@@ -145,9 +145,9 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         super()._check_settings()
         if self.representation not in REPRESENTATIONS:
             raise ValueError(f"representation must be 'dual', 'primal' or 'auto', not {self.representation!r}")
-        if not (isinstance(self.cache_mb, Real) and 0 <= self.cache_mb < np.inf):
+        if not (is_number(self.cache_mb) and 0 <= self.cache_mb < np.inf):
             raise ValueError(f"cache_mb must be a number of at least 0, not {self.cache_mb!r}")
-        if self.time_limit is not None and not (isinstance(self.time_limit, Real) and self.time_limit > 0):
+        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
             raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
         counted = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (counted and self.budget >= 1):

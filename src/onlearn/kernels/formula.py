@@ -69,7 +69,7 @@ def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> A
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         left, right = (_build(side, refuse, depth + 1) for side in (node.left, node.right))
         power = isinstance(node.op, ast.Pow)  # of a kernel only
-        numbers = all(isinstance(side, (int, float)) for side in (left, right))  # 0.1*0.2*linear
+        numbers = all(type(side) in (int, float) for side in (left, right))  # 0.1*0.2*linear
         if isinstance(left, Kernel) or (not power and (numbers or isinstance(right, Kernel))):
             try:
                 return SIGNS[type(node.op)](left, right)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.inputs import check_finite, number_types, plain_table
+from onlearn.inputs import check_finite, huge_numbers_told, number_types, plain_table
 from onlearn.kernels.lines import Lines, as_table, padded, products
 from onlearn.kernels.passes import sparse_products
 from onlearn.kernels.threads import in_threads
@@ -209,6 +209,7 @@ def same_width(A: Any, B: Any) -> None:
         raise ValueError(f"the rows have {A.width} columns on one side and {B.width} on the other")
 
 
+@huge_numbers_told
 def numeric(X: Any, who: Any) -> Any:
     """X as a C-ordered array or a CSR matrix of float32 or float64, without NaN, infinity or repeated entries."""
     from sklearn.utils import check_array
