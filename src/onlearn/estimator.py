@@ -30,7 +30,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
+def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -87,7 +87,7 @@ class LinearModel(Settled, BaseEstimator):
             raise ValueError(f"init must be 'zeros' or 'random', not {self.init!r}")
         if not isinstance(self.grow, bool) and self.grow != "features":
             raise ValueError(f"grow must be True, False or 'features', not {self.grow!r}")
-        if self.tol is not None and not (_is_number(self.tol) and self.tol == self.tol):
+        if self.tol is not None and not (is_number(self.tol) and self.tol == self.tol):
             raise ValueError(f"tol must be a number or None, not {self.tol!r}")
         for name in ("shuffle", "fit_intercept", "warm_start"):
             value = getattr(self, name, False)
@@ -100,11 +100,12 @@ class LinearModel(Settled, BaseEstimator):
         if not (isinstance(verbose, (Integral, np.bool_)) and int(verbose) >= 0):
             raise ValueError(f"verbose must be a whole number of at least 0, not {verbose!r}")
         size = self.intercept_scaling
-        if size != "radius" and not (_is_number(size) and 0 < size < np.inf):
+        if size != "radius" and not (is_number(size) and 0 < size < np.inf):
             raise ValueError(f"intercept_scaling must be a number above 0 or 'radius', not {size!r}")
 
     # ------------------------------------------------------------------ input
 
+    @inputs.huge_numbers_told
     def _check_rows(self, X: Any, reset: bool, finite: bool = True) -> Any:
         """X as a float array or CSR matrix, without copying one that is."""
         if not reset and self._is_plain(X):  # the long way says the same, in ten times the time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,21 @@ def plain_table(X: Any) -> Any:
     dtype = np.result_type(*columns)
     single = dtype in (np.float16, np.float32)
     return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
+
+
+def huge_numbers_told(check: Any) -> Any:
+    """A function that makes rows of floats, so that it says what is wrong with a whole number no float can hold."""
+
+    @wraps(check)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return check(*args, **kwargs)
+        except OverflowError as error:
+            if "too large to convert" not in str(error):
+                raise
+            raise OverflowError("X holds a whole number that is too large for float64: scale the data") from None
+
+    return told
 
 
 def refuse_lazy(X: Any) -> None:

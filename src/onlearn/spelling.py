@@ -108,13 +108,21 @@ def param(
     )
 
 
+def is_finite(value: Any) -> bool:
+    """Whether a number is one that a float can hold."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number may be larger
+        return False
+
+
 def _check(owner: str, name: str, value: Any, rules: Any) -> Any:
     """The value, as a plain float or word; or a sentence that says what it should have been."""
     if value in rules["words"] if isinstance(value, (str, type(None))) else False:
         return value
     number = isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
     numeric = not rules["words"] or math.isfinite(rules["above"]) or math.isfinite(rules["at_least"])
-    good = number and numeric and math.isfinite(value)
+    good = number and numeric and is_finite(value)
     if good and rules["above"] < value and rules["at_least"] <= value < rules["below"]:
         return float(value)
     wanted = [repr(word) for word in rules["words"]]

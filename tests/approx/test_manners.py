@@ -149,6 +149,7 @@ def test_tables_of_all_makes(made, wrap):
 def test_single_precision_stays(made):
     fitted = clone(made).fit(X.astype(np.float32))
     assert fitted.transform(X.astype(np.float32)).dtype == np.float32
+    assert fitted.transform(X.astype(np.float16)).dtype == np.float32  # which there is no arithmetic for
     assert fitted.transform(X).dtype == np.float64
 
 

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,6 +205,17 @@ def test_sparse_and_collapsed_models_are_saved(tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.predict(sp.csr_matrix(X)), made.predict(sp.csr_matrix(X)))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_numbers_too_large_for_single_precision_are_told_from_infinity(form: Any) -> None:
+    X, y = moons(40)
+    model = KernelClassifier("linear", random_state=0).fit(form(X.astype(np.float32)), y)
+    for call in (lambda X: model.predict(form(X)), lambda X: model.partial_fit(form(X), y)):
+        with pytest.raises(OverflowError, match="in row 0, which is too large for float32"):
+            call(X * 1e39)
+    with pytest.raises(ValueError, match="infinity in row 0"):
+        model.predict(form(X * np.inf))
+
+
 def test_a_precomputed_matrix() -> None:
     X, y = moons()
     T, _ = moons(seed=4)
@@ -241,7 +253,9 @@ def test_one_sentence_for_bad_input() -> None:
         (dict(budget=0), "budget must be a whole number"),
         (dict(budget=True), "budget must be a whole number"),
         (dict(cache_mb=-1), "cache_mb must be"),
+        (dict(cache_mb=True), "cache_mb must be"),
         (dict(time_limit=0), "time_limit must be"),
+        (dict(time_limit=True), "time_limit must be"),
         (dict(representation="both"), "representation must be"),
         (dict(intercept_scaling="radius"), "intercept_scaling must be a number"),
     ]:
@@ -253,6 +267,8 @@ def test_one_sentence_for_bad_input() -> None:
         KernelClassifier().fit(X, y).predict(X[:, :1])
     with pytest.raises(AttributeError, match="dual_coef_"):
         _ = KernelClassifier().fit(X, y).coef_
+    with pytest.raises(ValueError, match="whole number of at least 1, not True"):
+        KernelClassifier().fit(X, y).reduce(True)
 
 
 def test_a_function_that_fails_halfway_changes_nothing() -> None:

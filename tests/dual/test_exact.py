@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -164,6 +166,20 @@ def test_chunks_learn_what_one_call_does() -> None:
     assert parts.n_mistakes_ == whole.n_mistakes_
     np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-10)
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: [str(row) for row in X]])
+@pytest.mark.parametrize("budget", [None, 12])
+def test_fits_that_go_on_know_the_rows_they_have_learned_from(form: Any, budget: int | None) -> None:
+    X, y = examples(3, 60, 2)
+    X = form(X)
+    kernel = "normalize(substrings)" if isinstance(X, list) else "gaussian"
+    common = dict(kernel=kernel, budget=budget, budget_policy="remove(oldest)", random_state=0)
+    whole = KernelClassifier(epochs=3, **common).fit(X, y)
+    parts = KernelClassifier(epochs=1, warm_start=True, **common).fit(X, y).fit(X, y).fit(X, y)
+    assert parts.n_support_ == whole.n_support_
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-6)
 
 
 def test_a_rule_of_ones_own_drives_the_dual_too() -> None:

@@ -162,9 +162,13 @@ def test_signs():
     assert np.float64(2.0) * k == k * 2 == np.array(2.0) * k == k / 0.5 == kernels.Scale(k, 2.0)
     assert k + np.array(2) == k + 2
     assert kernels.exp("linear") == kernels.exp(k)
-    for wrong in (lambda: k + "a", lambda: k * "a", lambda: k * np.ones(2), lambda: np.ones(2) + k):
+    for wrong in (lambda: k + "a", lambda: k * "a", lambda: k * np.ones(2), lambda: np.ones(2) + k, lambda: True * k):
         with pytest.raises(TypeError, match=r"a number or .* kernel"):
             wrong()
+    with pytest.raises(OverflowError, match="this one is too large"):
+        10**400 * k
+    with pytest.raises(ValueError, match="sigma must be"):
+        kernels.Gaussian(sigma=10**400)
     for zero in (0, -1, np.nan):
         with pytest.raises(ValueError, match="divided by a number above 0"):
             k / zero

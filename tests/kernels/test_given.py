@@ -68,6 +68,17 @@ def test_precomputed_looks_up():
     np.testing.assert_allclose((2 * k)(K), 2 * K)
 
 
+def test_precomputed_knows_lengths_of_training_examples_alone():
+    k, K, new = kernels.Precomputed(), kernels.Polynomial()(X), kernels.Polynomial()(Z, X)
+    np.testing.assert_array_equal(k.diag(K), np.diag(K))
+    for some, found in ((new, "5 by 6"), (new[:, :5], "not symmetric")):
+        with pytest.raises(ValueError, match=f"known of the training examples alone.*{found}"):
+            (2 * k).diag(some)
+    for formula in ("normalize(precomputed)", "normalize(1 + precomputed**2)"):
+        with pytest.raises(ValueError, match=r"cannot be normalised.*before the matrix is computed"):
+            kernels.get(formula)
+
+
 def test_a_function_of_two_examples():
     k = kernels.Callable(lambda x, z: float(x == z))
     np.testing.assert_array_equal(k(["a", "b"], ("a", "c", "b")), [[1, 0, 0], [0, 0, 1]])

@@ -74,6 +74,11 @@ def test_single_precision_stays(name, layout):
     np.testing.assert_allclose(K, plain(name, X.astype(float), Z.astype(float)), rtol=2e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("k", [kernels.Gaussian(), kernels.Bilinear(np.eye(2)), kernels.Callable(np.dot)])
+def test_half_precision_becomes_single(k):
+    assert k(np.ones((3, 2), np.float16)).dtype == k.diag(np.ones((3, 2), np.float16)).dtype == np.float32
+
+
 def test_very_sparse_rows_meet_by_column():
     A, B = (sp.random(60, 3000, 0.01, format="csr", random_state=seed) for seed in (0, 1))
     costs = vectors.vectors(A, "test")._ways(vectors.vectors(B, "test"))
@@ -162,6 +167,7 @@ def test_tables_of_other_libraries():
         ("linear", [[1.0, np.nan]], "NaN in row 0, column 1"),
         ("linear", [[1.0], [np.inf]], "infinity in row 1"),
         ("gaussian", sp.csr_matrix([[0.0, np.nan]]), "NaN in row 0, column 1"),
+        ("gaussian", [[10**400]], "a whole number that is too large for float64"),
         ("linear", [1.0, 2.0], "2D"),
         ("linear", ["ab", "c"], "not on strings"),
         ("linear", np.array(["ab"]), "not on strings"),

@@ -19,12 +19,13 @@ from onlearn.predicting import linear_scores
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
 
 
+@inputs.huge_numbers_told
 def checked_rows(transformer: Any, X: Any, reset: bool) -> Any:
     """X as a finite float array or CSR matrix of the right width, without copying one that is."""
     refuse_strings(X, type(transformer).__name__)
     names = inputs.column_names(X)
     X = inputs.plain_table(X)
-    kinds = [np.float64, np.float32]
+    kinds = inputs.number_types(X)
     X = validate_data(transformer, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
     if names and reset:
         transformer.feature_names_in_ = np.array(names, dtype=object)

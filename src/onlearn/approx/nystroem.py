@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.approx import landmarks as choosing
 from onlearn.approx import manners
-from onlearn.inputs import plain_table
+from onlearn.inputs import number_types, plain_table
 from onlearn.kernels.owned import OwnsKernel, own
 from onlearn.kernels.vectors import refuse_strings
 
@@ -143,9 +143,8 @@ class Nystroem(OwnsKernel, manners.Numeric):
         """The given landmarks, checked."""
         if kernel.data != "vectors":
             return self._checked(self.landmarks, kernel, reset=False)
-        kinds = [np.float64, np.float32]
         given = plain_table(self.landmarks)  # copied, for somebody may change them
-        rows = check_array(given, accept_sparse="csr", dtype=kinds, input_name="landmarks", copy=True)
+        rows = check_array(given, accept_sparse="csr", dtype=number_types(given), input_name="landmarks", copy=True)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"landmarks has {rows.shape[1]} features, but X has {self.n_features_in_} features")
         return rows

@@ -182,6 +182,12 @@ class BudgetStanding:
         self.scratch = np.zeros(0, dtype=data.dtype)
         self.passes = 0  # that have begun
 
+    def recognise(self) -> None:
+        """Look which rows are support examples already."""
+        self.place = self.supports.places(self.data)
+        rows = np.flatnonzero(self.place >= 0)
+        self.owner[self.place[rows]] = rows
+
     def begin_pass(self) -> None:
         """Nothing is kept from pass to pass but the support examples."""
         self.passes += 1

@@ -22,6 +22,8 @@ def verdict_on(kernel: Any, points: Any) -> Any:
 def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
     """The certificate of a learner of two classes on the examples that it was trained on."""
     supports, geometry = training.supports, training.geometry
+    if supports.kernel.data == "matrix":
+        supports = supports.found_in(points)
     handed = training.weights()
     line = handed if training.outputs == 1 else handed[:, 1:] - handed[:, :1]
     scores = staged_scores(training, points, [handed])[0]

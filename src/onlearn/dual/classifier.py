@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,9 +29,9 @@ from onlearn.dual.slots import Slots
 from onlearn.dual.standing import Examples
 from onlearn.dual.supports import Supports, as_given
 from onlearn.dual.training import DualTraining
-from onlearn.estimator import FAMILIES
+from onlearn.estimator import FAMILIES, is_number
 from onlearn.kernels.owned import OwnsKernel, own
-from onlearn.kernels.vectors import refuse_strings
+from onlearn.kernels.vectors import in_precision, refuse_strings
 from onlearn.labels import encode
 from onlearn.linear import OnlineClassifier
 
@@ -145,9 +145,9 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         super()._check_settings()
         if self.representation not in REPRESENTATIONS:
             raise ValueError(f"representation must be 'dual', 'primal' or 'auto', not {self.representation!r}")
-        if not (isinstance(self.cache_mb, Real) and 0 <= self.cache_mb < np.inf):
+        if not (is_number(self.cache_mb) and 0 <= self.cache_mb < np.inf):
             raise ValueError(f"cache_mb must be a number of at least 0, not {self.cache_mb!r}")
-        if self.time_limit is not None and not (isinstance(self.time_limit, Real) and self.time_limit > 0):
+        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
             raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
         counted = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (counted and self.budget >= 1):
@@ -174,11 +174,11 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             refuse_strings(X, self._kernel)
             raw = super()._check_rows(X, reset, True)
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
-                raw = raw.astype(self._dtype, copy=False)
+                raw = in_precision(raw, self._dtype)
         else:
             raw = as_given(X, self._kernel)
             if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
-                raw = raw.astype(self._dtype, copy=False)
+                raw = in_precision(raw, self._dtype)
         if reset:
             if self._kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
                 raise ValueError(
@@ -266,6 +266,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         later = (self.epochs or self.max_epochs) > 1
         telling = told(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
         standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
+        standing.recognise()  # with warm_start, they may be the rows of the last fit
         with interruptible(training), telling:
             return super()._pass_over(standing, y, weight)
 

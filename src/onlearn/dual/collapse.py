@@ -66,7 +66,7 @@ class SmallerForms:
         training = self._dual("reduce")
         if getattr(self, "budget", None) is not None:
             raise ValueError("this classifier holds to a budget already: learn with a smaller budget instead")
-        if not (isinstance(n, Integral) and n >= 1):
+        if isinstance(n, bool) or not (isinstance(n, Integral) and n >= 1):
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
         if (X is None) != (y is None):
             raise ValueError("the accuracy that is lost is measured on X and y: give both, or neither")

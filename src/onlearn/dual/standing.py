@@ -52,6 +52,10 @@ class Standing:
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
         self.scratch = np.empty(0, dtype=data.dtype)
 
+    def recognise(self) -> None:
+        """Look which rows are support examples already."""
+        self.place = self.supports.places(self.data)
+
     def begin_pass(self) -> None:
         """Make ready for another pass; keep the columns of support examples that were learned from in two passes."""
         self.passes += 1

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.dual.recognising import places
 from onlearn.kernels import pack_data, unpack_data
+from onlearn.kernels.given import by_columns
 from onlearn.kernels.pairwise import listed
 from onlearn.kernels.vectors import numeric
 
@@ -73,12 +75,41 @@ class Supports:
         """All of them, as points."""
         return self.pieces[0].join(self.pieces[1:])
 
+    def places(self, data: Any) -> np.ndarray:
+        """Of each row of a data set its number among them, or -1."""
+        if self.kernel.data != "matrix" or not self.count:
+            return places(data.raw, self.examples())
+        found = np.full(data.shape[0], -1, dtype=np.int64)
+        found[self.columns()] = np.arange(self.count)
+        return found
+
+    def columns(self) -> np.ndarray:
+        """Which columns of a precomputed matrix they are."""
+        return np.concatenate([piece["matrix"].rows for piece in self.pieces])
+
+    def found_in(self, points: Any) -> Supports:
+        """The same rows of the precomputed matrix as it is now: of a model file's they were but numbers."""
+        if not self.count:
+            return self
+        matrix, before, columns = points["matrix"], self.pieces[0]["matrix"].X, self.columns()
+        matrix.refuse_new_examples()
+        if before.size and before is not matrix.X and not np.array_equal(before, matrix.X):
+            raise ValueError("precomputed: the training matrix must be what it was, but its numbers differ")
+        made = Supports(self.kernel)
+        made.add(matrix.X[columns], points.take(columns))
+        return made
+
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """All of them as plain facts and arrays."""
         if not self.count:
             return {"kind": "none"}, {}
-        if self.kernel.data == "matrix":  # an example is a column of the matrix that is brought along
-            return {"kind": "columns"}, {"columns": np.concatenate([piece["matrix"].rows for piece in self.pieces])}
+        if self.kernel.data == "matrix":
+            if len(self.pieces[0].views) > 1:
+                raise ValueError(
+                    f"{self.kernel} cannot be saved: it looks at whole rows of a precomputed matrix, and a model file "
+                    "holds only which rows the support examples are"
+                )
+            return {"kind": "columns"}, {"columns": self.columns()}
         return pack_data(self.examples())
 
     @classmethod
@@ -87,7 +118,9 @@ class Supports:
             return cls(kernel)
         if facts["kind"] == "columns":
             self, columns = cls(kernel), arrays["columns"]
-            self.add(np.empty((len(columns), 0)), kernel.columns(columns))
+            if kernel.data != "matrix" or columns.ndim != 1 or columns.dtype.kind != "i" or (columns < 0).any():
+                raise ValueError("the support examples are not columns of a precomputed matrix")
+            self.add(np.empty((len(columns), 0)), by_columns(columns))
             return self
         return cls(kernel, unpack_data(facts, arrays))
 

@@ -64,6 +64,8 @@ class DualTraining(Training):
 
     def stand(self, data: Examples, cache_bytes: int) -> Standing:
         """A data set, ready to be learned from in one pass or more."""
+        if self.supports.kernel.data == "matrix":
+            self.supports = self.supports.found_in(data.points)
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
         return Standing(data, self.supports, weights, cache_bytes)
 

@@ -6,14 +6,13 @@ proposition 3.22). They are evaluated a tile at a time, and share the products x
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
 from onlearn.kernels import explicit
-from onlearn.kernels.base import SCALE, Kernel, Path, Points, Tile
+from onlearn.kernels.base import SCALE, Kernel, Path, Points, Tile, as_number
 from onlearn.kernels.family import kernel
 from onlearn.kernels.passes import over_tile, polynomial_pass, series_pass
 from onlearn.kernels.threads import in_threads
@@ -36,6 +35,7 @@ class Composite(Kernel):
                 setattr(self, name, get(getattr(self, name)))
         self.data = common_data(self.parts())
         self.always_psd = all(part.always_psd for part in self.parts())
+        self.has_lengths = all(part.has_lengths for part in self.parts())
         self.of_products = all(part.of_products for part in self.parts())
         self.of_bits = any(part.of_bits for part in self.parts())
 
@@ -250,8 +250,9 @@ class Poly(Composite):
         super().check()
         if isinstance(self.coefs, np.ndarray):
             self.coefs = self.coefs.tolist()
-        good = isinstance(self.coefs, (list, tuple)) and all(isinstance(c, numbers.Real) for c in self.coefs)
-        values = np.asarray(self.coefs, dtype=np.float64) if good else np.zeros(0)
+        found = [as_number(c) for c in self.coefs] if isinstance(self.coefs, (list, tuple)) else [None]
+        good = all(isinstance(c, float) for c in found)
+        values = np.array(found) if good else np.zeros(0)
         if not good or not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():
             raise ValueError(
                 "poly: coefs must be a list of numbers of at least 0, not all 0 (a negative one would not leave a "

@@ -166,8 +166,14 @@ def is_row(x: Any) -> bool:
 
 
 def as_number(value: Any) -> Any:
-    """A number that NumPy holds in an array without axes as a plain one; all else as it is."""
-    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    """A number as a float, also one in an array without axes; all else, true and false too, as it is."""
+    value = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise OverflowError("a kernel goes with a number that a float can hold, and this one is too large") from None
 
 
 class Kernel(Parameters):
@@ -183,6 +189,7 @@ class Kernel(Parameters):
     of_products: bool = False  # whether it is computed from products x.z alone
     of_bits: bool = False  # whether it is meant for columns of 0 and 1
     grows: bool = False  # whether its values are soon too large, however the data are scaled: then it is normalised
+    has_lengths: bool = True  # whether k(x, x) can be had of every example, not only of those learned from
     own_cosine: bool = False  # whether it normalises itself, by ``cosine``
 
     # -- what a kernel defines
@@ -319,8 +326,8 @@ class Kernel(Parameters):
         from onlearn.kernels.algebra import Poly, Sum
 
         other = as_number(other)
-        if isinstance(other, Real):  # a constant is a kernel too, if it is not negative
-            return Poly(self, [float(other), 1.0]) if other != 0 else self
+        if isinstance(other, float):  # a constant is a kernel too, if it is not negative
+            return Poly(self, [other, 1.0]) if other != 0 else self
         if not isinstance(other, Kernel):
             raise TypeError(f"a number or a kernel is added to a kernel, not {other!r}")
         return Sum(self, other)
@@ -331,8 +338,8 @@ class Kernel(Parameters):
         from onlearn.kernels.algebra import Product, Scale
 
         other = as_number(other)
-        if isinstance(other, Real):
-            return Scale(self, float(other))
+        if isinstance(other, float):
+            return Scale(self, other)
         if not isinstance(other, Kernel):
             raise TypeError(f"a kernel is multiplied by a number or by a kernel, not by {other!r}")
         return Product(self, other)
@@ -341,11 +348,11 @@ class Kernel(Parameters):
 
     def __truediv__(self, other: Any) -> Kernel:
         other = as_number(other)
-        if not isinstance(other, Real):
+        if not isinstance(other, float):
             raise TypeError(f"a kernel is divided by a number, not by {other!r}: a quotient need not be a kernel")
-        if not float(other) > 0:
-            raise ValueError(f"a kernel is divided by a number above 0, not by {other!r}")
-        return self * (1.0 / float(other))
+        if not other > 0:
+            raise ValueError(f"a kernel is divided by a number above 0, not by {other:g}")
+        return self * (1.0 / other)
 
     def __rtruediv__(self, other: Any) -> Kernel:
         raise TypeError(f"{other!r} cannot be divided by {self}: the inverse of a kernel need not be a kernel")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from onlearn.spelling import param
+from onlearn.spelling import is_finite, param
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -162,7 +162,7 @@ def _checked(owner: str, name: str, value: Any, rules: Any, whole: bool) -> Any:
         if isinstance(value, np.bool_) and bool(value) in words:
             return bool(value)
     elif not all(isinstance(word, bool) for word in words) or not words:
-        number = isinstance(value, (numbers.Real, np.number)) and math.isfinite(value)
+        number = isinstance(value, (numbers.Real, np.number)) and is_finite(value)
         inside = number and rules["above"] < value and rules["at_least"] <= value < rules["below"]
         if inside and whole and value == int(value):
             return int(value)
@@ -170,7 +170,7 @@ def _checked(owner: str, name: str, value: Any, rules: Any, whole: bool) -> Any:
             return float(value)
     wanted = [repr(word) for word in words]
     if not words or words == (None,):
-        huge = isinstance(value, numbers.Real) and float(value) >= HUGE
+        huge = isinstance(value, (int, float, np.integer, np.floating)) and value >= HUGE
         limits = [
             f"{sign} {rules[key]:.15g}"
             for key, sign in (("above", "above"), ("at_least", "of at least"), ("below", "below"))

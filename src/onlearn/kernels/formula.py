@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import operator
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from onlearn.kernels.base import Kernel
 from onlearn.kernels.family import HOMES, MEMBERS, member
 
+SIGNS = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
 OPERATORS = ("sum", "product", "scale", "power")  # written with signs, not by name
 ELSEWHERE = {"rbf": "gaussian", "tanh": "sigmoid", "cosine": "normalize(linear)", "spectrum": "substrings"}
 DEEPEST = 100
@@ -64,20 +66,18 @@ def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> A
         raise refuse("its brackets are too deep")
     if isinstance(node, (ast.Call, ast.Name)):
         return _call(node, refuse, depth)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult, ast.Pow)):
+    if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         left, right = (_build(side, refuse, depth + 1) for side in (node.left, node.right))
-        if isinstance(left, Kernel) or (isinstance(right, Kernel) and not isinstance(node.op, ast.Pow)):
+        power = isinstance(node.op, ast.Pow)  # of a kernel only
+        numbers = all(type(side) in (int, float) for side in (left, right))  # 0.1*0.2*linear
+        if isinstance(left, Kernel) or (not power and (numbers or isinstance(right, Kernel))):
             try:
-                if isinstance(node.op, ast.Add):
-                    return left + right
-                return left * right if isinstance(node.op, ast.Mult) else left**right
-            except (TypeError, OverflowError):  # a word, a complex number, a number beyond all others
+                return SIGNS[type(node.op)](left, right)
+            except (TypeError, OverflowError, ZeroDivisionError):  # a word, a complex number, one beyond all others
                 raise refuse(f"{_short(ast.unparse(node))!r} cannot be worked out") from None
-        if not isinstance(node.op, ast.Pow) and all(isinstance(side, (int, float)) for side in (left, right)):
-            return left + right if isinstance(node.op, ast.Add) else left * right  # 0.1*0.2*linear
         raise refuse(f"{_short(ast.unparse(node))!r} has no kernel in it that the sign could work on")
     if isinstance(node, ast.BinOp):
-        raise refuse("kernels know the signs +, * and **")
+        raise refuse("kernels know the signs +, *, / and **")
     return _literal(node, refuse)
 
 

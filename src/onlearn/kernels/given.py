@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from onlearn.kernels.base import Kernel, Points, Tile
 from onlearn.kernels.family import flag, kernel
 from onlearn.kernels.functions import shown
-from onlearn.kernels.psd import refuse_asymmetric
+from onlearn.kernels.psd import asymmetry, refuse_asymmetric, tolerance
 from onlearn.kernels.vectors import Vectors, numeric, squared_lengths
 
 LONGEST = 36  # numbers of a matrix that are written out in a formula
 TOLERANCE = 1e-9
+SAMPLE = 200  # examples that tell whether a matrix is that of examples with themselves
 
 
 @kernel("bilinear")
@@ -85,10 +86,35 @@ class Matrix:
     def take(self, rows: Any) -> Matrix:
         return Matrix(self.X, self.rows[rows])
 
+    def refuse_new_examples(self) -> None:
+        """Refuse a matrix of examples that are not those of its columns: k(x, x) is not in it."""
+        self.refuse_columns_alone()
+        rows, columns = self.X.shape
+        some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
+        if rows == columns and asymmetry(self.X[np.ix_(some, some)]) <= tolerance(self.X):
+            return
+        found = "not symmetric" if rows == columns else f"{rows} by {columns}"
+        raise ValueError(
+            "precomputed: k(x, x) is known of the training examples alone, by their symmetric matrix, "
+            f"but this matrix is {found}"
+        )
+
+    def refuse_columns_alone(self) -> None:
+        if not self.X.size and len(self):
+            raise ValueError(
+                "precomputed: the kernel values of support examples with each other are not in a model file, but in "
+                "the training matrix: do this before saving, or after another fit with warm_start=True"
+            )
+
     def join(self, others: Sequence[Matrix]) -> Matrix:
         if all(other.X is self.X for other in others):
             return Matrix(self.X, np.concatenate([self.rows, *(other.rows for other in others)]))
         raise ValueError("rows of different precomputed matrices cannot be joined: which columns belong to them?")
+
+
+def by_columns(which: np.ndarray) -> Points:
+    """Training examples by their columns alone, which is enough for others to be compared with them."""
+    return Points({"matrix": Matrix(np.empty((0, 0), np.float32), which)})
 
 
 @kernel("precomputed")
@@ -97,16 +123,13 @@ class Precomputed(Kernel):
 
     data = "matrix"
     always_psd = False
+    has_lengths = False
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         if "matrix" not in views:
             X = numeric(X, self)
             X = X.toarray() if sp.issparse(X) else X
             views["matrix"] = Matrix(X, np.arange(len(X)))
-
-    def columns(self, which: np.ndarray) -> Points:
-        """Training examples by their columns alone, to compare others with."""
-        return Points({"matrix": Matrix(np.empty((0, 0), np.float32), np.asarray(which))})
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["matrix"], tile.Q["matrix"]
@@ -115,10 +138,11 @@ class Precomputed(Kernel):
 
     def diagonal(self, P: Points) -> np.ndarray:
         view = P["matrix"]
-        self.refuse_unknown(view, view)
+        view.refuse_new_examples()
         return view.X[view.rows, view.rows].astype(np.float64)
 
     def refuse_unknown(self, P: Matrix, Q: Matrix) -> None:
+        P.refuse_columns_alone()
         if Q.rows.max(initial=-1) >= P.X.shape[1]:
             raise ValueError(
                 f"precomputed: X has {P.X.shape[1]} columns, one for each training example, but example "
@@ -177,7 +201,8 @@ class Callable(Kernel):
                 X = numeric(X, self)
             elif isinstance(X, tuple):
                 X = list(X)
-            views["objects"] = Objects(X, np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+            single = getattr(X, "dtype", None) in (np.float16, np.float32)
+            views["objects"] = Objects(X, np.float32 if single else np.float64)
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["objects"].items, tile.Q["objects"].items

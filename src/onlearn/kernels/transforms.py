@@ -141,6 +141,14 @@ class Normalize(Composite):
 
     k: Kernel
 
+    def check(self) -> None:
+        super().check()
+        if not self.k.has_lengths:
+            raise ValueError(
+                f"{self.k} cannot be normalised, for a precomputed matrix does not hold k(x, x) of examples to "
+                "predict: normalise the kernel before the matrix is computed, normalize(k)(X)"
+            )
+
     @property
     def key(self) -> Hashable:
         return "normalize", self.k

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.inputs import check_finite, plain_table
+from onlearn.inputs import check_finite, huge_numbers_told, number_types, plain_table
 from onlearn.kernels.lines import Lines, as_table, padded, products
 from onlearn.kernels.passes import sparse_products
 from onlearn.kernels.threads import in_threads
@@ -209,6 +209,7 @@ def same_width(A: Any, B: Any) -> None:
         raise ValueError(f"the rows have {A.width} columns on one side and {B.width} on the other")
 
 
+@huge_numbers_told
 def numeric(X: Any, who: Any) -> Any:
     """X as a C-ordered array or a CSR matrix of float32 or float64, without NaN, infinity or repeated entries."""
     from sklearn.utils import check_array
@@ -220,7 +221,7 @@ def numeric(X: Any, who: Any) -> Any:
     X = check_array(
         X,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
+        dtype=number_types(X),
         order="C",
         ensure_all_finite=False,
         ensure_min_samples=0,
@@ -231,6 +232,27 @@ def numeric(X: Any, who: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def in_precision(X: Any, dtype: np.dtype) -> Any:
+    """Numbers in the precision that learning began with; an error if one is too large for it."""
+    with np.errstate(over="ignore"):  # looked for below, and told in words
+        made = X.astype(dtype, copy=False)
+    if np.dtype(dtype).itemsize >= X.dtype.itemsize:
+        return made
+    before, after = (X.data, made.data) if sp.issparse(X) else (X, made)
+    large = np.isinf(after) & np.isfinite(before)
+    if large.any():
+        row = (
+            int(np.searchsorted(X.indptr, np.argmax(large), side="right")) - 1
+            if sp.issparse(X)
+            else np.argwhere(large)[0, 0]
+        )
+        raise OverflowError(
+            f"X holds {before[large][0]:g} in row {row}, which is too large for {np.dtype(dtype)}, the precision that "
+            "learning began with: scale the data, or learn anew from float64"
+        )
+    return made
 
 
 def refuse_strings(X: Any, who: Any) -> None:
