@@ -423,7 +423,7 @@ def test_strange_scores_of_sound_rows_are_learned_from():
     """A score may overflow though every value is finite; it is then learned from as if NaN had been searched for."""
     X, y = np.full((50, 3), 1e200), np.arange(50) % 2
     X[y == 1] *= -1.0
-    settings = {"rule": "lms", "geometry": "additive(rate=1e100)", "epochs": 1, "random_state": 0}
+    settings = {"rule": "lms", "geometry": "additive(rate=1e99)", "epochs": 1, "random_state": 0}
     late = OnlineClassifier(**settings).fit(X, y)
     early = OnlineClassifier(**settings).fit(X, y, sample_weight=np.ones(50))
     assert late._training.checked  # a score was not finite, so the rows were searched after all
