@@ -203,6 +203,18 @@ def test_json_lines_that_drift(tmp_path):
         assert [(one.line, one.reason) for _, one in bad.examples] == [(3, "'a' is not a number, as it was before")]
 
 
+def test_numbers_among_true_and_false_are_bad_rows(tmp_path):
+    first = written(tmp_path / "a.jsonl", '{"flag": true, "y": "a"}\n{"flag": false, "y": "b"}\n')
+    numbers = written(tmp_path / "b.jsonl", "".join(f'{{"flag": {n}, "y": "a"}}\n' for n in (0, 1, 7)))
+    mixed = written(tmp_path / "c.jsonl", "".join(f'{{"flag": {v}, "y": "a"}}\n' for v in ("true", "1", '"NA"', '"x"')))
+    found, y, bad, _ = columns([first, numbers, mixed])
+    assert found == {"flag": [True, False, True, None]} and len(y) == 4
+    assert [(where[-7:], one.line) for where, one in bad.examples] == [
+        ("b.jsonl", 1), ("b.jsonl", 2), ("b.jsonl", 3), ("c.jsonl", 2), ("c.jsonl", 4)
+    ]  # fmt: skip
+    assert {one.reason for _, one in bad.examples} == {"'flag' is not true or false, as it was before"}
+
+
 def test_bad_json_lines(tmp_path):
     text = b'{"label": "a", "t": "x"}\n{"label": \n[1]\n{"label": "b", "t": "\xff"}\n'
     text += b'{"label": "c", "t": "z"} {}\nnull\n{"t": "q"}\n'

@@ -95,7 +95,7 @@ class JsonLines:
                 kind = self.kinds[name] = pa.float64() if kind == "number" else pa.string()
             columns[name], wrong = fitted(column, kind)
             for row in np.flatnonzero(wrong & kept).tolist():
-                reason = f"{name!r} is not a {'number' if kind == pa.float64() else kind}, as it was before"
+                reason = f"{name!r} is not {named(kind)}, as it was before"
                 parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
             kept &= ~wrong
         parsed.rows = pa.table(columns) if columns else table
@@ -231,7 +231,31 @@ def fitted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
         if pa.types.is_nested(column.type):
             return pa.array([None if value is None else json.dumps(value) for value in column.to_pylist()]), none
         return column.cast(kind), none
+    if pa.types.is_boolean(kind):
+        return truths(column)
     try:
         return column.cast(kind), none
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(column), kind), column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def truths(column: Any) -> tuple[Any, np.ndarray]:
+    """A column as true and false, and which rows are neither. Arrow would take any number for one of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return pa.nulls(len(column), pa.bool_()), column.is_valid().to_numpy(zero_copy_only=False)
+    words, _ = fitted(column, pa.string())
+    true, false = pc.equal(words, "true"), pc.equal(words, "false")  # as they are written among values of other kinds
+    either = pc.or_(true, false).fill_null(True)
+    return pc.if_else(either, true, None), pc.invert(either).to_numpy(zero_copy_only=False)
+
+
+def named(kind: Any) -> str:
+    """What values of a kind are called."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    return f"a {'number' if kind == pa.float64() else kind}"
