@@ -9,8 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import sklearn.datasets
+from pyarrow import parquet
 from sklearn.datasets import _openml
 
 from onlearn import data
@@ -57,6 +59,13 @@ def test_what_looks_wrong(run, tmp_path):
     assert found["columns"]["b"]["missing"] == 15
     out = run("data", "describe", file)
     assert "problems:" in out and "\x1b" not in out and "say --target" in out
+
+
+def test_half_precision_is_described(run, tmp_path):
+    table = pa.table({"a": np.array([1.5, 2.5, 3.5], np.float16), "y": ["a", "b", "a"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    column = json.loads(run("data", "describe", tmp_path / "a.parquet", "--json", err=None))["columns"]["a"]
+    assert (column["smallest"], column["mean"], column["largest"]) == (1.5, 2.5, 3.5)
 
 
 def test_what_json_cannot_say_is_null(run, tmp_path):

@@ -31,6 +31,8 @@ class Column:
             self.type = "number" if is_number(kind) else "string" if pa.types.is_string(kind) else str(kind)
         if pa.types.is_nested(kind) or len(values) == values.null_count:
             return
+        if pa.types.is_float16(kind):
+            values = values.cast(pa.float32())  # Arrow does no sums in half precision
         if is_number(kind):
             extremes = pc.min_max(values).as_py()
             low, high = float(extremes["min"]), float(extremes["max"])
