@@ -261,6 +261,18 @@ def test_infinite_numbers_make_a_bad_row(tmp_path):
         assert f"{path.name}, line 2: 'a' is infinite" in bad.first()
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float64])
+def test_a_label_that_is_nan_is_missing(tmp_path, kind):
+    table = pa.table({"a": [1.5, 2.5, 3.5], "y": np.array([0, np.nan, 1], kind)})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, tmp_path / "a.feather")
+    for path in (tmp_path / "a.parquet", tmp_path / "a.feather"):
+        found, y, bad, _ = columns(path)
+        assert (found, y, bad.count) == ({"a": [1.5, 3.5]}, ["0", "1"], 1)
+        assert "line 2: the target, 'y', is missing" in bad.first()
+        assert columns(path, labels="optional")[1] == ["0", None, "1"]
+
+
 def test_parquet_and_arrow(tmp_path):
     table = pa.table(
         {

@@ -95,6 +95,14 @@ def as_strings(column: Any) -> Any:
         raise DataError(f"a column of {column.type} cannot be a label or an id") from error
 
 
+def without_nan(column: Any) -> Any:
+    """An Arrow column in which NaN, if it holds numbers, is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_nan(column), None, column) if pa.types.is_floating(column.type) else column
+
+
 def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
     """An Arrow column as float64 (NaN where it is null or no number), and where it is no number."""
     import pyarrow as pa
@@ -127,7 +135,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
             spoil(spoiled, wrong | np.isinf(values), f"the target, {roles.target!r}, is not a number")
             absent = np.isnan(values) & ~wrong
         else:
-            encoded = as_strings(column).dictionary_encode()
+            encoded = as_strings(without_nan(column)).dictionary_encode()
             parsed.names = encoded.dictionary.to_pylist()
             parsed.codes = codes(encoded)
             absent = parsed.codes < 0
