@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 
 import onlearn
 from onlearn.data import BadRows, DataError, format_names, load, read
 from onlearn.data.ahead import ahead
+from onlearn.data.formats import columnar, csv
 
 ROWS = "".join(f"{n % 2} {n % 7}:{n / 3} 9:1\n" for n in range(500))
 
@@ -286,3 +288,30 @@ def test_options_about_csv_are_refused_elsewhere(tmp_path, name, options):
     with pytest.raises(DataError, match=f"is read as .*, and {option} is about CSV"):
         load(path, **options)
     assert load(path, **options, csv_required=False)[0].shape[0] == 1
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.feather", "a.arrows"])
+def test_a_file_cut_short_while_it_is_read(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(columnar, "ROWS", 100)
+    monkeypatch.setattr(csv, "SAMPLE", 1000)
+    path, table = tmp_path / name, pa.table({"a": np.arange(20000) / 7, "y": ["p", "q"] * 10000})
+    if name.endswith(".parquet"):
+        parquet.write_table(table, path, row_group_size=100)
+    elif name.endswith(".feather"):
+        feather.write_feather(table, path, chunksize=100)
+    elif name.endswith(".arrows"):
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
+            out.write_table(table, max_chunksize=100)
+    elif name.endswith(".csv"):
+        path.write_text("a,y\n" + "".join(f"{k / 7},{'pq'[k % 2]}\n" for k in range(20000)))
+    else:
+        path.write_text("".join(f'{{"a": {k / 7}, "y": "{"pq"[k % 2]}"}}\n' for k in range(20000)))
+    reader = read(path, workers=0, block_size=1000)
+    assert len(list(reader)) > 50 and 0.99 * reader.bytes_total <= reader.bytes_read <= reader.bytes_total
+    reader = read(path, workers=0, block_size=1000, labels="optional", bad=BadRows(limit=1.0))
+    next(reader)
+    assert reader.bytes_read < 0.1 * path.stat().st_size
+    with open(path, "r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(DataError, match=f"{name} was cut short while it was read"):
+        list(reader)

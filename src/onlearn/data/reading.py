@@ -172,6 +172,7 @@ class Reader:
                 form = self._format_of(stream)
                 for piece in form.pieces(stream):
                     yield source, form, piece, before + stream.position
+                stream.refuse_cut()
                 before += source.size or 0
             finally:
                 stream.close()

@@ -93,8 +93,10 @@ class Stream:
         self.source = source
         self._head = b""
         self._raw: Any = None
+        self._reached = 0
         try:
             self._file = self._open()
+            self._size = source.size or 0
         except OSError as error:
             raise DataError(f"{source.name} cannot be read: {error.strerror or error}") from error
 
@@ -173,9 +175,20 @@ class Stream:
         """Bytes of the file that have been taken, compressed as they are."""
         raw = self._raw if self._raw is not None else self._file
         try:
-            return int(raw.tell())
+            return max(int(raw.tell()), self._reached)
         except (OSError, ValueError):
-            return 0
+            return self._reached
+
+    def reach(self, part: float) -> None:
+        """Told by a format that reads the file by itself what part of it has been taken."""
+        self._reached = int(part * self._size)
+
+    def refuse_cut(self, error: Exception | None = None) -> None:
+        """At the end, or when nothing more could be read: was it because the file has become shorter meanwhile?"""
+        if self.source.compression is None and self.position < self._size:
+            size = self.source.size
+            if size is not None and size < self._size:
+                raise DataError(f"{self.source.name} was cut short while it was read") from error
 
     def close(self) -> None:
         if self.source.path is not None:

@@ -43,6 +43,7 @@ class Columnar:
                     self.roles = Roles(self.options, table.column_names, where, self.notes, None)
                 yield Piece(table, where)
         except (pa.ArrowException, OSError) as error:
+            stream.refuse_cut(error)
             what = str(error).strip().splitlines()[0]
             raise DataError(f"{where} cannot be read: {what}") from error
 
@@ -65,12 +66,15 @@ class Columnar:
 
 
 def whole(stream: Stream) -> Any:
-    """Something Arrow can seek in: the file itself where possible, else its bytes."""
+    """Something Arrow can seek in: the file itself where possible, else its bytes.
+
+    Not mapped into memory: should the file be cut short meanwhile, that would end the process.
+    """
     import pyarrow as pa
 
     source = stream.source
     if source.path is not None and source.compression is None:
-        return pa.memory_map(str(source.path))
+        return pa.OSFile(str(source.path))
     return pa.BufferReader(stream.all())
 
 
@@ -79,7 +83,12 @@ class Parquet(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
         from pyarrow import parquet
 
-        yield from parquet.ParquetFile(whole(stream)).iter_batches(batch_size=ROWS, use_threads=False)
+        # What is buffered ahead would be the whole file.
+        opened, done = parquet.ParquetFile(whole(stream), pre_buffer=False), 0
+        for batch in opened.iter_batches(batch_size=ROWS, use_threads=False):
+            done += batch.num_rows
+            stream.reach(done / opened.metadata.num_rows)
+            yield batch
 
 
 @reader("arrow", extensions=[".arrow", ".arrows", ".feather", ".ipc"])
@@ -90,11 +99,14 @@ class ArrowIpc(Columnar):
         in_file = stream.head(6) == b"ARROW1"
         source = whole(stream)
         if not in_file:
+            size = source.size()
             for batch in pa.ipc.open_stream(source):
+                stream.reach(source.tell() / size)
                 yield from pieces_of(batch)
             return
         opened = pa.ipc.open_file(source)
         for n in range(opened.num_record_batches):
+            stream.reach((n + 1) / opened.num_record_batches)
             yield from pieces_of(opened.get_batch(n))
 
 
