@@ -103,3 +103,14 @@ def test_equal_names_that_add_up_to_too_much():
     most = np.finfo(np.float32).max
     assert Features().learn_transform(rows, ordered=False).toarray()[0, 0] == most
     assert Features().fit_transform(rows).toarray()[0, 0] == most
+
+
+def test_whole_numbers_beyond_64_bits():
+    values = [2**63, 2**64 + 1, None, 3]
+    given = [[{"a": v} for v in values], {"a": values}, pd.DataFrame({"a": pd.Series(values, dtype=object)})]
+    for rows in given:
+        numbers = Features([Number("a", scale="none")], dtype="float64")
+        assert dense(numbers.fit_transform(rows)) == [[2.0**63], [2.0**64], [0.0], [3.0]]
+        words = Features([Category("a")]).fit(rows)
+        assert list(words.get_feature_names_out()) == [f"a={v}" for v in values if v is not None]
+        assert Features().fit(rows).roles_["a"].role == "numeric"

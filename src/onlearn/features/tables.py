@@ -90,6 +90,10 @@ def _from_pandas(frame: Any) -> Any:
 
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
+    except OverflowError:  # whole numbers of 2^63 and more, among objects
+        objects = [name for name in frame.columns if frame[name].dtype == object]
+        made = {name: _array(frame[name].tolist(), str(name)) for name in objects}
+        return _from_columns({name: made.get(name, frame[name]) for name in frame.columns})
     except UnicodeEncodeError:
         for name in frame.columns:
             _refuse_halves(frame[name].tolist(), str(name))
@@ -145,11 +149,11 @@ def _array(values: list[Any], name: str, kind: Any = None) -> Any:
     except UnicodeEncodeError:
         _refuse_halves(values, name)
         raise
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):  # of 2^63 and more
         for n, value in enumerate(values):
             if isinstance(value, (complex, np.complexfloating)):
                 raise TypeError(f"column {name!r}, row {n}: {value} is complex, neither a number nor text") from None
-        return _array([None if value is None else _word(value) for value in values], name, pa.string())
+        return _array([None if _is_missing(value) else _word(value) for value in values], name, pa.string())
 
 
 def _word(value: Any) -> str:
