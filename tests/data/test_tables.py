@@ -249,6 +249,14 @@ def test_objects_within_are_columns_in_every_format(tmp_path):
         assert found == {"st.a": [1.5, 2.5, None], "st.b.c": ["x", None, None]} and y == ["0", "1", "0"]
 
 
+def test_one_name_for_two_columns_of_json_is_a_bad_row(tmp_path):
+    lines = ['{"a": {"b": 1}, "y": "p"}', '{"a": {"b": 1}, "a.b": 2, "y": "q"}', '{"a.b": 3, "y": "q"}']
+    for order in (lines, [lines[0], lines[1].replace('"a": {"b": 1}, "a.b": 2', '"a.b": 2, "a": {"b": 1}'), lines[2]]):
+        found, y, bad, _ = columns(written(tmp_path / "a.jsonl", "\n".join(order)))
+        assert (found, y) == ({"a.b": [1, 3]}, ["p", "q"])
+        assert "line 2: there are several columns 'a.b': name them apart" in bad.first()
+
+
 def test_infinite_numbers_make_a_bad_row(tmp_path):
     lines = ['{"a": 1, "y": 0}', '{"a": 1e999, "y": 1}', '{"a": -2.5, "y": 1}']
     paths = [written(tmp_path / "a.jsonl", "\n".join(lines)), tmp_path / "a.parquet", tmp_path / "a.feather"]

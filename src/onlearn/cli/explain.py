@@ -115,8 +115,10 @@ def _row(model: Model, row: str) -> Any:
     if row.lstrip().startswith("{"):
         try:
             found = spread(text_of.loads(row))
-        except ValueError as error:
+        except text_of.JSONDecodeError as error:
             raise typer.BadParameter(f"it is not JSON: {error}", param_hint="ROW") from error
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="ROW") from error
         if kind == "a table":
             if not found.keys() & set(columns_of(model)):
                 listed = ", ".join(columns_of(model)[:12])

@@ -15,15 +15,16 @@ def flat(table: Any) -> Any:
 
 
 def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A row with the keys of dicts within as its own.
+    """A row with the keys of dicts within as its own; two that would be the same are a ValueError.
 
     >>> spread({"a": 1, "b": {"c": 2}})
     {'a': 1, 'b.c': 2}
     """
     made: dict[str, Any] = {}
     for key, value in row.items():
-        if isinstance(value, dict):
-            made |= spread(value, f"{prefix}{key}.")
-        else:
-            made[prefix + key] = value
+        inner = spread(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        if made.keys() & inner.keys():
+            name = next(name for name in inner if name in made)
+            raise ValueError(f"there are several columns {name!r}: name them apart")
+        made |= inner
     return made

@@ -165,11 +165,14 @@ def by_line(
         except (RecursionError, ValueError):
             bad.append(Bad(line, 0, "it is not JSON that can be read", raw))
         else:
-            if isinstance(row, dict):
+            if not isinstance(row, dict):
+                bad.append(Bad(line, 1, "it is not a JSON object", raw))
+                continue
+            try:
                 rows.append(spread(row))
                 kept.append(line)
-            else:
-                bad.append(Bad(line, 1, "it is not a JSON object", raw))
+            except ValueError as error:
+                bad.append(Bad(line, 0, str(error), raw))
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: column_of([row.get(name) for row in rows]) for name in names}
     table = pa.table(columns) if columns else pa.table({"": pa.nulls(len(rows))}).select([])
