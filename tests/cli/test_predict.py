@@ -92,6 +92,21 @@ def test_json_lines(kit, run, tmp_path):
     assert binary["id"] == 1 and binary["prediction"] == "spam" and binary["score"] > 0
 
 
+def test_keys_that_no_row_of_json_lines_has_are_missing(kit, run, refused, tmp_path):
+    rows = [{"size": 0.2}, {"size": 1.1}]
+    whole, part, other = (tmp_path / name for name in ("whole.jsonl", "part.jsonl", "other.jsonl"))
+    whole.write_text("".join(json.dumps({**row, "place": None}) + "\n" for row in rows))
+    part.write_text("".join(json.dumps({**row, "label": "rose"}) + "\n" for row in rows))
+    other.write_text('{"sise": 0.2}\n')
+    assert run("predict", kit.table_onl, part, "--scores") == run("predict", kit.table_onl, whole, "--scores")
+    assert json.loads(run("evaluate", kit.table_onl, part, "--json", err=None))["n"] == 2
+    model = open_model(kit.table_onl)
+    np.testing.assert_array_equal(model.scores(rows), model.scores([{**row, "place": None} for row in rows]))
+    assert "there is no column 'size'" in refused("predict", kit.table_onl, other)
+    (tmp_path / "part.csv").write_text("size\n0.2\n1.1\n")
+    assert "there is no column 'place'" in refused("predict", kit.table_onl, tmp_path / "part.csv")
+
+
 def test_strange_ids_and_labels_come_through(run, tmp_path):
     labels = ['a "quoted", one', "new\tlabel", "plain"]
     rows = [{"id": f'x,"{n}"\n', "label": labels[n % 3], "text": f"w{n % 3} and some words"} for n in range(30)]

@@ -83,17 +83,12 @@ def explain(
 # ---------------------------------------------------------------- the row
 
 
-def columns_of(model: Model) -> list[str]:
-    """The columns that a model looks at."""
-    return list(dict.fromkeys(one.column for one in model.features.extractors_ if hasattr(one, "column")))
-
-
 def _text(model: Model, text: str) -> Any:
     from onlearn.features import Text
 
     columns = [one.column for one in model.features.extractors_ if isinstance(one, Text)]
-    if len(columns) != 1 or len(columns_of(model)) != 1:
-        listed = ", ".join(columns_of(model))
+    if len(columns) != 1 or len(model.columns) != 1:
+        listed = ", ".join(model.columns)
         why = f"its columns are {listed}" if listed else f"it takes {model.features.kind_}"
         raise typer.BadParameter(f"the model has not just one column of text: {why}", param_hint="--text")
     return _table(model, {columns[0]: text})
@@ -103,7 +98,7 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
     import pyarrow as pa
 
     row = {name: None if isinstance(value, (dict, list)) else value for name, value in row.items()}
-    lacking = {name: None for name in columns_of(model) if name not in row}
+    lacking = {name: None for name in model.columns if name not in row}
     return pa.table({name: pa.array([value]) for name, value in {**row, **lacking}.items()})
 
 
@@ -120,16 +115,16 @@ def _row(model: Model, row: str) -> Any:
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="ROW") from error
         if kind == "a table":
-            if not found.keys() & set(columns_of(model)):
-                listed = ", ".join(columns_of(model)[:12])
+            if not found.keys() & set(model.columns):
+                listed = ", ".join(model.columns[:12])
                 raise typer.BadParameter(f"it has no column that the model knows: {listed}", param_hint="ROW")
-            rows = _parsed(model, text_of.dumps({**dict.fromkeys(columns_of(model)), **found}), "jsonl")
+            rows = _parsed(model, text_of.dumps({**dict.fromkeys(model.columns), **found}), "jsonl")
             if (new := unknown_columns(model, rows)) is not None:
                 complain(f"note: {new}")
             return rows
         raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
     if kind == "a table":
-        listed = ", ".join(columns_of(model)[:12])
+        listed = ", ".join(model.columns[:12])
         raise typer.BadParameter(
             f"the model takes tables: give a JSON object with the columns {listed}; or --at FILE:LINE", param_hint="ROW"
         )

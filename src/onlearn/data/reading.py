@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,7 @@ def read(
     header: bool | str = "auto",
     csv_required: bool = True,
     types: dict[str, str] | None = None,
+    expected: Iterable[str] = (),
     block_size: int = SIZE,
     cache: bool | str | os.PathLike[str] = False,
 ) -> Reader:
@@ -277,6 +278,7 @@ def read(
     :param delimiter, header: of CSV; found out by default
     :param csv_required: False: delimiter and header are for the files that are CSV, though there may be none
     :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
+    :param expected: columns of which JSON lines may lack some, but not all: they are missing values then
     :param block_size: bytes of text parsed at a time
     :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
         in a folder. What is kept is used as long as it is of these very files and options
@@ -310,6 +312,7 @@ def read(
         delimiter=delimiter,
         header=header,
         types=types or {},
+        expected=list(expected),
         block_size=block_size,
     )
     return Reader(source, format, options, batch_rows, bad, workers, cache, csv_required)

@@ -31,6 +31,7 @@ class Options:
     delimiter: str | None = None
     header: bool | str = "auto"
     types: dict[str, str] = field(default_factory=dict)
+    expected: list[str] = field(default_factory=list)
     block_size: int = SIZE
 
     @property

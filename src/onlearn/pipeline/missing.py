@@ -11,11 +11,11 @@ from onlearn.features import Category
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 
 
-def as_in_files(rows: Any, features: Any) -> Any:
+def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
     """Rows that are a flat table, with ``?``, ``NA`` and the like missing in the columns that are looked at.
 
     A list of texts is taken as it is. So is a column of categories whose missing values have no feature: a category
-    that was never seen has none either.
+    that was never seen has none either. Dicts that have some of the ``columns`` may lack others, as JSON lines may.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -24,6 +24,10 @@ def as_in_files(rows: Any, features: Any) -> Any:
     if not hasattr(table, "column_names") or is_plain_texts(table):
         return table
     table = flat(table)
+    if isinstance(rows, (list, tuple)) and not {*columns}.isdisjoint(table.column_names):
+        for name in columns:
+            if name not in table.column_names:
+                table = table.append_column(name, pa.nulls(table.num_rows))
     for one in features.extractors_:
         name = str(getattr(one, "column", ""))
         if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):

@@ -57,7 +57,7 @@ class Model:
         if isinstance(rows, data.Batch):
             rows = rows.rows
         elif not sp.issparse(rows):
-            return self.features.transform(as_in_files(rows, self.features))
+            return self.features.transform(as_in_files(rows, self.features, self.columns))
         return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
 
     def scores(self, rows: Any) -> np.ndarray:
@@ -89,9 +89,16 @@ class Model:
     def read(self, source: Any, **options: Any) -> data.Reader:
         """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
+        usual["expected"] = self.columns
         usual["csv_required"] = False  # a model of CSV files takes other tables, too
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return data.read(source, **{**self.reading, **usual, **options})
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a table that it looks at."""
+        extractors = getattr(self.features, "extractors_", ())
+        return list(dict.fromkeys(one.column for one in extractors if hasattr(one, "column")))
 
     # ------------------------------------------------------------------ explaining
 

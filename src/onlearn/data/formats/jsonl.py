@@ -98,6 +98,9 @@ class JsonLines:
                 reason = f"{name!r} is not {named(kind)}, as it was before"
                 parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
             kept &= ~wrong
+        if columns.keys() & {*self.options.expected}:  # a key that no row has is in no column
+            lacking = [name for name in self.options.expected if name not in columns]
+            columns.update((name, pa.nulls(table.num_rows)) for name in lacking)
         parsed.rows = pa.table(columns) if columns else table
         if not kept.all():
             keep_rows(parsed, np.flatnonzero(kept))
