@@ -19,7 +19,9 @@ from models import trained
 from onlearn import cli, data
 from onlearn.pipeline import open_model
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
+SOURCES = str(Path(onlearn.__file__).parents[1])
+# No bytecode is written, for a process that may write 100 bytes only would leave half of it.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def process(*arguments, **options):
