@@ -109,6 +109,13 @@ def test_keys_that_no_row_of_json_lines_has_are_missing(kit, run, refused, tmp_p
     assert "there is no column 'place'" in refused("predict", kit.table_onl, tmp_path / "part.csv")
 
 
+def test_sentences_are_refused(kit, refused, tmp_path):
+    (tmp_path / "a.conll").write_text("Confidence NN B-NP\nin IN B-PP\n")
+    for command in ("predict", "evaluate"):
+        for model in (kit.text_onl, kit.table_onl, kit.numbers_onl):
+            assert "a.conll holds sentences" in refused(command, model, tmp_path / "a.conll")
+
+
 def test_strange_ids_and_labels_come_through(run, tmp_path):
     labels = ['a "quoted", one', "new\tlabel", "plain"]
     rows = [{"id": f'x,"{n}"\n', "label": labels[n % 3], "text": f"w{n % 3} and some words"} for n in range(30)]

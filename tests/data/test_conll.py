@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,18 @@ def test_columns(tmp_path):
     assert batch.y.tolist() == ["NN", "IN", "DT"] and batch.lines.tolist() == [1, 6]
     _, second = batch.split(1)
     assert second.y.tolist() == ["DT"] and second.rows.words.tolist() == ["the"]
+
+
+def test_what_is_refused(tmp_path):
+    (tmp_path / "a.conll").write_text(COLUMNS)
+    with pytest.raises(DataError, match=r"a.conll has no column 'pos' to be the target"):
+        load(tmp_path / "a.conll", target="pos")
+    with pytest.raises(DataError, match=r"a.conll holds sentences: their labels are tags"):
+        load(tmp_path / "a.conll", task="regress")
+    with pytest.raises(DataError, match=r"a.conll: weight= has no use here: the rows are sentences"):
+        load(tmp_path / "a.conll", weight=1)
+    (batch,) = read(tmp_path / "a.conll", target="pos", labels="optional")
+    assert batch.y is None
 
 
 def test_universal(tmp_path):

@@ -290,6 +290,20 @@ def test_options_about_csv_are_refused_elsewhere(tmp_path, name, options):
     assert load(path, **options, csv_required=False)[0].shape[0] == 1
 
 
+@pytest.mark.parametrize("options", [{"target": "y"}, {"weight": "w"}, {"id": 0}, {"types": {"x": "number"}}])
+def test_options_about_columns_are_refused_where_there_are_none(tmp_path, options):
+    lines = {"a.svm": "1 1:1\n", "a.vw": "1 | a\n", "a.txt": "__label__1 a\n"}
+    (option,) = options
+    for name, line in lines.items():
+        (tmp_path / name).write_text(line)
+        with pytest.raises(DataError, match=f"{name}: {option}= has no use here: the rows have no columns but"):
+            load(tmp_path / name, **options)
+        assert len(next(read(tmp_path / name, **options, csv_required=False))) == 1
+    (tmp_path / "a.csv").write_text("x,w,y\n1,1,a\n2,1,b\n")
+    files = [tmp_path / "a.svm", tmp_path / "a.csv"]
+    assert [len(batch) for batch in read(files, header=True, **{"target": "y", **options})] == [1, 2]
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.feather", "a.arrows"])
 def test_a_file_cut_short_while_it_is_read(tmp_path, monkeypatch, name):
     monkeypatch.setattr(columnar, "ROWS", 100)

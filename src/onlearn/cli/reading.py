@@ -51,8 +51,11 @@ def reading(
 
 def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
     """The batches, with a bar on a terminal; options that only tables have are refused with others."""
+    from onlearn.pipeline.model import refuse_sentences
+
     with progress_of(reader.bytes_total, quiet) as advance:
         for batch in reader:
+            refuse_sentences(batch)
             if not hasattr(batch.rows, "column_names"):
                 for name, value in for_tables.items():
                     if value is not None:

@@ -24,6 +24,7 @@ def complain(text: str) -> None:
 def as_options(text: str) -> str:
     """What Python's users are told to say, as those of the command line say it: ``target=`` is ``--target``."""
     text = text.replace("say header=True", "say --header").replace("say header=False", "say --no-header")
+    text = re.sub(r"\b(\w+)= has no use", r"--\1 has no use", text)
     return re.sub(
         r"\bsay (\w+)=(?=(\w?))", lambda found: f"say --{found[1].replace('_', '-')}{' ' if found[2] else ''}", text
     )

@@ -14,12 +14,12 @@ from onlearn.data.ahead import ahead
 from onlearn.data.badrows import BadRows, DataError
 from onlearn.data.batch import Batch, rows_in
 from onlearn.data.blocks import SIZE
+from onlearn.data.idle import refuse_idle
 from onlearn.data.kept import DamagedError, Kept
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
 from onlearn.data.sniffing import sniff
 from onlearn.data.sources import Source, Stream, sources
 
-OF_CELLS = {"csv", "tsv"}  # formats that have a delimiter and a header
 CHOICES = {
     "task": ("classify", "regress", "tag"),
     "labels": ("required", "optional"),
@@ -187,21 +187,11 @@ class Reader:
                 name, why = sniff(stream, name)
                 self.notes.append(f"{stream.source.name}: read as {name}: {why}")
         if name not in self._formats:
-            self._refuse_csv_options(stream.source, name)
+            if self._csv_required:
+                others = [] if self._format else [one for one in self.sources if one is not stream.source]
+                refuse_idle(self.options, stream.source, name, others)
             self._formats[name] = known[name](self.options, self.notes)
         return self._formats[name]
-
-    def _refuse_csv_options(self, source: Source, name: str) -> None:
-        """Options about CSV are of no use with another format, unless they may be meant for another file."""
-        given = {"delimiter": self.options.delimiter, "header": self.options.header}
-        asked = [option for option, value in given.items() if value not in (None, "auto")]
-        if not asked or not self._csv_required or name in OF_CELLS:
-            return
-        by_name = [
-            EXTENSIONS.get(end) for one in self.sources if one is not source for end in one.extensions[:1] or [""]
-        ]
-        if self._format is not None or not any(one is None or one in {*OF_CELLS, "fasttext"} for one in by_name):
-            raise DataError(f"{source.name} is read as {name}, and {asked[0]} is about CSV: do not say {asked[0]}=")
 
     def _parse(self, work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
         source, form, piece, position = work
@@ -276,7 +266,8 @@ def read(
     :param strict: raise at the first bad row
     :param workers: threads that parse ahead; 0 does everything in this one
     :param delimiter, header: of CSV; found out by default
-    :param csv_required: False: delimiter and header are for the files that are CSV, though there may be none
+    :param csv_required: False: delimiter and header are for the files that are CSV, though there may be none, and what
+        is said about columns for those that have some
     :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
     :param expected: columns of which JSON lines may lack some, but not all: they are missing values then
     :param block_size: bytes of text parsed at a time

@@ -61,7 +61,10 @@ class Parsed:
 
 
 class Format(Protocol):
-    """One for all files of a run that have the same format."""
+    """One for all files of a run that have the same format.
+
+    A class may have ``idle``, a dict of the options about columns that have no use with it, each with the reason.
+    """
 
     def __init__(self, options: Options, notes: list[str]) -> None: ...
 

@@ -55,6 +55,7 @@ class Model:
         if isinstance(rows, (list, tuple)) and not rows:
             raise ValueError("there are no rows: X is empty")
         if isinstance(rows, data.Batch):
+            refuse_sentences(rows)
             rows = rows.rows
         elif not sp.issparse(rows):
             return self.features.transform(as_in_files(rows, self.features, self.columns))
@@ -158,6 +159,12 @@ class Model:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
         self._check()
+
+
+def refuse_sentences(batch: data.Batch) -> None:
+    """Readers have them, and no learner does yet."""
+    if isinstance(batch.rows, data.Sentences):
+        raise data.DataError(f"{batch.file} holds sentences, and no model here predicts from those")
 
 
 def _pack_features(features: Any, far: farindices.Plain) -> tuple[Any, Any, dict[str, np.ndarray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ class Piece(NamedTuple):
 
 class Columnar:
     """Lines are rows here."""
+
+    idle = MappingProxyType({"types": "the columns have types of their own"})
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         self.options, self.notes = options, notes

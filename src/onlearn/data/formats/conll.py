@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.badrows import Bad
+from onlearn.data.badrows import Bad, DataError
 from onlearn.data.batch import Sentences
 from onlearn.data.blocks import Block, blocks
 from onlearn.data.registry import Options, Parsed, reader
@@ -33,19 +33,38 @@ class Conll:
     separator: bytes | None = None  # any blanks
     names: list[str] | None = None  # c0, c1, ...
     usual_target: str | None = None  # the last
+    idle = dict.fromkeys(("weight", "id", "types"), "the rows are sentences, whose columns are those of words")
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         self.options, self.notes = options, notes
         self.columns: list[str] | None = self.names
+        self.target: str | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Any]:
+        where, begun = stream.source.name, False
+        if self.options.regress:
+            raise DataError(f"{where} holds sentences: their labels are tags, and no numbers to regress on")
         for block in blocks(stream, self.options.block_size, last_sentence_end):
             if self.columns is None:
                 first = next(
                     (line for line in block.text[: block.stop].tobytes().split(b"\n") if self.counts(line)), b""
                 )
                 self.columns = [f"c{n}" for n in range(len(first.split(self.separator)))]
+            if not begun:
+                self.target, begun = self.target_in(self.columns, where), True
             yield block
+
+    def target_in(self, names: list[str], where: str) -> str | None:
+        """The column of the labels; None in a file that has nothing but words, or need not have any."""
+        wanted = self.options.target
+        if not names:
+            return None
+        if wanted is None:
+            return find_column(names, self.usual_target or -1, "target", where) if len(names) > 1 else None
+        known = (*names, *map(str, range(-len(names), len(names))))
+        if not self.options.labelled and isinstance(wanted, str) and wanted not in known:
+            return None
+        return find_column(names, wanted, "target", where)
 
     def counts(self, line: bytes) -> bool:
         """Whether a line is a token."""
@@ -78,9 +97,8 @@ class Conll:
         columns = {name: np.array([token[n] for token in tokens], dtype=object) for n, name in enumerate(names)}
         rows = Sentences(columns, np.array(offsets, dtype=np.int64))
         parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
-        target = self.options.target if self.options.target is not None else self.usual_target or -1
-        if names and (len(names) > 1 or self.options.target is not None):
-            label = columns[find_column(names, target, "target", "the file")]
+        if self.target is not None:
+            label = columns[self.target]
             parsed.names = list(dict.fromkeys(label.tolist()))
             code = {name: n for n, name in enumerate(parsed.names)}
             parsed.codes = np.array([code[name] for name in label.tolist()], dtype=np.int64)

@@ -20,6 +20,8 @@ LABEL = re.compile(rb"(?<!\S)" + MARK)  # at the beginning of a word
 
 @reader("fasttext", extensions=[".txt", ".ft", ".fasttext"])
 class FastText(Lines):
+    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but a text, behind its label")
+
     def parse(self, block: Block) -> Parsed:
         import pyarrow as pa
 

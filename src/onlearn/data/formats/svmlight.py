@@ -18,6 +18,8 @@ UNSURE = 1000  # numbers in a block that may have to be asked about, at first
 
 @reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
 class Svmlight(Lines):
+    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but numbers")
+
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)
         self.room = Room()

@@ -19,6 +19,8 @@ BASE_NOTE = "vw: initial predictions (the third number before the |) are not use
 
 @reader("vw", extensions=[".vw"])
 class VowpalWabbit(Lines):
+    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but names")
+
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)
         self.room = Room()
