@@ -37,9 +37,10 @@ def place(slots: Any, hashes: Any, first: Any, past: Any) -> None:
 
 @compiled
 def slot_of(slots: Any, known: Any, h: Any) -> Any:
-    """Where a hash is, or the empty slot where it would be; ``known`` are the hashes by number.
+    """Where a hash is, or the empty slot where it would be, and what was found there; ``known`` are the hashes by number.
 
-    Another thread may just be adding names: one that is not among ``known`` yet is passed over.
+    Another thread may just be adding names: one that is not among ``known`` yet is passed over, and an empty slot may
+    be another name's by the time it is looked at again.
     """
     mask, count = np.uint64(len(slots) - 1), np.uint64(len(known))
     s = h & mask
@@ -52,7 +53,7 @@ def slot_of(slots: Any, known: Any, h: Any) -> Any:
             if number < count and known[number] == h:
                 break
         s = (s + ONE) & mask
-    return s
+    return s, held
 
 
 @compiled
@@ -73,7 +74,8 @@ def find(slots: Any, known: Any, hashes: Any, out: Any) -> None:
     end = np.uint64(len(hashes))
     for k in range(end):
         ask(slots, known, hashes, np.uint64(k), end)
-        held = slots[slot_of(slots, known, hashes[k])] & NUMBER
+        _, held = slot_of(slots, known, hashes[k])
+        held &= NUMBER
         out[k] = UNKNOWN if held == ZERO else np.int32(held - ONE)
 
 
@@ -98,8 +100,8 @@ def find_or_add(
             k += ONE
             continue
         h = hashes[k]
-        s = slot_of(slots, known, h)
-        held = slots[s] & NUMBER
+        s, held = slot_of(slots, known, h)
+        held &= NUMBER
         if held == ZERO:
             size = min(lengths[k], longest)
             if count >= room or used + size > len(pool):
