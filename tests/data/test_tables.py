@@ -257,6 +257,15 @@ def test_one_name_for_two_columns_of_json_is_a_bad_row(tmp_path):
         assert "line 2: there are several columns 'a.b': name them apart" in bad.first()
 
 
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999"])
+def test_infinite_cells_are_told_so(tmp_path, cell):
+    path = written(tmp_path / "a.csv", "a,b,y\n" + "1,2,3\n" * 300 + f"{cell},2,3\n1,2,{cell}\n1,x,3\n")
+    *_, bad, _ = columns(path, target="y", task="regress", header=True)
+    assert [one.reason for _, one in bad.examples] == [
+        "'a' is infinite", "the target, 'y', is infinite", "'b' is not a number, as it was in the first rows"
+    ]  # fmt: skip
+
+
 def test_infinite_numbers_make_a_bad_row(tmp_path):
     lines = ['{"a": 1, "y": 0}', '{"a": 1e999, "y": 1}', '{"a": -2.5, "y": 1}']
     paths = [written(tmp_path / "a.jsonl", "\n".join(lines)), tmp_path / "a.parquet", tmp_path / "a.feather"]

@@ -187,3 +187,12 @@ def test_an_initial_prediction_is_noted(tmp_path):
     reader = read(tmp_path / "a.vw")
     list(reader)
     assert any("initial predictions" in note for note in reader.notes)
+
+
+def test_infinity_in_full_is_infinite_too(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("1 | x:1\n1 | x:-Infinity\n1 | x:inf\n1 | x:infinitely\n")
+    bad = BadRows(limit=1.0)
+    list(read(path, bad=bad))
+    infinite, other = "the value is infinite", "the value is not a number"
+    assert [one.reason for _, one in bad.examples] == [infinite, infinite, other]

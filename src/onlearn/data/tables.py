@@ -132,7 +132,8 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         if options.regress:
             values, wrong = as_numbers(column)
             parsed.numbers = values
-            spoil(spoiled, wrong | np.isinf(values), f"the target, {roles.target!r}, is not a number")
+            spoil(spoiled, wrong, f"the target, {roles.target!r}, is not a number")
+            spoil(spoiled, np.isinf(values), f"the target, {roles.target!r}, is infinite")
             absent = np.isnan(values) & ~wrong
         else:
             encoded = as_strings(without_nan(column)).dictionary_encode()

@@ -156,8 +156,10 @@ class Csv:
             if numeric:
                 columns[name], wrong = numbers(block, starts[n], lengths[n])
                 for row in np.flatnonzero(wrong & kept).tolist():
-                    reason = f"{name!r} is not a number, as it was in the first rows"
-                    bad.append(self._bad_row(block, rows[row], reason, int(starts[n, row])))
+                    start = int(starts[n, row])
+                    infinite = is_infinite(block.text[start : start + int(lengths[n, row])].tobytes())
+                    what = "is infinite" if infinite else "is not a number, as it was in the first rows"
+                    bad.append(self._bad_row(block, rows[row], f"{name!r} {what}", start))
                 kept &= ~wrong
             else:
                 columns[name] = strings(block, starts[n], lengths[n], kinds[n], layout.quote)
@@ -235,6 +237,13 @@ def numbers(block: Block, starts: np.ndarray, lengths: np.ndarray) -> tuple[Any,
         values[row] = float(block.text[start : start + int(lengths[row])].tobytes())
         outcomes[row] = NUMBER if np.isfinite(values[row]) else TEXT
     return pa.array(values, mask=outcomes == MISSING), outcomes == TEXT
+
+
+def is_infinite(cell: bytes) -> bool:
+    try:
+        return bool(np.isinf(float(cell)))
+    except ValueError:
+        return False
 
 
 def drop_wrong_bytes(block: Block, rows: np.ndarray, bad: list[Bad]) -> np.ndarray:

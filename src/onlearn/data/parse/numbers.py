@@ -27,6 +27,7 @@ DIGITS = np.uint64(18)  # whole numbers of so many fit into 64 bits
 BLANK = np.uint64(32)
 EXACT = np.uint64(1 << 53)  # whole numbers up to here are floats
 POWERS = 10.0 ** np.arange(23)  # exact, all of them
+INITY = tuple(b"inity")  # what may follow inf
 LOWEST, HIGHEST = -342, 308  # exponents beyond which 19 digits are 0 or infinite
 
 
@@ -175,7 +176,11 @@ def special(base: Any, start: Any, negative: Any) -> Any:
     if a == 110 and b == 97 and c == 110:
         return np.nan, start + np.uint64(3), MISSING
     if a == 105 and b == 110 and c == 102:
-        return np.inf, start + np.uint64(3), INFINITE
+        end = start + np.uint64(3)
+        for n in range(len(INITY)):
+            if byte(base, end + np.uint64(n)) | 32 != INITY[n]:
+                return np.inf, end, INFINITE
+        return np.inf, end + np.uint64(len(INITY)), INFINITE
     return 0.0, start, MALFORMED
 
 
