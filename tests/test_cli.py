@@ -55,6 +55,13 @@ def test_without_a_command_comes_the_help(capsys):
     assert capsys.readouterr().out == bare
 
 
+@pytest.mark.parametrize("name", ["data", "reproduce"])
+def test_so_it_does_for_commands_with_commands_of_their_own(name, capsys):
+    assert cli.run([name]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"Usage: onlearn {name}") and captured.err == ""
+
+
 @pytest.mark.parametrize("command", [[], *PARTS])
 def test_examples_in_the_help_are_understood(command, capsys):
     assert cli.run([*command, "--help"]) == 0

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.groups import group
 from onlearn.cli.hashed import numbered
 from onlearn.cli.options import Data, Format, Json, Quiet
 from onlearn.cli.output import echo_json
@@ -16,12 +17,7 @@ from onlearn.cli.terminal import as_options, complain
 TASKS = ("classify", "regress")
 SHOWN = 20  # labels and columns shown to people
 
-app = typer.Typer(
-    help="Look at data, and fetch well-known sets.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = group("Look at data, and fetch well-known sets.")
 
 
 @app.command()

@@ -8,15 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.groups import group
 from onlearn.cli.output import echo_json
 from onlearn.cli.terminal import progress
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    help="Make published tables again and show ours beside the published.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = group("Make published tables again and show ours beside the published.")
 
 Folder = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the files of the data set are.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the orders and of what is random.")]
