@@ -37,8 +37,9 @@ def place(slots: Any, hashes: Any, first: Any, past: Any) -> None:
 
 @compiled
 def slot_of(slots: Any, known: Any, h: Any) -> Any:
-    """Where a hash is, or the empty slot where it would be, and what was found there; ``known`` are the hashes by number.
+    """Where a hash is, or the empty slot where it would be, and what was found there.
 
+    ``known`` are the hashes by number.
     Another thread may just be adding names: one that is not among ``known`` yet is passed over, and an empty slot may
     be another name's by the time it is looked at again.
     """
