@@ -78,7 +78,7 @@ class Supports:
     def places(self, data: Any) -> np.ndarray:
         """Of each row of a data set its number among them, or -1."""
         if self.kernel.data != "matrix" or not self.count:
-            return places(data.raw, self.examples())
+            return places(data.raw, self.examples(), self.kernel.data)
         found = np.full(data.shape[0], -1, dtype=np.int64)
         found[self.columns()] = np.arange(self.count)
         return found

@@ -109,17 +109,21 @@ def _opened(node: Any) -> Open:
     return Open(node[0], [], 0)
 
 
+def read_tree(tree: Any) -> Nodes:
+    """A tree in either form."""
+    if isinstance(tree, str):
+        return read_brackets(tree)
+    if isinstance(tree, (tuple, list)):
+        return read_tuples(tree)
+    raise TypeError(f"it is {shown(tree)}, neither bracketed text nor nested tuples")
+
+
 def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
     """The nodes of each tree, and the digests of all productions (uint64, two a node), tree by tree."""
     trees = []
     for number, tree in enumerate(listed(X, who, "trees")):
         try:
-            if isinstance(tree, str):
-                trees.append(read_brackets(tree))
-            elif isinstance(tree, (tuple, list)):
-                trees.append(read_tuples(tree))
-            else:
-                raise TypeError(f"it is {shown(tree)}, neither bracketed text nor nested tuples")
+            trees.append(read_tree(tree))
         except (ValueError, TypeError) as error:
             raise type(error)(f"{who}: tree {number}: {error}") from None
     known: dict[bytes, bytes] = {}
