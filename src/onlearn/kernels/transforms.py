@@ -9,7 +9,7 @@ import numpy as np
 
 from onlearn.kernels import explicit
 from onlearn.kernels.algebra import Composite
-from onlearn.kernels.base import SCALE, Kernel, Numbers, Path, Points, Tile
+from onlearn.kernels.base import SCALE, ExampleError, Kernel, Numbers, Path, Points, Tile
 from onlearn.kernels.family import kernel
 from onlearn.kernels.functions import Function, factor_of, map_of, shown
 from onlearn.kernels.passes import factors_pass, over_tile
@@ -119,20 +119,20 @@ class Compose(Composite):
         return f"compose({self.k}, {shown(self.phi)})"
 
 
-class NormalisationError(ValueError):
-    """An example whose k(x, x) is not a number above 0; ``why`` says so without the row, which files know better."""
+class NormalisationError(ExampleError):
+    """An example whose k(x, x) is not a number above 0."""
 
     def __init__(self, k: Kernel, row: int, value: float) -> None:
-        self.row, self.why = row, f"k(x, x) is {value:g} by {k}, which cannot be normalised"
+        why = f"k(x, x) is {value:g} by {k}, which cannot be normalised"
         if value == 0 and k.data == "strings":
-            self.why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
+            why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
         elif value == 0:
-            self.why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
+            why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
         elif value == np.inf:
             told = k.remedy()
-            self.why = f"k(x, x) is too large for a float by {k}, which cannot be normalised as a whole; "
-            self.why += "scale the data" if told == SCALE else told
-        super().__init__(f"row {row}: {self.why}")
+            why = f"k(x, x) is too large for a float by {k}, which cannot be normalised as a whole; "
+            why += "scale the data" if told == SCALE else told
+        super().__init__(row, why, f"row {row}: {why}")
 
 
 @kernel("normalize")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.kernels.base import ExampleError
 from onlearn.kernels.pairwise import listed, shown
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -124,8 +125,11 @@ def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
     for number, tree in enumerate(listed(X, who, "trees")):
         try:
             trees.append(read_tree(tree))
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"{who}: tree {number}: {error}") from None
+        except TypeError as error:
+            raise TypeError(f"{who}: tree {number}: {error}") from None
+        except ValueError as error:
+            why = f"no tree for {who}: {error}"
+            raise ExampleError(number, why, f"{who}: tree {number}: {error}") from None
     known: dict[bytes, bytes] = {}
     digests = []
     for tree in trees:
