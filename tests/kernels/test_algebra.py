@@ -269,6 +269,12 @@ def test_a_map_must_keep_the_number_of_examples():
                 work(X)
 
 
+def test_a_seed_is_a_whole_number():
+    for seed in ("q", -1, 1.5, None):
+        with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
+            kernels.check_kernel("linear", X, seed=seed)
+
+
 def test_a_tolerance_is_not_negative():
     for tol in (-1, np.nan, np.inf, "small"):
         with pytest.raises(ValueError, match="tol must be a number of at least 0"):

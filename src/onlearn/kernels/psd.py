@@ -55,6 +55,8 @@ def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None 
 
     if isinstance(sample, bool) or not isinstance(sample, Integral) or sample < 1:
         raise ValueError(f"sample must be a whole number of at least 1, not {sample!r}")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:  # also where all rows are looked at
+        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
     k: Kernel = get(kernel)
     P = k.points(X)
     if not len(P):
