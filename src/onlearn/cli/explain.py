@@ -24,7 +24,9 @@ def explain(
     row: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ROW]", help="A JSON object, or a line of an svmlight, Vowpal Wabbit or fastText file.", show_default=False
+            metavar="[ROW]",
+            help="A JSON object, or a line of an svmlight, Vowpal Wabbit or fastText file.",
+            show_default=False,
         ),
     ] = None,
     text: Annotated[

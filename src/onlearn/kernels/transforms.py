@@ -11,7 +11,7 @@ from onlearn.kernels import explicit
 from onlearn.kernels.algebra import Composite
 from onlearn.kernels.base import SCALE, ExampleError, Kernel, Numbers, Path, Points, Tile
 from onlearn.kernels.family import kernel
-from onlearn.kernels.functions import Function, factor_of, map_of, shown
+from onlearn.kernels.functions import Function, factor_of, map_of, one_number_each, shown
 from onlearn.kernels.passes import factors_pass, over_tile
 
 
@@ -33,15 +33,8 @@ class Warp(Composite):
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         super().prepare(X, views)
         if self.key not in views:
-            size = len(Points(views))
-            values = np.asarray(factor_of(self.f)(views["vectors"].X if "vectors" in views else X), dtype=np.float64)
-            if values.shape not in ((size,), (size, 1)) or not np.isfinite(values).all():
-                raise ValueError(
-                    f"warp: {shown(self.f)} must give one finite number for each of the {size} examples, "
-                    f"but gave an array of shape {values.shape}"
-                    + ("" if np.isfinite(values).all() else f" with {values[~np.isfinite(values)][0]} in it")
-                )
-            views[self.key] = Numbers(values.reshape(-1))
+            values = factor_of(self.f)(views["vectors"].X if "vectors" in views else X)
+            views[self.key] = Numbers(one_number_each(values, len(Points(views)), self.f))
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         self.k.fill(tile, out)
