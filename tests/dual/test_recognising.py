@@ -19,7 +19,7 @@ EVERY = [0, 1, 2, 3]
 
 
 def copy(row: Any) -> Any:
-    return tuple(list(row)) if isinstance(row, tuple) else row + 0.0
+    return (*(part for part in row),) if isinstance(row, tuple) else row + 0.0
 
 
 def long_indices() -> Any:

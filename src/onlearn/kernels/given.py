@@ -88,7 +88,7 @@ class Matrix:
         return Matrix(self.X, self.rows[rows])
 
     def digest(self) -> str:
-        """Equal for equal matrices, and in practice for no others; computed by lines, so that nothing large is copied."""
+        """Equal for equal matrices, and in practice for no others; line by line, so that nothing large is copied."""
         made = hashlib.blake2b(repr(self.X.shape).encode(), digest_size=16)
         for line in self.X:
             made.update((line + 0.0).astype(self.dtype.newbyteorder("<"), copy=False).tobytes())  # -0 is 0
