@@ -128,6 +128,20 @@ def test_votes_of_several_passes_are_calibrated_as_those_of_one():
     assert online < 1.5 * held_out
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_votes_are_not_taken_for_log_odds(classes):
+    labels = (LOGITS > 0).astype(int) if classes == 2 else np.digitize(LOGITS, [-1, 1])
+    for kind, rows in ((onlearn.OnlineClassifier, 3000), (onlearn.KernelClassifier, 300)):
+        more = {} if kind is onlearn.OnlineClassifier else {"kernel": "linear"}
+        model = kind(rule="logistic", stabilizer="voted", random_state=0, **more).fit(X[:rows], labels[:rows])
+        p = model.predict_proba(X[3000:])
+        np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X[3000:]))
+        assert p.max() > 0.9
+        np.testing.assert_array_equal(p, model.set_params(calibration="online").predict_proba(X[3000:]))
+        with pytest.raises(ValueError, match="shares of votes"):
+            model.set_params(calibration="own").predict_proba(X[3000:])
+
+
 def test_a_few_right_scores_do_not_make_certain():
     scores = np.eye(3)[np.arange(9) % 3]
     p = calibrate.several(scores, calibrate.fit_temperature(scores, np.arange(9) % 3), 0.0, "softmax")

@@ -20,13 +20,13 @@ LINKS = ("softmax", "normalized")
 
 @choice(CALIBRATIONS, "auto")
 class Auto:
-    """Own probabilities for logistic rules, online calibration for all others."""
+    """Own probabilities for logistic rules, online calibration for all others, and for the voted stabilizer."""
 
 
 @choice(CALIBRATIONS, "own")
 class Own:
     """The score is taken for log-odds as it stands (several classes: softmax of the scores; one-vs-all: their sigmoids,
-    made to sum to 1)."""
+    made to sum to 1). Not for the voted stabilizer, whose scores are shares of votes."""
 
 
 @choice(CALIBRATIONS, "online")

@@ -48,7 +48,12 @@ class Calibrated:
     def _fit_calibration(self, choice: Any) -> tuple[float, float, str]:
         training = self._training
         link, apart = getattr(choice, "link", "softmax"), training.output == "one-vs-all"
-        own = getattr(training.rule, "own_probabilities", False)
+        votes = training.stabilizer.name == "voted"  # shares of votes are no log-odds, whatever the rule
+        own = getattr(training.rule, "own_probabilities", False) and not votes
+        if choice.name == "own" and votes:
+            raise ValueError(
+                "calibration='own' takes scores for log-odds, but those of voted learners are shares of votes"
+            )
         if choice.name == "own" or (choice.name == "auto" and own):
             return 1.0, 0.0, "normalized" if apart else "softmax"
         if choice.name != "holdout":

@@ -121,7 +121,7 @@ def test_a_row_without_a_known_feature(kit, run):
     [
         (["text.onl"], "what is to be explained is missing"),
         (["text.onl", "{}", "--text", "x"], "cannot go together"),
-        (["text.onl", "some words"], "give a JSON object with the columns text"),
+        (["table.onl", "some words"], "give a JSON object with the columns size, place"),
         (["text.onl", "{text: 1}"], "it is not JSON"),
         (["text.onl", '{"words": 1}'], "no column that the model knows: text"),
         (["table.onl", "--text", "x"], "its columns are size, place"),
@@ -169,6 +169,21 @@ def test_objects_within_a_row(tmp_path, run):
     row = {"st": {"a": 1.5}}
     for rows in ([row], [{"st.a": 1.5}], pd.DataFrame([row])):
         assert model.scores(rows)[0] == pytest.approx(found["total"], rel=1e-6)
+
+
+def test_texts_of_one_word_in_a_fasttext_file(tmp_path, run):
+    """They are text, though they look like identifiers; and a row is the text as it is, with or without a label."""
+    rng = np.random.default_rng(0)
+    strands = ["".join(rng.choice(list("acgt"), 30)) for _ in range(60)]
+    (tmp_path / "dna.txt").write_text("".join(f"__label__{'acg' in dna} {dna}\n" for dna in strands))
+    trained = ["train", tmp_path / "dna.txt", "-o", tmp_path / "m.onl", "--json"]
+    assert "cut into 2 to 5 characters" in json.loads(run(*trained))["notes"][-1]
+    assert json.loads(run("data", "describe", tmp_path / "dna.txt", "--json"))["columns"]["text"]["role"] == "text"
+    run(*trained, "--chars", "2-4")
+    found = report(run, tmp_path / "m.onl", "acgt", "--top", 99)
+    assert "chars:acg" in [part["feature"] for part in found["features"]]
+    for same in (["--text", "acgt"], ["__label__True acgt"]):
+        assert report(run, tmp_path / "m.onl", *same, "--top", 99) == found
 
 
 def test_a_row_needs_no_weight(tmp_path, run):

@@ -246,6 +246,18 @@ def test_a_text_that_cannot_be_normalised_is_named_with_its_line(folder, tmp_pat
     assert re.search(told, refused(*line)) and re.search(told, refused("predict", out, source))
 
 
+def test_a_tree_that_cannot_be_read_is_named_with_its_line(tmp_path, run, refused):
+    good, bad, out = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "m.onl"
+    good.write_text("__label__a (S x)\n__label__b (S (NP y))\n" * 20)
+    bad.write_text("__label__a (S x)\n__label__b (S (NP x)\n")
+    line = ["--kernel", "trees(decay=0.4)", "-o", out, "--quiet"]
+    run("train", good, *line)
+    told = r"bad\.txt, line 2: no tree for trees\(decay=0\.4\): position 0: this bracket is never closed"
+    for command in (["train", bad, *line], ["train", good, "--test", bad, *line], ["predict", out, bad]):
+        assert re.search(told, refused(*command))
+    assert re.search(told, refused("evaluate", out, bad))
+
+
 def test_strings_need_columns(folder, refused, tmp_path):
     source = svm(tmp_path / "a.svm", [[1.0], [2.0]], ["a", "b"])
     said = refused("train", source, "-o", tmp_path / "m.onl", "--kernel", "substrings")

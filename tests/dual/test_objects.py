@@ -95,6 +95,20 @@ def test_trees_of_nested_lists_are_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.decision_function(trees), model.decision_function(trees))
 
 
+def test_deep_trees_of_tuples_are_saved(tmp_path: Path) -> None:
+    def deep(label: str) -> tuple:
+        tree: tuple = (label, "x")
+        for _ in range(5000):
+            tree = ("S", tree)
+        return tree
+
+    trees = [deep("A"), deep("B")]
+    model = KernelClassifier("trees(subtree, decay=0.5)", warm_start=True, random_state=0).fit(trees, [0, 1])
+    model.save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl").fit(trees, [0, 1])
+    np.testing.assert_array_equal(loaded.decision_function(trees), model.fit(trees, [0, 1]).decision_function(trees))
+
+
 def test_neither_characters_nor_names_of_columns_are_taken_for_strings() -> None:
     texts, y = words(20, 0)
     model = KernelClassifier("substrings(1, 2)", random_state=0).fit(texts, y)

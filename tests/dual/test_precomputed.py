@@ -47,5 +47,11 @@ def test_another_matrix_is_not_gone_on_with(tmp_path: Path) -> None:
         model.fit(2 * K, Y)
     with pytest.raises(ValueError, match="not symmetric"):
         model.fit(NEW, Y)
+    model.save(tmp_path / "m.onl")
+    onlearn.load(tmp_path / "m.onl").save(tmp_path / "again.onl")
+    loaded = onlearn.load(tmp_path / "again.onl")
+    with pytest.raises(ValueError, match="its numbers differ"):
+        loaded.fit(2 * K, Y)
+    loaded.fit(np.asfortranarray(K), Y)
     with pytest.raises(ValueError, match="cannot be saved: it looks at whole rows"):
         KernelClassifier("warp(precomputed, norm)", random_state=0).fit(K, Y).save(tmp_path / "m.onl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -73,6 +74,43 @@ def test_functions_of_the_users_own():
 def test_a_factor_must_be_one_number_for_each_example(bad):
     with pytest.raises(ValueError, match="one finite number for each of the 6 examples"):
         kernels.warp("linear", bad)(X)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "bad",
+    [lambda A: A[:, 0] * 1j, lambda A: A[:, 0].astype(str), lambda A: ["x"] * 6, lambda A: [[1], [1, 2]], lambda A: {}],
+)
+def test_a_factor_that_is_no_number_is_named_with_its_function(bad):
+    with pytest.raises(ValueError, match=r"warp: <lambda> must give one finite number .* but gave what is no number"):
+        kernels.warp("linear", bad)(X)
+
+
+def test_a_kernel_is_no_map_of_examples():
+    for make in (kernels.compose, kernels.warp):
+        with pytest.raises(TypeError, match="must be a function of examples, not a kernel"):
+            make("linear", kernels.Gaussian())
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_matrix, pd.DataFrame, list])
+def test_functions_of_the_users_own_leave_the_data_as_they_are(form):
+    def doubled(A):
+        if isinstance(A, list):
+            A[0] = 2 * A[0]
+        elif sp.issparse(A):
+            A.data *= 2
+        else:
+            A *= 2
+        return A
+
+    data, k = form(X), kernels.compose("linear", doubled)
+    if form is np.array:
+        with pytest.raises(ValueError, match="phi must not change the examples, but <doubled> does: let it copy them"):
+            k(data)
+    else:
+        k(data)
+    whole = data.toarray() if sp.issparse(data) else np.asarray(data)
+    np.testing.assert_array_equal(whole, X)
 
 
 @given(some_kernels())
@@ -267,6 +305,12 @@ def test_a_map_must_keep_the_number_of_examples():
         for work in (k, k.features):
             with pytest.raises(ValueError, match=f"one example for each of the 6 examples, {found}"):
                 work(X)
+
+
+def test_a_seed_is_a_whole_number():
+    for seed in ("q", -1, 1.5, None):
+        with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
+            kernels.check_kernel("linear", X, seed=seed)
 
 
 def test_a_tolerance_is_not_negative():

@@ -163,6 +163,18 @@ def test_repair(how):
     assert kernels.repair(good.astype(np.float32), how).dtype == np.float32
 
 
+@pytest.mark.filterwarnings("error")
+def test_matrices_of_the_largest_numbers_and_of_none():
+    large = np.array([[1e308, -1e308], [-1e308, 1e308]])
+    for how in ("clip", "flip", "shift"):
+        np.testing.assert_allclose(kernels.repair(np.diag([1e308, 1e308]), how), np.diag([1e308, 1e308]))
+        np.testing.assert_allclose(kernels.repair(large, how), large)
+        assert kernels.repair(np.zeros((0, 0)), how).shape == (0, 0)
+    assert kernels.is_psd(large) and not kernels.is_psd(np.abs(large) * [[1, 1], [-1, 1]])
+    with pytest.raises(OverflowError, match="too large for float64: scale K"):
+        kernels.repair([[1e308, 1.7e308], [1.7e308, -1.7e308]], "flip")
+
+
 def test_repair_refuses():
     with pytest.raises(ValueError, match="'clip', 'flip' or 'shift'"):
         kernels.repair(np.eye(2), "hope")

@@ -24,7 +24,9 @@ def explain(
     row: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ROW]", help="A JSON object, or a line of an svmlight or Vowpal Wabbit file.", show_default=False
+            metavar="[ROW]",
+            help="A JSON object, or a line of an svmlight, Vowpal Wabbit or fastText file.",
+            show_default=False,
         ),
     ] = None,
     text: Annotated[
@@ -104,6 +106,7 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 
 def _row(model: Model, row: str) -> Any:
     from onlearn.data.nested import spread
+    from onlearn.pipeline.textalone import learned_from
     from onlearn.pipeline.unknown import unknown_columns
 
     kind = model.features.kind_
@@ -123,13 +126,15 @@ def _row(model: Model, row: str) -> Any:
                 complain(f"note: {new}")
             return rows
         raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
-    if kind == "a table":
+    if kind == "a table" and not learned_from(model.reading, model.columns):
         listed = ", ".join(model.columns[:12])
         raise typer.BadParameter(
             f"the model takes tables: give a JSON object with the columns {listed}; or --at FILE:LINE", param_hint="ROW"
         )
     if "\n" in row.strip():
         raise typer.BadParameter("it is more than one line: give one row", param_hint="ROW")
+    if kind == "a table":
+        return _parsed(model, row, "fasttext") if row.strip() else _text(model, row)
     return _parsed(model, row.strip("\r\n"), "svmlight" if kind == "a matrix" else "vw")
 
 

@@ -25,6 +25,7 @@ class Supports:
         self.pieces: list[Any] = []
         self.starts: list[int] = []
         self.count = 0
+        self.stored_matrix: str | None = None  # of a model file: the digest of the matrix whose rows they are
         if raw is not None and _count(raw):
             self.add(raw, kernel.points(raw) if points is None else points)
 
@@ -78,7 +79,7 @@ class Supports:
     def places(self, data: Any) -> np.ndarray:
         """Of each row of a data set its number among them, or -1."""
         if self.kernel.data != "matrix" or not self.count:
-            return places(data.raw, self.examples())
+            return places(data.raw, self.examples(), self.kernel.data)
         found = np.full(data.shape[0], -1, dtype=np.int64)
         found[self.columns()] = np.arange(self.count)
         return found
@@ -93,7 +94,11 @@ class Supports:
             return self
         matrix, before, columns = points["matrix"], self.pieces[0]["matrix"].X, self.columns()
         matrix.refuse_new_examples()
-        if before.size and before is not matrix.X and not np.array_equal(before, matrix.X):
+        if before.size:
+            same = before is matrix.X or np.array_equal(before, matrix.X)
+        else:
+            same = self.stored_matrix in (None, matrix.digest())  # None: in files of earlier versions
+        if not same:
             raise ValueError("precomputed: the training matrix must be what it was, but its numbers differ")
         made = Supports(self.kernel)
         made.add(matrix.X[columns], points.take(columns))
@@ -109,7 +114,9 @@ class Supports:
                     f"{self.kernel} cannot be saved: it looks at whole rows of a precomputed matrix, and a model file "
                     "holds only which rows the support examples are"
                 )
-            return {"kind": "columns"}, {"columns": self.columns()}
+            matrix = self.pieces[0]["matrix"]
+            digest = matrix.digest() if matrix.X.size else self.stored_matrix
+            return {"kind": "columns", "matrix": digest}, {"columns": self.columns()}
         return pack_data(self.examples())
 
     @classmethod
@@ -121,6 +128,7 @@ class Supports:
             if kernel.data != "matrix" or columns.ndim != 1 or columns.dtype.kind != "i" or (columns < 0).any():
                 raise ValueError("the support examples are not columns of a precomputed matrix")
             self.add(np.empty((len(columns), 0)), by_columns(columns))
+            self.stored_matrix = facts.get("matrix")
             return self
         return cls(kernel, unpack_data(facts, arrays))
 

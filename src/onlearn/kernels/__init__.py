@@ -21,7 +21,7 @@ from onlearn.kernels.algebra import (
     exp,
     poly,
 )
-from onlearn.kernels.base import Kernel, Points
+from onlearn.kernels.base import ExampleError, Kernel, Points
 from onlearn.kernels.boolean import Conjunctions, Monomials
 from onlearn.kernels.family import HOMES
 from onlearn.kernels.formula import get
@@ -37,6 +37,7 @@ __all__ = [
     "Callable",
     "Compose",
     "Conjunctions",
+    "ExampleError",
     "Exp",
     "Gaussian",
     "Kernel",

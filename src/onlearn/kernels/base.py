@@ -28,6 +28,14 @@ SCALE = "scale the data, or normalise the kernel"
 Path = tuple[Hashable, ...]  # which inner points (see ``compose``) a product belongs to; () are the points themselves
 
 
+class ExampleError(ValueError):
+    """An example that a kernel cannot take; ``why`` says so without the row, which files know better."""
+
+    def __init__(self, row: int, why: str, message: str) -> None:
+        super().__init__(message)
+        self.row, self.why = row, why
+
+
 class View(Protocol):
     """Examples as one kind of kernel wants to see them.
 

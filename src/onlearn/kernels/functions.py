@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from onlearn.kernels.base import Kernel
 from onlearn.kernels.vectors import numeric, squared_lengths
 
 Function = str | Callable[[Any], Any]
@@ -59,11 +63,53 @@ def factor_of(f: Function) -> Callable[[Any], Any]:
 
 
 def _known(given: Function, named: Mapping[str, Callable[[Any], Any]], who: str) -> Callable[[Any], Any]:
+    if isinstance(given, Kernel):
+        raise TypeError(f"{who} must be a function of examples, not a kernel, which is one of pairs of them: {given}")
     if callable(given):
-        return given
+        return partial(_untouched, given, who)
     if isinstance(given, str) and given in named:
         return named[given]
     raise ValueError(f"{who} must be a function or one of {', '.join(map(repr, named))}, not {given!r}")
+
+
+def _untouched(function: Callable[[Any], Any], who: str, X: Any) -> Any:
+    """``function(X)``, of which the user's data stay as they are."""
+    if isinstance(X, np.ndarray):
+        X = X.view()
+        X.flags.writeable = False
+    elif sp.issparse(X) or hasattr(X, "iloc"):  # read-only, SciPy could not even sort its indices
+        X = X.copy()
+    elif isinstance(X, list):
+        X = list(X)
+    try:
+        return function(X)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ValueError(f"{who} must not change the examples, but {shown(function)} does: let it copy them") from error
+
+
+def one_number_each(values: Any, size: int, f: Function) -> np.ndarray:
+    """The factors that f gave for so many examples."""
+    try:
+        made = np.asarray(values)
+        if made.dtype.kind not in "biuf":
+            made = np.array(list(map(_number, made.ravel().tolist()))).reshape(made.shape)
+        made = made.astype(np.float64)
+    except (TypeError, ValueError):
+        found = "what is no number"
+    else:
+        if made.shape in ((size,), (size, 1)) and np.isfinite(made).all():
+            return made.reshape(-1)
+        bad = made[~np.isfinite(made)]
+        found = f"an array of shape {made.shape}" + (f" with {bad[0]} in it" if bad.size else "")
+    raise ValueError(f"warp: {shown(f)} must give one finite number for each of the {size} examples, but gave {found}")
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, (Real, Decimal)):  # float() would read texts
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
 
 
 def shown(function: Function) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -54,6 +55,8 @@ def check_kernel(kernel: Any, X: Any, sample: int = EXAMPLES, tol: float | None 
 
     if isinstance(sample, bool) or not isinstance(sample, Integral) or sample < 1:
         raise ValueError(f"sample must be a whole number of at least 1, not {sample!r}")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:  # also where all rows are looked at
+        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
     k: Kernel = get(kernel)
     P = k.points(X)
     if not len(P):
@@ -90,18 +93,22 @@ def repair(K: Any, how: str = "clip") -> np.ndarray:
     """K without negative eigenvalues: they become 0 (clip) or positive (flip), or all grow by the lowest (shift)."""
     K = square(K)
     refuse_asymmetric(K, "K")
-    dtype = K.dtype
-    values, vectors = np.linalg.eigh((K + K.T).astype(np.float64) / 2)
+    unit = unit_of(K)
+    values, vectors = np.linalg.eigh(symmetric_part(K, unit))
     if how == "clip":
         values = np.maximum(values, 0.0)
     elif how == "flip":
         values = np.abs(values)
     elif how == "shift":
-        values = values - min(0.0, values[0])
+        values = values - values.min(initial=0.0)
     else:
         raise ValueError(f"how must be 'clip', 'flip' or 'shift', not {how!r}")
     made = (vectors * values) @ vectors.T
-    return ((made + made.T) / 2).astype(dtype)
+    with np.errstate(over="ignore"):  # told in words
+        repaired: np.ndarray = ((made + made.T) / 2 * unit).astype(K.dtype)
+    if not np.isfinite(repaired).all():
+        raise OverflowError(f"the repaired matrix holds numbers too large for {K.dtype}: scale K")
+    return repaired
 
 
 def square(K: Any) -> np.ndarray:
@@ -118,12 +125,13 @@ def square(K: Any) -> np.ndarray:
 def asymmetry(K: np.ndarray) -> float:
     """The largest difference between K and its transpose, relative to the largest number in K."""
     most = np.abs(K).max(initial=0.0)
-    return float(np.abs(K - K.T).max() / most) if most else 0.0
+    scaled = K / most if most else K  # the difference of two large numbers may be too large
+    return float(np.abs(scaled - scaled.T).max(initial=0.0))
 
 
 def refuse_asymmetric(K: np.ndarray, what: str) -> None:
     if asymmetry(K) > tolerance(K):
-        row, column = np.unravel_index(np.argmax(np.abs(K - K.T)), K.shape)
+        row, column = np.unravel_index(np.argmax(np.abs(K / 2 - K.T / 2)), K.shape)
         raise ValueError(
             f"{what} must be symmetric, but holds {K[row, column]:g} at ({row}, {column}) "
             f"and {K[column, row]:g} at ({column}, {row})"
@@ -131,10 +139,23 @@ def refuse_asymmetric(K: np.ndarray, what: str) -> None:
 
 
 def eigenvalues(K: np.ndarray) -> np.ndarray:
-    """Of the symmetric part, in ascending order, in double precision."""
-    most = np.abs(K).max(initial=0.0)
-    scale = float(most) if most else 1.0
-    return np.linalg.eigvalsh((K / scale + K.T / scale).astype(np.float64) / 2) * scale
+    """Of the symmetric part, in ascending order, in double precision; those too large for it are as large as can be."""
+    unit = unit_of(K)
+    with np.errstate(over="ignore"):
+        values = np.linalg.eigvalsh(symmetric_part(K, unit)) * unit
+    most = np.finfo(np.float64).max
+    return np.clip(values, -most, most)
+
+
+def unit_of(K: np.ndarray) -> float:
+    """A power of 2, so that nothing is rounded, in units of which no number is beyond 2 and sums stay in range."""
+    most = float(np.abs(K).max(initial=0.0))
+    return 2.0 ** (math.frexp(most)[1] - 1) if most else 1.0
+
+
+def symmetric_part(K: np.ndarray, unit: float) -> np.ndarray:
+    scaled = K.astype(np.float64) / unit
+    return (scaled + scaled.T) / 2
 
 
 def tolerance(K: np.ndarray, given: float | None = None) -> float:

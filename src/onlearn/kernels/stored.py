@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -114,14 +115,28 @@ def _is_tree(item: Any) -> bool:
 
 
 def bracketed(tree: Any) -> str:
-    """A tree of nested tuples, ``("S", ("NP", "we"), ("VP", "sleep"))``, as text: ``(S (NP we) (VP sleep))``."""
-    if isinstance(tree, str):
-        if not tree or any(c.isspace() or c in "()" for c in tree):
-            raise ValueError(f"the label {tree!r} cannot be written in brackets: it is empty or has spaces or brackets")
-        return tree
-    if not isinstance(tree, (tuple, list)) or not tree or not isinstance(tree[0], str):
-        raise ValueError(f"a tree is a label or a tuple of a label and trees, not {tree!r}")
-    return f"({' '.join(bracketed(part) for part in tree)})"
+    """A tree of nested tuples, ``("S", ("NP", "we"), ("VP", "sleep"))``, as text: ``(S (NP we) (VP sleep))``.
+
+    Without recursion, for trees may be deeper than Python's stack.
+    """
+    words: list[str] = []
+    left = [tree]  # to be written, the last one first; None closes a bracket
+    while left:
+        part = left.pop()
+        if part is None:
+            words.append(")")
+        elif isinstance(part, str):
+            if not part or any(c.isspace() or c in "()" for c in part):
+                raise ValueError(
+                    f"the label {part!r} cannot be written in brackets: it is empty or has spaces or brackets"
+                )
+            words.append(part)
+        elif not isinstance(part, (tuple, list)) or not part or not isinstance(part[0], str):
+            raise ValueError(f"a tree is a label or a tuple of a label and trees, not {reprlib.repr(part)}")
+        else:
+            left += [None, *part[:0:-1], part[0]]
+            words.append("(")
+    return " ".join(words).replace("( ", "(").replace(" )", ")")
 
 
 def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 
 from onlearn.kernels import explicit
 from onlearn.kernels.algebra import Composite
-from onlearn.kernels.base import SCALE, Kernel, Numbers, Path, Points, Tile
+from onlearn.kernels.base import SCALE, ExampleError, Kernel, Numbers, Path, Points, Tile
 from onlearn.kernels.family import kernel
-from onlearn.kernels.functions import Function, factor_of, map_of, shown
+from onlearn.kernels.functions import Function, factor_of, map_of, one_number_each, shown
 from onlearn.kernels.passes import factors_pass, over_tile
 
 
@@ -33,15 +33,8 @@ class Warp(Composite):
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         super().prepare(X, views)
         if self.key not in views:
-            size = len(Points(views))
-            values = np.asarray(factor_of(self.f)(views["vectors"].X if "vectors" in views else X), dtype=np.float64)
-            if values.shape not in ((size,), (size, 1)) or not np.isfinite(values).all():
-                raise ValueError(
-                    f"warp: {shown(self.f)} must give one finite number for each of the {size} examples, "
-                    f"but gave an array of shape {values.shape}"
-                    + ("" if np.isfinite(values).all() else f" with {values[~np.isfinite(values)][0]} in it")
-                )
-            views[self.key] = Numbers(values.reshape(-1))
+            values = factor_of(self.f)(views["vectors"].X if "vectors" in views else X)
+            views[self.key] = Numbers(one_number_each(values, len(Points(views)), self.f))
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         self.k.fill(tile, out)
@@ -119,20 +112,20 @@ class Compose(Composite):
         return f"compose({self.k}, {shown(self.phi)})"
 
 
-class NormalisationError(ValueError):
-    """An example whose k(x, x) is not a number above 0; ``why`` says so without the row, which files know better."""
+class NormalisationError(ExampleError):
+    """An example whose k(x, x) is not a number above 0."""
 
     def __init__(self, k: Kernel, row: int, value: float) -> None:
-        self.row, self.why = row, f"k(x, x) is {value:g} by {k}, which cannot be normalised"
+        why = f"k(x, x) is {value:g} by {k}, which cannot be normalised"
         if value == 0 and k.data == "strings":
-            self.why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
+            why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
         elif value == 0:
-            self.why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
+            why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
         elif value == np.inf:
             told = k.remedy()
-            self.why = f"k(x, x) is too large for a float by {k}, which cannot be normalised as a whole; "
-            self.why += "scale the data" if told == SCALE else told
-        super().__init__(f"row {row}: {self.why}")
+            why = f"k(x, x) is too large for a float by {k}, which cannot be normalised as a whole; "
+            why += "scale the data" if told == SCALE else told
+        super().__init__(row, why, f"row {row}: {why}")
 
 
 @kernel("normalize")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.kernels.base import ExampleError
 from onlearn.kernels.pairwise import listed, shown
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -109,19 +110,26 @@ def _opened(node: Any) -> Open:
     return Open(node[0], [], 0)
 
 
+def read_tree(tree: Any) -> Nodes:
+    """A tree in either form."""
+    if isinstance(tree, str):
+        return read_brackets(tree)
+    if isinstance(tree, (tuple, list)):
+        return read_tuples(tree)
+    raise TypeError(f"it is {shown(tree)}, neither bracketed text nor nested tuples")
+
+
 def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
     """The nodes of each tree, and the digests of all productions (uint64, two a node), tree by tree."""
     trees = []
     for number, tree in enumerate(listed(X, who, "trees")):
         try:
-            if isinstance(tree, str):
-                trees.append(read_brackets(tree))
-            elif isinstance(tree, (tuple, list)):
-                trees.append(read_tuples(tree))
-            else:
-                raise TypeError(f"it is {shown(tree)}, neither bracketed text nor nested tuples")
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"{who}: tree {number}: {error}") from None
+            trees.append(read_tree(tree))
+        except TypeError as error:
+            raise TypeError(f"{who}: tree {number}: {error}") from None
+        except ValueError as error:
+            why = f"no tree for {who}: {error}"
+            raise ExampleError(number, why, f"{who}: tree {number}: {error}") from None
     known: dict[bytes, bytes] = {}
     digests = []
     for tree in trees:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from onlearn.features.roles import LOOK_AT
 from onlearn.named import NamedRows
 from onlearn.pipeline import labelling
 from onlearn.pipeline.columns import Column
+from onlearn.pipeline.textalone import with_text
 
 MANY = 1 << 22  # features that are told apart
 
@@ -32,7 +34,8 @@ class Rows(Protocol):
 class TableRows:
     kind = "a table"
 
-    def __init__(self) -> None:
+    def __init__(self, named: Collection[str]) -> None:
+        self.named = named  # target, weight, id: those that a column is
         self.columns: dict[str, Column] = {}
         self.first: list[Any] = []
         self.held = 0
@@ -46,7 +49,7 @@ class TableRows:
             self.columns.setdefault(name, Column(name)).add(table.column(name).combine_chunks())
 
     def report(self, rows: int) -> dict[str, Any]:
-        roles = guess_roles(together(self.first)) if self.columns else {}
+        roles = with_text(guess_roles(together(self.first)), self.named) if self.columns else {}
         columns = {
             name: {**column.report(rows), "role": roles[name].role, "reason": roles[name].reason}
             for name, column in self.columns.items()
@@ -160,12 +163,12 @@ class SentenceRows:
         return []
 
 
-def of_kind(rows: Any) -> Rows:
+def of_kind(rows: Any, named: Collection[str]) -> Rows:
     if isinstance(rows, NamedRows):
         return NamedFeatures()
     if isinstance(rows, Sentences):
         return SentenceRows()
-    return TableRows() if hasattr(rows, "column_names") else MatrixRows()
+    return TableRows(named) if hasattr(rows, "column_names") else MatrixRows()
 
 
 class Labels:
@@ -230,7 +233,7 @@ def describe(reader: Reader) -> dict[str, Any]:
     kinds: dict[str, Rows] = {}
     labels, rows = Labels(), 0
     for batch in reader:
-        found = of_kind(batch.rows)
+        found = of_kind(batch.rows, reader.found())
         kinds.setdefault(found.kind, found).add(batch)
         labels.add(batch)
         rows += len(batch)

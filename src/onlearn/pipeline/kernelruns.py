@@ -97,7 +97,7 @@ class KernelRun(Run):
         whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
         try:
             self.standing = learner.stand(whole)
-        except kernels.NormalisationError as error:
+        except kernels.ExampleError as error:
             raise data.DataError(f"{self._place(error.row)}: {error.why}") from None
         self.places = []
 

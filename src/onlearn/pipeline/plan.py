@@ -9,6 +9,7 @@ from onlearn.data.nearby import did_you_mean
 from onlearn.data.tables import shown
 from onlearn.features import Features, Interaction, extractors_for, guess_roles
 from onlearn.features.roles import LETTERS, Role
+from onlearn.pipeline.textalone import with_text
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 
@@ -84,7 +85,7 @@ class Plan:
             if missing[0] in self.taken:
                 raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
             raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
-        guessed = guess_roles(rows)
+        guessed = with_text(guess_roles(rows), self.taken.values())
         given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
         found = {**guessed, **given}
         cut = self.text.keys().isdisjoint(LETTERS)  # unless it is said what to cut texts into

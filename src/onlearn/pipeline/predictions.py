@@ -26,7 +26,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
     try:
         return _predictions(model, rows, scores, proba)
     except ValueError as error:
-        # of kernels.NormalisationError, which is not imported: few models have a kernel, and those take a while to load
+        # of kernels.ExampleError, which is not imported: few models have a kernel, and those take a while to load
         row, why = getattr(error, "row", None), getattr(error, "why", "")
         if row is None or not isinstance(rows, data.Batch):
             raise

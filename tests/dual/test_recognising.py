@@ -1,0 +1,108 @@
+"""Rows are known again by what is in them, however they are stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import onlearn
+from onlearn import KernelClassifier, kernels
+from onlearn.dual.recognising import places
+
+DENSE = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 2.0]])
+SPARSE = sp.csr_matrix(DENSE)
+EVERY = [0, 1, 2, 3]
+
+
+def copy(row: Any) -> Any:
+    return (*(part for part in row),) if isinstance(row, tuple) else row + 0.0
+
+
+def long_indices() -> Any:
+    made = SPARSE.copy()
+    made.indices, made.indptr = made.indices.astype(np.int64), made.indptr.astype(np.int64)
+    return made
+
+
+UNSORTED = sp.csr_matrix((np.array([2.0, 1, 3, 2, 1]), [2, 0, 1, 2, 0], [0, 2, 2, 3, 5]), shape=(4, 3))
+REPEATED = sp.csr_matrix(
+    (np.array([1.0, 1, 1, 1, 2, 0, 1, 2]), [0, 2, 2, 1, 1, 2, 0, 2], [0, 3, 3, 6, 8]), shape=(4, 3)
+)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        SPARSE,
+        long_indices(),
+        UNSORTED,
+        REPEATED,
+        np.where(DENSE == 0, -0.0, DENSE),
+        DENSE.astype(np.float32),
+        DENSE.astype(int),
+    ],
+)
+def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
+    for examples in (DENSE, SPARSE):
+        assert places(rows, examples).tolist() == EVERY
+        assert places(examples, rows).tolist() == EVERY
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        DENSE * (1 + 1j),
+        DENSE.astype(object),
+        DENSE.astype(str),
+        [(1.0, "a"), (2.0, "b"), (0.0, "c"), (1.0, "a")],
+        [np.array([1.0, 2]), np.array([1.0]), np.array([2.0]), np.array([1.0, 2])],
+        [1.5, -0.0, 2.5, 1.5],
+    ],
+)
+def test_other_rows_are_known_by_their_contents(rows: Any) -> None:
+    same = rows.copy() if isinstance(rows, np.ndarray) else [copy(row) for row in rows]
+    assert places(same, rows).tolist() == EVERY
+    assert places(same[1:3], rows).tolist() == [1, 2]
+    assert places(same[:1], rows[1:3]).tolist() == [-1]
+
+
+def test_what_has_no_hash_is_known_by_being_the_same() -> None:
+    rows: Any = [{"a": 1}, {"a": 1}, {"b": 1}]
+    assert places(rows[::-1], rows).tolist() == [2, 1, 0]
+    assert places([{"a": 1}], rows).tolist() == [-1]
+    table = np.array([[["x"], 1], [["y"], 2]] + [[None, 3]], dtype=object)
+    assert places(table[::-1], table).tolist() == [2, 1, 0]
+
+
+def test_trees_are_known_in_every_form() -> None:
+    tree = ("S", ("NP", "we"), ("VP", "sleep"))
+    forms: Any = [["S", ["NP", "we"], ["VP", "sleep"]], "(S (NP we) (VP sleep))", "( S (NP we)\n (VP sleep) )"]
+    for form in forms:
+        assert places([form], [("S", "x"), tree], "trees").tolist() == [1]
+
+
+@pytest.mark.parametrize("kind", [object, str, complex])
+@pytest.mark.parametrize("budget", [None, 12])
+def test_fits_that_go_on_with_rows_that_are_no_plain_numbers(kind: Any, budget: int | None) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(60), rng.integers(0, 9, size=60)]).astype(kind)
+    y = rng.integers(0, 2, size=60)
+    kernel = kernels.Callable(lambda a, b: float(sum(p == q for p, q in zip(a, b, strict=True))))
+    common: dict[str, Any] = dict(kernel=kernel, budget=budget, budget_policy="remove(oldest)", random_state=0)
+    whole = KernelClassifier(epochs=3, **common).fit(X, y)
+    parts = KernelClassifier(epochs=1, warm_start=True, **common).fit(X, y).fit(X.copy(), y).fit(X.copy(), y)
+    assert parts.n_support_ == whole.n_support_
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
+
+
+def test_trees_of_tuples_are_known_after_loading(tmp_path: Path) -> None:
+    trees = [("S", ("A" if n % 2 else "B", f"w{n % 7}"), ("C", f"v{n}")) for n in range(20)]
+    y = [n % 3 == 0 for n in range(20)]
+    model = KernelClassifier("trees", epochs=2, warm_start=True, random_state=0).fit(trees, y)
+    model.save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl").fit(trees, y)
+    assert loaded.n_support_ == model.fit(trees, y).n_support_ <= 20
