@@ -23,7 +23,7 @@ LAYERS = {
     "kernels": "kernels",
     "services": "calibrate labels weighing",
     "training": "chronicle training fitting",
-    "estimators": "store settled atomic calibrated estimator linear regression learners",
+    "estimators": "store carried settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
     "approx": "approx",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 
 from onlearn import inputs
 from onlearn.calibrate import CALIBRATIONS
+from onlearn.carried import CarriesOwnRule
 from onlearn.geometry import GEOMETRIES
 from onlearn.predicting import best_outputs, linear_scores, voted_scores
 from onlearn.rules import RULES
@@ -34,7 +35,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-class LinearModel(Settled, BaseEstimator):
+class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
     """The part of a linear estimator that does not care what is predicted."""
 
     families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices

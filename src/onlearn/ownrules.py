@@ -47,8 +47,11 @@ def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., fl
 
     The function takes the score and y, and |x|^2 if it wants it; arguments with defaults become the
     rule's parameters. ``loss(score, y)``, if given, is what ``history_`` reports; else the share of mistakes, in
-    regression the mean of \\|y - score\\|. A rule defined again under its name takes that name over; learners made with
-    the one before keep it.
+    regression the mean of \\|y - score\\|. A rule defined again under its name takes that name over: learners that were
+    given the one before as a class or an object keep it, those that were given the name refuse to go on with another.
+
+    Learners take their rule along into other processes (``GridSearchCV(n_jobs=2)``). A name among the parameters to
+    search over does not: search over ``[mine()]`` there, not ``["mine"]``.
 
     Numbers divided by zero give infinity or NaN, as with NumPy, and a step that is infinite or NaN is refused with the
     example it was for. In a function with a ``try`` statement, or with ``//`` or ``%`` by a whole number that may be
@@ -74,10 +77,14 @@ def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., fl
         "__annotations__": {a.name: float for a in own},
         **{a.name: param(a.default, "") for a in own},
         "regression": True,
-        "values": lambda self: [*self.get_params().values(), *[0.0] * LEFT],
+        "values": _values,
         "written": written,
     }
     return choice(RULES, function.__name__)(type(function.__name__, (), body))
+
+
+def _values(rule: Any) -> list[float]:
+    return [*rule.get_params().values(), *[0.0] * LEFT]
 
 
 def _mistake(s, y, sqnorm, p):
@@ -102,6 +109,10 @@ class Written:
 
     function: Any
     given: Any
+
+    def __reduce__(self) -> Any:
+        """Another process compiles anew: what was compiled here cannot be sent."""
+        return Written, (self.function, self.given)
 
     @property
     def name(self) -> str:

@@ -32,13 +32,13 @@ class Family:
         return iter(self.members)
 
     def add(self, name: str, cls: type) -> type:
-        cls._family = self  # type: ignore[attr-defined]
+        cls._family = self.kind  # type: ignore[attr-defined]  # its name, which another process knows it by
         self.members[name] = cls
         return cls
 
     def owns(self, cls: type) -> bool:
         """Whether a class is a member, or was until another took its name over."""
-        return getattr(cls, "_family", None) is self
+        return getattr(cls, "_family", None) == self.kind
 
     def get(self, value: Any) -> Any:
         """A fresh choice from its spelling, its class, or another choice of this family."""
