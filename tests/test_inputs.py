@@ -160,6 +160,18 @@ def test_the_column_of_a_frame_is_named():
         OnlineClassifier().fit(frame, Y)
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [OnlineRegressor("epsilon", epochs=1), OnlineClassifier(calibration="holdout", epochs=1)],
+    ids=["regressor", "held out"],
+)
+def test_fit_does_not_warn_of_its_own_rows(learner):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(pd.DataFrame(X, columns=list("abcde")), Y)
+
+
 def test_sums_that_overflow_are_not_mistaken_for_infinity():
     large = X.copy()
     large[0, 0] = large[1, 0] = 1.7e308

@@ -290,7 +290,11 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X, training = self._check_rows(X, reset=False, finite=False), self._training
+        return self._scores_of_checked(self._check_rows(X, reset=False, finite=False))
+
+    def _scores_of_checked(self, X: Any) -> np.ndarray:
+        """Scores of rows that may hold NaN or infinity, which are looked for when they show."""
+        training = self._training
         if getattr(training.stabilizer, "every_hypothesis", False):
             self._check_finite(X)
             rows = inputs.as_rows(X if sp.issparse(X) else np.ascontiguousarray(X), training.bias)

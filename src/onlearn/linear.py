@@ -228,7 +228,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
 
     def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:
         """Scores of some checked rows."""
-        return self._scores(X[rows])
+        return self._scores_of_checked(X[rows])
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""

@@ -103,7 +103,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             losses = training.record(np.zeros(len(training.tally)))["loss"], training.by_pass[-1]["loss"]
             if known and 2 * max(losses) / highest / highest < variance:
                 return
-            error = weight @ (self.predict(X) / highest - relative) ** 2 / total
+            error = weight @ (self._scores_of_checked(X)[:, 0] / highest - relative) ** 2 / total
             ratio = error / variance
         if not ratio <= 1.0:
             warn(
