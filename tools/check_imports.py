@@ -22,7 +22,7 @@ LAYERS = {
     "loops": "loops predicting",
     "kernels": "kernels",
     "services": "calibrate labels weighing",
-    "training": "chronicle training fitting",
+    "training": "soundness chronicle training fitting",
     "estimators": "store carried settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
     "approx": "approx",

@@ -20,6 +20,7 @@ from onlearn.geometry import GEOMETRIES
 from onlearn.predicting import best_outputs, linear_scores, voted_scores
 from onlearn.rules import RULES
 from onlearn.settled import Settled
+from onlearn.soundness import ESTIMATOR, check_facts
 from onlearn.stabilizers import STABILIZERS
 from onlearn.training import Training
 from onlearn.weighing import check_heaviest
@@ -368,12 +369,17 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         prefix = "training."
         mine = facts["estimator"]
+        check_facts(mine, ESTIMATOR)
         kept = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
         self._training = self._training_class().unpack(facts["training"], kept)
-        self.n_features_in_ = int(mine["n_features_in"])
+        self.n_features_in_ = mine["n_features_in"]
+        if "dual" not in facts and self.n_features_in_ != self._training.features:  # with kernels they are not the same
+            raise ValueError(f"{self.n_features_in_} features do not go with {self._training.features} weights")
         if mine["feature_names_in"] is not None:
+            if len(mine["feature_names_in"]) != self.n_features_in_:
+                raise ValueError(f"{len(mine['feature_names_in'])} names do not go with {self.n_features_in_} features")
             self.feature_names_in_ = np.array(mine["feature_names_in"], dtype=object)
-        self._seed, self._dtype = int(mine["seed"]), np.dtype(mine["dtype"])
+        self._seed, self._dtype = mine["seed"], np.dtype(mine["dtype"])
         self._settle()
 
     def _training_class(self) -> type[Training]:
