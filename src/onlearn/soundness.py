@@ -1,4 +1,4 @@
-"""What a model file says of a learner, held against what a learner can be: no damaged file should load, and then lie."""
+"""What a model file says of a learner, held against what a learner can be: no damaged file may load, and then lie."""
 
 from __future__ import annotations
 
