@@ -466,6 +466,12 @@ def test_warnings_point_at_the_caller():
         assert {warning.filename for warning in caught} == {__file__}
 
 
+def test_regression_does_not_speak_of_mistakes():
+    with pytest.warns(ConvergenceWarning, match="the loss still fell by tol=-1 or more in the last of max_epochs=3"):
+        model = OnlineRegressor(epochs=None, max_epochs=3, tol=-1, random_state=0).fit(X, X[:, 0])
+    assert not hasattr(model, "n_mistakes_") and model.n_updates_ > 0
+
+
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_tables_go_into_kernel_learners(table):
     model = KernelClassifier("gaussian", epochs=1, random_state=0)

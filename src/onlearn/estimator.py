@@ -321,11 +321,6 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
         inputs.check_finite(X, getattr(self, "feature_names_in_", None))
 
     @property
-    def n_mistakes_(self) -> int:
-        """Mistakes made while learning, over all passes."""
-        return self._fitted_training("n_mistakes_").n_mistakes
-
-    @property
     def n_updates_(self) -> int:
         """Examples that changed the hypothesis, over all passes."""
         return self._fitted_training("n_updates_").n_updates

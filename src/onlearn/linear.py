@@ -298,6 +298,11 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     # ------------------------------------------------------------------ what was learned
 
     @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, over all passes."""
+        return self._fitted_training("n_mistakes_").n_mistakes
+
+    @property
     def coef_(self) -> np.ndarray:
         """Weights of the hypothesis: (1, features) for two classes, (classes, features) for more."""
         w, _ = self._weights()
