@@ -226,7 +226,7 @@ def test_a_users_own_rule_must_be_known_when_loading(tmp_path):
     path = _saved(onlearn.OnlineClassifier(rule=fleeting).fit(X, BINARY), tmp_path / "m.onl")
     onlearn.load(path)
     del onlearn.rules.RULES.members["fleeting"]
-    with pytest.raises(ModelFileError, match="unknown rule 'fleeting'"):
+    with pytest.raises(ModelFileError, match=r"unknown rule 'fleeting', which is none of onlearn's: .* before loading"):
         onlearn.load(path)
 
 

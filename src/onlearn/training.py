@@ -335,7 +335,7 @@ class Training(Chronicle):
     def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
         """What ``pack`` took apart; refuses what could not have come from it."""
         check_facts(facts, TRAINING)
-        rule = rules.RULES.get(facts["rule"])
+        rule = rules.filed(facts["rule"])
         geometry, stabilizer = GEOMETRIES.get(facts["geometry"]), STABILIZERS.get(facts["stabilizer"])
         if facts["output"] is not None and facts["output"] not in OUTPUTS:
             raise ValueError(f"unknown kind of multiclass {facts['output']!r}")
