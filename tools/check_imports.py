@@ -21,7 +21,7 @@ LAYERS = {
     "parts": "rules ownrules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "kernels": "kernels",
-    "services": "calibrate labels weighing",
+    "services": "calibrate labels targets weighing",
     "training": "soundness chronicle training fitting",
     "estimators": "store carried settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
