@@ -105,6 +105,7 @@ REFUSED = {
     "built-in name": (lambda: onlearn.rule(named("perceptron")), "perceptron is one of onlearn's own"),
     "text": (lambda: onlearn.rule(with_parameter("C='x'")), "numbers for parameters, not C='x'"),
     "no number": (lambda: onlearn.rule(with_parameter("C=None")), "numbers for parameters, not C=None"),
+    "a huge number": (lambda: onlearn.rule(with_parameter("C=10**400")), "finite numbers for parameters, not C=1000"),
     "truth": (lambda: onlearn.rule(with_parameter("C=True")), "numbers for parameters, not C=True"),
     "any number of them": (lambda: onlearn.rule(with_parameter("*C")), r"\*, / and \*\* are not for it"),
     "by name only": (lambda: onlearn.rule(with_parameter("*, C=1")), r"\*, / and \*\* are not for it"),

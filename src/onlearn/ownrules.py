@@ -15,6 +15,7 @@ import dis
 import inspect
 import numbers
 import re
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ from numba.extending import intrinsic
 
 from onlearn.compile import INTERPRETED
 from onlearn.rules import RULES, is_custom
-from onlearn.spelling import choice, param
+from onlearn.spelling import choice, is_finite, param
 
 STEP, LOSS = 1.0, 2.0  # which function failed; then come score, y and |x|^2 of the call
 LEFT = 4  # places behind the parameters
@@ -149,8 +150,9 @@ class Written:
             if a.name in RESERVED or a.name.startswith("_") or "__" in a.name:
                 raise ValueError(f"the rule {self.name} cannot have a parameter named {a.name}: call it something else")
             truth = isinstance(a.default, (bool, np.bool_))  # which is refused wherever a parameter is set
-            if truth or not _is_number(a.default) or not np.isfinite(a.default):
-                raise TypeError(f"the rule {self.name} must have numbers for parameters, not {a.name}={a.default!r}")
+            if truth or not _is_number(a.default) or not is_finite(a.default):
+                shown = reprlib.repr(a.default)
+                raise TypeError(f"the rule {self.name} must have finite numbers for parameters, not {a.name}={shown}")
         if self.given is not None:
             taken = inspect.signature(self.given).parameters.values()
             if len(taken) != 2 or any(a.kind is not a.POSITIONAL_OR_KEYWORD for a in taken):
