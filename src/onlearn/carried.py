@@ -12,8 +12,6 @@ from onlearn.rules import RULES, is_custom
 class CarriesOwnRule:
     """The part of an estimator that takes the rule its user wrote along when it is pickled."""
 
-    rule: Any
-
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
         kind = self._own_rule()
@@ -28,8 +26,8 @@ class CarriesOwnRule:
         super().__setstate__(state)  # type: ignore[misc]
 
     def _own_rule(self) -> type | None:
-        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
-            rule = RULES.get(self.rule)
+        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit, and named learners have theirs
+            rule = RULES.get(getattr(self, "rule", None))
             return type(rule) if is_custom(rule) else None
         return None
 
