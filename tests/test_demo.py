@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,11 @@ def test_nothing_is_compiled_after_its_loops_are():
     before = warming._compilations()
     list(demo.results(["cancer"], ["Perceptron"]))
     assert warming._compilations() == before
+
+
+def test_neither_compiling_nor_learning_warns():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for loop in demo.loops_for(["concept"], ["NormalizedWinnow"]):
+            warming.compile_loop(loop)
+        list(demo.results(["concept"], ["NormalizedWinnow"]))

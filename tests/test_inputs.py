@@ -22,6 +22,12 @@ Y = (X @ [1, -2, 0.5, 0, 1] > 0).astype(int)
 NAMED = dict(zip("abcde", X.T, strict=True))
 
 
+def _with(y, value):
+    """y with a value in row 2."""
+    y[2] = value
+    return y
+
+
 def weights(data, y=Y, **settings):
     model = OnlineClassifier(random_state=0, **settings).fit(data, y)
     return np.append(model.coef_, model.intercept_)
@@ -55,7 +61,13 @@ def sparse_frame(X):
     return pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X))
 
 
-@pytest.mark.parametrize("make", [np.asarray, np.float16, sp.csr_matrix, pd.DataFrame, sparse_frame, pl.DataFrame])
+def nullable_frame(X):
+    return pd.DataFrame(X).astype("Float32")
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, np.float16, sp.csr_matrix, pd.DataFrame, sparse_frame, nullable_frame, pl.DataFrame]
+)
 def test_float32_stays_float32(make):
     data = make(X.astype(np.float32))
     model = OnlineClassifier(random_state=0).fit(data, Y)
@@ -66,6 +78,12 @@ def test_float32_stays_float32(make):
 def test_columns_of_both_precisions_are_doubles():
     frame = pl.DataFrame(NAMED).with_columns(pl.col("a").cast(pl.Float32))
     assert OnlineClassifier().fit(frame, Y).coef_.dtype == np.float64
+
+
+def test_columns_of_decimals_are_doubles():
+    table = pa.table({"a": pa.array(Y).cast(pa.decimal128(21, 2)), "b": X[:, 0]})
+    for data in (table, pl.from_arrow(table)):
+        assert np.array_equal(weights(data), weights(np.column_stack([Y, X[:, 0]])))
 
 
 def test_whole_numbers_beyond_the_signed_ones_are_labels():
@@ -160,6 +178,18 @@ def test_the_column_of_a_frame_is_named():
         OnlineClassifier().fit(frame, Y)
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [OnlineRegressor("epsilon", epochs=1), OnlineClassifier(calibration="holdout", epochs=1)],
+    ids=["regressor", "held out"],
+)
+def test_fit_does_not_warn_of_its_own_rows(learner):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(pd.DataFrame(X, columns=list("abcde")), Y)
+
+
 def test_sums_that_overflow_are_not_mistaken_for_infinity():
     large = X.copy()
     large[0, 0] = large[1, 0] = 1.7e308
@@ -248,7 +278,17 @@ REFUSED = {
     "classification rule": (lambda: OnlineRegressor(rule="pa1").fit(X, Y), "is for classification"),
     "voted regression": (lambda: OnlineRegressor(stabilizer="voted").fit(X, Y), "counts mistakes"),
     "endless regression": (lambda: OnlineRegressor(epochs=None).fit(X, Y), "needs tol"),
-    "NaN target": (lambda: OnlineRegressor().fit(X, np.where(Y, np.nan, 1.0)), "NaN"),
+    "NaN target": (lambda: OnlineRegressor().fit(X, _with(Y * 1.0, np.nan)), "y contains NaN in row 2"),
+    "no target": (lambda: OnlineRegressor().fit(X, _with(Y.astype(object), None)), "y contains None in row 2"),
+    "a huge target": (lambda: OnlineRegressor().fit(X, _with(Y.astype(object), 10**400)), "too large for float64"),
+    "a word for a target": (lambda: OnlineRegressor().fit(X, _with(Y.astype(object), "a")), "y holds 'a' in row 2"),
+    "dates to predict": (lambda: OnlineRegressor().fit(X, Y.astype("M8[D]")), r"y holds dates or times \(datetime64"),
+    "dates": (lambda: OnlineClassifier().fit(X.astype("M8[D]"), Y), r"X holds dates or times \(datetime64"),
+    "spans of time": (lambda: OnlineClassifier().fit(X.astype("m8[D]"), Y), r"X holds dates or times \(timedelta64"),
+    "a column of dates": (
+        lambda: OnlineClassifier().fit(pl.DataFrame({"a": X[:, 0], "b": Y.astype("M8[D]")}), Y),
+        r"X holds dates or times \(Date",
+    ),
     "lambda": (
         lambda: OnlineClassifier(geometry="additive(schedule='1/(lambda t)')").fit(X, Y),
         "needs l2 above 0",
@@ -452,6 +492,12 @@ def test_warnings_point_at_the_caller():
         with pytest.warns(ConvergenceWarning) as caught:
             learner.fit(X, Y)
         assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_regression_does_not_speak_of_mistakes():
+    with pytest.warns(ConvergenceWarning, match="the loss still fell by tol=-1 or more in the last of max_epochs=3"):
+        model = OnlineRegressor(epochs=None, max_epochs=3, tol=-1, random_state=0).fit(X, X[:, 0])
+    assert not hasattr(model, "n_mistakes_") and model.n_updates_ > 0
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])

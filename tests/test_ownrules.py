@@ -1,9 +1,12 @@
 """Rules that users write: what is wrong with one is said in a sentence, and nothing is learned from it."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from numba import cloudpickle
 from sklearn.base import clone
 
 import onlearn
@@ -102,6 +105,7 @@ REFUSED = {
     "built-in name": (lambda: onlearn.rule(named("perceptron")), "perceptron is one of onlearn's own"),
     "text": (lambda: onlearn.rule(with_parameter("C='x'")), "numbers for parameters, not C='x'"),
     "no number": (lambda: onlearn.rule(with_parameter("C=None")), "numbers for parameters, not C=None"),
+    "a huge number": (lambda: onlearn.rule(with_parameter("C=10**400")), "finite numbers for parameters, not C=1000"),
     "truth": (lambda: onlearn.rule(with_parameter("C=True")), "numbers for parameters, not C=True"),
     "any number of them": (lambda: onlearn.rule(with_parameter("*C")), r"\*, / and \*\* are not for it"),
     "by name only": (lambda: onlearn.rule(with_parameter("*, C=1")), r"\*, / and \*\* are not for it"),
@@ -163,3 +167,29 @@ def test_a_rule_may_catch_its_divisions_by_zero():
 
     model = OnlineClassifier(catching, "additive", stabilizer="last", fit_intercept=False, epochs=1, shuffle=False)
     assert model.fit([[1.0], [0.0]], [1, 0]).coef_ == 0.5  # both scores are 0
+
+
+SCRIPT = """
+import sys
+from numba import cloudpickle
+import onlearn
+@onlearn.rule
+def from_a_script(score, y, C=0.5):
+    return C * y if score * y <= 0 else 0.0
+made = [onlearn.OnlineClassifier(rule, random_state=0) for rule in (from_a_script(0.5), from_a_script, "from_a_script")]
+made.append(onlearn.OnlineClassifier(from_a_script, random_state=0).fit([[0.0], [1.0]], [0, 1]))
+sys.stdout.buffer.write(b"".join(len(part).to_bytes(8, "little") + part for part in map(cloudpickle.dumps, made)))
+"""
+
+
+def test_learners_take_a_rule_of_a_script_along_to_another_process():
+    sent = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True).stdout
+    models = []
+    while sent:
+        size = int.from_bytes(sent[:8], "little")
+        onlearn.rules.RULES.members.pop("from_a_script", None)  # each as if it came alone
+        models.append(cloudpickle.loads(sent[8 : 8 + size]))
+        fitted = clone(models[-1]).set_params(rule__C=0.25).fit(X, Y)
+        assert repr(fitted.rule) == "from_a_script(C=0.25)" and fitted.score(X, Y) > 0.9
+        sent = sent[8 + size :]
+    assert len(models) == 4 and models[-1].partial_fit([[0.0]], [0]).n_seen_ == 11

@@ -131,6 +131,22 @@ DAMAGE = {
     "NaN": (lambda h, a: a["training.g.w"].__setitem__(0, np.nan), "not finite"),
     "no finite constant": (lambda h, a: h["training"].update(bias=-np.inf), "constant feature of the intercept"),
     "a change of no weight": (lambda h, a: a["training.st.at"].__setitem__(0, 10**6), "contradicts itself"),
+    "strange label": (lambda h, a: a["training.audit.gold"].__setitem__(5, 1e6), "gold holds what it cannot hold"),
+    "fewer features": (lambda h, a: h["estimator"].update(n_features_in=3), "3 features do not go with 4"),
+    "too few names": (lambda h, a: h["estimator"].update(feature_names_in=["a"]), "1 names do not go with 4"),
+    "no names": (lambda h, a: h["estimator"].update(feature_names_in="abcd"), "must be a list of names or None"),
+    "no precision": (lambda h, a: h["estimator"].update(dtype="int8"), "'int8' for dtype"),
+    "truth for a count": (lambda h, a: h["training"].update(outputs=True), "True for outputs, which must be a whole"),
+    "no pass": (lambda h, a: h["training"].update(by_pass=[3]), r"\[3\] for by_pass"),
+    "single counters": (
+        lambda h, a: a.update(counts=a["counts"].astype("f4")),
+        "counts does not have the shape",
+    ),
+    "a class twice": (lambda h, a: h["classes"].update(values=["ham", "ham"]), "a label twice"),
+    "classes of two kinds": (
+        lambda h, a: h["classes"].update(values=["ham", 1], dtype="object"),
+        "words or of num",
+    ),
     "more classes": (lambda h, a: h["classes"]["values"].append("eggs"), "do not go with"),
 }
 
@@ -141,6 +157,26 @@ def test_damaged_files_get_one_clear_sentence(case, saved):
     _rewritten(saved, change)
     with pytest.raises(ModelFileError, match=sentence):
         onlearn.load(saved)
+
+
+HELD_OUT = {
+    "too many codes": (lambda h, a: a.update({"held_out.codes": np.zeros(99, dtype=int)}), "held_out.scores does not"),
+    "unknown code": (lambda h, a: a["held_out.codes"].__setitem__(0, 3), "held_out.codes holds what"),
+    "no whole codes": (lambda h, a: a.update({"held_out.codes": a["held_out.codes"] * 1.0}), "held_out.codes does not"),
+    "strange fraction": (lambda h, a: h.update(held_out="x"), "must be a number between 0 and 1"),
+    "no scores": (lambda h, a: a.pop("held_out.scores"), "not a sound model file"),
+}
+
+
+@pytest.mark.parametrize("case", HELD_OUT)
+def test_damaged_rows_for_calibration_get_one_clear_sentence(case, tmp_path):
+    model = onlearn.OnlineClassifier(calibration="holdout", epochs=1, random_state=0).fit(X, THREE)
+    path = _saved(model, tmp_path / "m.onl")
+    assert np.array_equal(onlearn.load(path).predict_proba(X), model.predict_proba(X))
+    change, sentence = HELD_OUT[case]
+    _rewritten(path, change)
+    with pytest.raises(ModelFileError, match=sentence):
+        onlearn.load(path)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -190,7 +226,7 @@ def test_a_users_own_rule_must_be_known_when_loading(tmp_path):
     path = _saved(onlearn.OnlineClassifier(rule=fleeting).fit(X, BINARY), tmp_path / "m.onl")
     onlearn.load(path)
     del onlearn.rules.RULES.members["fleeting"]
-    with pytest.raises(ModelFileError, match="unknown rule 'fleeting'"):
+    with pytest.raises(ModelFileError, match=r"unknown rule 'fleeting', which is none of onlearn's: .* before loading"):
         onlearn.load(path)
 
 

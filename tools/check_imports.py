@@ -21,9 +21,9 @@ LAYERS = {
     "parts": "rules ownrules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "kernels": "kernels",
-    "services": "calibrate labels weighing",
-    "training": "chronicle training fitting",
-    "estimators": "store settled atomic calibrated estimator linear regression learners",
+    "services": "calibrate labels targets weighing",
+    "training": "soundness chronicle training fitting",
+    "estimators": "store carried settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
     "approx": "approx",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from onlearn import calibrate
+from onlearn.soundness import SHARE, check_array, check_facts, either
 
 
 class HeldOut(NamedTuple):
@@ -15,6 +16,16 @@ class HeldOut(NamedTuple):
     scores: np.ndarray
     codes: np.ndarray  # of their classes
     fraction: float | None  # of all rows, as was asked for; None if a model file does not say
+
+    @classmethod
+    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray], classes: int) -> HeldOut:
+        """What a model file holds of them."""
+        scores, codes, fraction = arrays["held_out.scores"], arrays["held_out.codes"], facts.get("held_out")
+        check_facts({"held_out": fraction}, {"held_out": either(None, SHARE)})
+        columns = 1 if classes == 2 else max(1, classes)
+        check_array("held_out.scores", scores, "float64 float32", (codes.size, columns))
+        check_array("held_out.codes", codes, "int64 int32", (codes.size,), 0, classes - 1)
+        return cls(scores, codes, fraction)
 
 
 class Calibrated:

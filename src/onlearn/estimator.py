@@ -15,10 +15,12 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 
 from onlearn import inputs
 from onlearn.calibrate import CALIBRATIONS
+from onlearn.carried import CarriesOwnRule
 from onlearn.geometry import GEOMETRIES
 from onlearn.predicting import best_outputs, linear_scores, voted_scores
 from onlearn.rules import RULES
 from onlearn.settled import Settled
+from onlearn.soundness import ESTIMATOR, check_facts
 from onlearn.stabilizers import STABILIZERS
 from onlearn.training import Training
 from onlearn.weighing import check_heaviest
@@ -34,7 +36,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-class LinearModel(Settled, BaseEstimator):
+class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
     """The part of a linear estimator that does not care what is predicted."""
 
     families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
@@ -289,7 +291,11 @@ class LinearModel(Settled, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X, training = self._check_rows(X, reset=False, finite=False), self._training
+        return self._scores_of_checked(self._check_rows(X, reset=False, finite=False))
+
+    def _scores_of_checked(self, X: Any) -> np.ndarray:
+        """Scores of rows that may hold NaN or infinity, which are looked for when they show."""
+        training = self._training
         if getattr(training.stabilizer, "every_hypothesis", False):
             self._check_finite(X)
             rows = inputs.as_rows(X if sp.issparse(X) else np.ascontiguousarray(X), training.bias)
@@ -313,11 +319,6 @@ class LinearModel(Settled, BaseEstimator):
 
     def _check_finite(self, X: Any) -> None:
         inputs.check_finite(X, getattr(self, "feature_names_in_", None))
-
-    @property
-    def n_mistakes_(self) -> int:
-        """Mistakes made while learning, over all passes."""
-        return self._fitted_training("n_mistakes_").n_mistakes
 
     @property
     def n_updates_(self) -> int:
@@ -363,12 +364,17 @@ class LinearModel(Settled, BaseEstimator):
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         prefix = "training."
         mine = facts["estimator"]
+        check_facts(mine, ESTIMATOR)
         kept = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
         self._training = self._training_class().unpack(facts["training"], kept)
-        self.n_features_in_ = int(mine["n_features_in"])
+        self.n_features_in_ = mine["n_features_in"]
+        if "dual" not in facts and self.n_features_in_ != self._training.features:  # with kernels they are not the same
+            raise ValueError(f"{self.n_features_in_} features do not go with {self._training.features} weights")
         if mine["feature_names_in"] is not None:
+            if len(mine["feature_names_in"]) != self.n_features_in_:
+                raise ValueError(f"{len(mine['feature_names_in'])} names do not go with {self.n_features_in_} features")
             self.feature_names_in_ = np.array(mine["feature_names_in"], dtype=object)
-        self._seed, self._dtype = int(mine["seed"]), np.dtype(mine["dtype"])
+        self._seed, self._dtype = mine["seed"], np.dtype(mine["dtype"])
         self._settle()
 
     def _training_class(self) -> type[Training]:

@@ -64,7 +64,9 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 break
             last = entry["loss"]
         else:
-            if settings.epochs is None and separable is None:
+            if settings.epochs is None and not training.classifies:
+                warn(f"the loss still fell by tol={settings.tol:g} or more in the last of max_epochs={passes} passes")
+            elif settings.epochs is None and separable is None:
                 warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
     if audited_size:
         training.rescale_audit(training.size() / audited_size)

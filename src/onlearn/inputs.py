@@ -20,6 +20,7 @@ BUFFER = 1 << 22  # bytes of rows gathered at a time where they do not lie one a
 def plain_table(X: Any) -> Any:
     """A PyArrow table as a NumPy array; anything else as it is (scikit-learn takes pandas and polars)."""
     refuse_lazy(X)
+    refuse_times(X, "X")
     module = type(X).__module__.partition(".")[0]
     if module != "pyarrow":
         return X
@@ -30,9 +31,9 @@ def plain_table(X: Any) -> Any:
     columns = []
     for field, column in zip(X.schema, X.columns, strict=True):
         kind = field.type
-        if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
+        if not any(holds(kind) for holds in (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)):
             raise ValueError(f"column {field.name!r} holds {kind}, not numbers: encode it first")
-        columns.append(np.asarray(column))
+        columns.append(np.asarray(column.cast("float64") if kinds.is_decimal(kind) else column))
     if not columns:
         return np.empty((X.num_rows, 0))
     dtype = np.result_type(*columns)
@@ -61,6 +62,14 @@ def refuse_lazy(X: Any) -> None:
         raise TypeError("X is a polars LazyFrame, which holds no rows yet: collect() it first")
 
 
+def refuse_times(X: Any, name: str) -> None:
+    """Refuse dates and times, which NumPy would take for numbers of whatever unit they have."""
+    held: Any = np.atleast_1d(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    for kind in held:
+        if getattr(kind, "kind", None) in ("m", "M") or (hasattr(kind, "is_temporal") and kind.is_temporal()):
+            raise ValueError(f"{name} holds dates or times ({kind}), not numbers: make numbers of them first")
+
+
 def column_names(X: Any) -> list[str] | None:
     """The names of a PyArrow table's columns, which scikit-learn does not look for."""
     return list(getattr(X, "column_names", [])) if type(X).__module__.startswith("pyarrow") else None
@@ -79,8 +88,8 @@ def number_types(X: Any) -> list[Any]:
     module, held = type(X).__module__.partition(".")[0], [getattr(X, "dtype", None)]
     if module == "polars" and type(X).__name__ == "DataFrame":  # which does not
         held = [X.head(0).to_numpy().dtype]
-    elif module == "pandas" and hasattr(X, "dtypes"):  # where sparse columns do not
-        held = [getattr(kind, "subtype", kind) for kind in np.atleast_1d(X.dtypes)]
+    elif module == "pandas" and hasattr(X, "dtypes"):  # where columns of a kind of its own do not
+        held = [getattr(kind, "subtype", getattr(kind, "numpy_dtype", kind)) for kind in np.atleast_1d(X.dtypes)]
     single = bool(held) and all(kind in (np.float16, np.float32) for kind in held)
     return [np.float32] if single else [np.float64, np.float32]
 

@@ -26,6 +26,7 @@ from onlearn.labels import (
 )
 from onlearn.outputs import OUTPUTS
 from onlearn.predicting import narrow
+from onlearn.soundness import TRUTH, check_array, check_facts, either
 from onlearn.store import pack_labels, unpack_labels
 from onlearn.weighing import check_weights, class_weights, multiplied
 
@@ -228,7 +229,7 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
 
     def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:
         """Scores of some checked rows."""
-        return self._scores(X[rows])
+        return self._scores_of_checked(X[rows])
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
@@ -295,6 +296,11 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
         return multiplied(weight, class_weights(self.class_weight, self.classes_, self._counts[1:])[codes])
 
     # ------------------------------------------------------------------ what was learned
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, over all passes."""
+        return self._fitted_training("n_mistakes_").n_mistakes
 
     @property
     def coef_(self) -> np.ndarray:
@@ -390,12 +396,13 @@ class OnlineClassifier(Calibrated, ClassifierMixin, LinearModel):
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         super()._unpack(facts, arrays)
         self.classes_ = unpack_labels(facts["classes"], arrays.get("classes"))
+        check_facts(facts, {"separable": either(None, TRUTH)})
         self.separable_, self._counts = facts["separable"], arrays["counts"]
-        self._held_out = None
-        if "held_out.scores" in arrays:
-            self._held_out = HeldOut(arrays["held_out.scores"], arrays["held_out.codes"], facts.get("held_out"))
         count, outputs = len(self.classes_), self._training.outputs
         # a learner that has grown has room for two classes when it has met one
         fits = count == 2 if self._training.output is None else max(2, count) == outputs
-        if not fits or self._counts.shape != (count + 1,):
+        if not fits:
             raise ValueError(f"{count} classes do not go with {outputs} outputs")
+        check_array("counts", self._counts, "float64", (count + 1,), low=0)
+        held_out = "held_out" in facts or "held_out.scores" in arrays
+        self._held_out = HeldOut.unpack(facts, arrays, count) if held_out else None

@@ -15,6 +15,7 @@ import dis
 import inspect
 import numbers
 import re
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ from numba.extending import intrinsic
 
 from onlearn.compile import INTERPRETED
 from onlearn.rules import RULES, is_custom
-from onlearn.spelling import choice, param
+from onlearn.spelling import choice, is_finite, param
 
 STEP, LOSS = 1.0, 2.0  # which function failed; then come score, y and |x|^2 of the call
 LEFT = 4  # places behind the parameters
@@ -47,8 +48,11 @@ def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., fl
 
     The function takes the score and y, and |x|^2 if it wants it; arguments with defaults become the
     rule's parameters. ``loss(score, y)``, if given, is what ``history_`` reports; else the share of mistakes, in
-    regression the mean of \\|y - score\\|. A rule defined again under its name takes that name over; learners made with
-    the one before keep it.
+    regression the mean of \\|y - score\\|. A rule defined again under its name takes that name over: learners that were
+    given the one before as a class or an object keep it, those that were given the name refuse to go on with another.
+
+    Learners take their rule along into other processes (``GridSearchCV(n_jobs=2)``). A name among the parameters to
+    search over does not: search over ``[mine()]`` there, not ``["mine"]``.
 
     Numbers divided by zero give infinity or NaN, as with NumPy, and a step that is infinite or NaN is refused with the
     example it was for. In a function with a ``try`` statement, or with ``//`` or ``%`` by a whole number that may be
@@ -74,10 +78,14 @@ def rule(function: Callable[..., float] | None = None, *, loss: Callable[..., fl
         "__annotations__": {a.name: float for a in own},
         **{a.name: param(a.default, "") for a in own},
         "regression": True,
-        "values": lambda self: [*self.get_params().values(), *[0.0] * LEFT],
+        "values": _values,
         "written": written,
     }
     return choice(RULES, function.__name__)(type(function.__name__, (), body))
+
+
+def _values(rule: Any) -> list[float]:
+    return [*rule.get_params().values(), *[0.0] * LEFT]
 
 
 def _mistake(s, y, sqnorm, p):
@@ -102,6 +110,10 @@ class Written:
 
     function: Any
     given: Any
+
+    def __reduce__(self) -> Any:
+        """Another process compiles anew: what was compiled here cannot be sent."""
+        return Written, (self.function, self.given)
 
     @property
     def name(self) -> str:
@@ -138,8 +150,9 @@ class Written:
             if a.name in RESERVED or a.name.startswith("_") or "__" in a.name:
                 raise ValueError(f"the rule {self.name} cannot have a parameter named {a.name}: call it something else")
             truth = isinstance(a.default, (bool, np.bool_))  # which is refused wherever a parameter is set
-            if truth or not _is_number(a.default) or not np.isfinite(a.default):
-                raise TypeError(f"the rule {self.name} must have numbers for parameters, not {a.name}={a.default!r}")
+            if truth or not _is_number(a.default) or not is_finite(a.default):
+                shown = reprlib.repr(a.default)
+                raise TypeError(f"the rule {self.name} must have finite numbers for parameters, not {a.name}={shown}")
         if self.given is not None:
             taken = inspect.signature(self.given).parameters.values()
             if len(taken) != 2 or any(a.kind is not a.POSITIONAL_OR_KEYWORD for a in taken):

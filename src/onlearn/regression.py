@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y
 
 from onlearn.atomic import all_or_nothing, to_the_end
 from onlearn.estimator import LinearModel
 from onlearn.fitting import run_passes, warn
-from onlearn.labels import from_nullable
 from onlearn.loops import HIGHEST_LOSS, LOSS
 from onlearn.predicting import narrow
+from onlearn.targets import check_targets
 from onlearn.weighing import check_weights
 
 ALIKE = 1e-9  # a deviation of y, as a part of its size, that is as good as none
@@ -103,7 +102,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
             losses = training.record(np.zeros(len(training.tally)))["loss"], training.by_pass[-1]["loss"]
             if known and 2 * max(losses) / highest / highest < variance:
                 return
-            error = weight @ (self.predict(X) / highest - relative) ** 2 / total
+            error = weight @ (self._scores_of_checked(X)[:, 0] / highest - relative) ** 2 / total
             ratio = error / variance
         if not ratio <= 1.0:
             warn(
@@ -146,7 +145,7 @@ class OnlineRegressor(RegressorMixin, LinearModel):
     def _check_targets(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = _check_y(from_nullable(y, "number"), y_numeric=True, estimator=self).astype(np.float64)
+        y = check_targets(y)
         self._check_lengths(X, y)
         return y
 

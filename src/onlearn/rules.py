@@ -206,6 +206,17 @@ def is_custom(rule: Any) -> bool:
     return hasattr(type(rule), "written")
 
 
+def filed(spelling: str) -> Any:
+    """The rule that a model file names; one of the user's own must be known by now, for files hold no code."""
+    name = spelling.partition("(")[0]
+    if name not in RULES:
+        raise ValueError(
+            f"unknown rule {name!r}, which is none of onlearn's: if it is one of your own, define it with "
+            "@onlearn.rule before loading"
+        )
+    return RULES.get(spelling)
+
+
 def complaint(rule: Any, params: np.ndarray) -> str:
     """What a rule did at which a loop stopped that was called with these parameters; raises if its loss failed."""
     return (type(rule).written.complaint(params) if is_custom(rule) else None) or "returned NaN"

@@ -13,7 +13,7 @@ import copy
 import difflib
 import math
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
@@ -32,13 +32,13 @@ class Family:
         return iter(self.members)
 
     def add(self, name: str, cls: type) -> type:
-        cls._family = self  # type: ignore[attr-defined]
+        cls._family = self.kind  # type: ignore[attr-defined]  # its name, which another process knows it by
         self.members[name] = cls
         return cls
 
     def owns(self, cls: type) -> bool:
         """Whether a class is a member, or was until another took its name over."""
-        return getattr(cls, "_family", None) is self
+        return getattr(cls, "_family", None) == self.kind
 
     def get(self, value: Any) -> Any:
         """A fresh choice from its spelling, its class, or another choice of this family."""
@@ -66,8 +66,8 @@ class Family:
             raise refuse("it does not start with a name")
         name = call.func.id
         if name not in self.members:
-            close = difflib.get_close_matches(name, self.members, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(self.members)}"
+            close = _nearest(name, self.members)
+            hint = f"did you mean {close!r}?" if close else f"known are {', '.join(self.members)}"
             raise ValueError(f"unknown {self.kind} {name!r}: {hint}")
         cls = self.members[name]
         known = [f.name for f in fields(cls)]
@@ -81,6 +81,12 @@ class Family:
                 raise refuse(f"{keyword.arg!r} is given twice")
             given[keyword.arg] = _constant(keyword.value, refuse)
         return cls(**given)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    """The name that was meant, most likely; short words are alike by chance, but for those that begin alike."""
+    alike = difflib.get_close_matches(name, [other for other in known if other[:1] == name[:1]], n=1)
+    return next(iter(alike or difflib.get_close_matches(name, known, n=1, cutoff=0.8)), None)
 
 
 def _constant(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compact import compact, expand
+from onlearn.soundness import check_labels_differ
 
 FORMAT = 2
 
@@ -237,8 +238,9 @@ def _as_doubles(labels: np.ndarray) -> np.ndarray:
 
 
 def unpack_labels(spelled: Any, array: np.ndarray | None) -> np.ndarray:
-    if spelled is None:
-        if array is None:
-            raise ModelFileError("the class labels are missing")
-        return array
-    return np.array(spelled["values"], dtype=object if spelled["dtype"] == "object" else None)
+    if spelled is not None:
+        array = np.array(spelled["values"], dtype=object if spelled["dtype"] == "object" else None)
+    if array is None:
+        raise ModelFileError("the class labels are missing")
+    check_labels_differ(array)
+    return array

@@ -30,6 +30,7 @@ from onlearn.loops import (
     learn_one,
 )
 from onlearn.outputs import OUTPUTS
+from onlearn.soundness import TRAINING, check_array, check_facts
 from onlearn.stabilizers import STABILIZERS
 from onlearn.verbs import layout
 
@@ -333,13 +334,14 @@ class Training(Chronicle):
     @classmethod
     def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
         """What ``pack`` took apart; refuses what could not have come from it."""
-        rule = rules.RULES.get(facts["rule"])
+        check_facts(facts, TRAINING)
+        rule = rules.filed(facts["rule"])
         geometry, stabilizer = GEOMETRIES.get(facts["geometry"]), STABILIZERS.get(facts["stabilizer"])
         if facts["output"] is not None and facts["output"] not in OUTPUTS:
             raise ValueError(f"unknown kind of multiclass {facts['output']!r}")
-        capacity, outputs = int(facts["capacity"]), int(facts["outputs"])
+        capacity, outputs = facts["capacity"], facts["outputs"]
         if (
-            not cls.FEWEST <= int(facts["features"]) <= capacity
+            not cls.FEWEST <= facts["features"] <= capacity
             or outputs < 1
             or arrays["g.w"].size != (capacity + 1) * outputs
         ):
@@ -360,7 +362,12 @@ class Training(Chronicle):
         for name in cls.FACTS:
             setattr(self, name, facts[name])
         tally, doubling = arrays["tally"], arrays["doubling"]
-        if tally.shape != self.tally.shape or doubling.shape != self.doubling.shape or (self.audit.due[1:] < 0).any():
+        check_array("tally", tally, "float64", self.tally.shape)
+        check_array("doubling", doubling, "float64", self.doubling.shape)
+        if self.classifies:
+            lowest, highest = (-1, 1) if self.output is None else (0, outputs - 1)
+            check_array("audit.gold", self.audit.gold, "float64", self.audit.gold.shape, lowest, highest, whole=True)
+        if len(self.since) != len(tally) or (self.audit.due[1:] < 0).any():
             raise ValueError("the counters do not have the shape that this learner has")
         if not 0 <= tally[KEPT] < DOUBLINGS or tally[DUE] <= tally[SEEN]:
             raise ValueError("the counters contradict each other")

@@ -104,27 +104,31 @@ def _distinct(combinations: Iterable[Any]) -> list[Loop]:
 
 def compile_loop(loop: Loop) -> bool:
     """Compile what learns and predicts in this combination; returns whether that was not done before."""
+    before = _compilations()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that so few examples teach nothing is known
+        if loop.layout in ("dual", "kernels"):
+            _compile_for_kernels(loop)
+        else:
+            _compile_for_features(loop)
+    return _compilations() > before
+
+
+def _compile_for_features(loop: Loop) -> None:
     from onlearn.linear import OnlineClassifier
 
-    before = _compilations()
-    if loop.layout in ("dual", "kernels"):
-        _compile_for_kernels(loop)
-        return _compilations() > before
     X = sample(loop)
     model = OnlineClassifier(loop.rule, loop.geometry, loop.stabilizer, loop.output or "auto", epochs=1)
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
-    return _compilations() > before
 
 
 def _compile_for_kernels(loop: Loop) -> None:
     from onlearn import warming_kernels
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that so few examples teach nothing is known
-        if loop.layout == "kernels":
-            warming_kernels.compare(loop.dtype)
-        else:
-            warming_kernels.learn_in_the_dual(*loop[:4], loop.dtype)
+    if loop.layout == "kernels":
+        warming_kernels.compare(loop.dtype)
+    else:
+        warming_kernels.learn_in_the_dual(*loop[:4], loop.dtype)
 
 
 def sample(loop: Loop) -> Any:

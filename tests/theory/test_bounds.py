@@ -76,6 +76,8 @@ def test_general_forms_do_not_depend_on_the_unit(scale):
         lambda: bounds.multiplicative([1.0, 0.0], np.empty((0, 2))),
         lambda: bounds.multiplicative([1.0, 0.0], [[1.0, math.nan]]),
         lambda: bounds.halving(0),
+        lambda: bounds.perceptron("a", 1),
+        lambda: bounds.winnow(10.5, 2),
     ],
 )
 def test_bad_arguments_get_one_sentence(call):

@@ -18,6 +18,7 @@ large) gives `inf`. A mistake is y s <= 0: a tie counts, as it does in the learn
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,6 +145,8 @@ def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -
     >>> winnow(n=1024, k=3, threshold=512)
     94.0
     """
+    _whole("n", n)
+    _whole("k", k)
     if n < 1 or not 0 <= k <= n:
         raise ValueError(f"k literals among n features need 0 <= k <= n and n >= 1, but k = {k} and n = {n}.")
     if not 1.0 < alpha < math.inf:
@@ -298,11 +301,16 @@ def _simplex_arguments(p: int, margin: float) -> None:
         raise ValueError(f"margin must be above 0 and at most 1, but it is {margin}.")
 
 
+def _whole(name: str, value: float) -> None:
+    if not isinstance(value, Real) or value % 1 != 0:
+        raise ValueError(f"{name} must be a whole number, but it is {value!r}.")
+
+
 def _positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
+    if not isinstance(value, Real) or not 0.0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, but it is {value}.")
 
 
 def _not_negative(name: str, value: float) -> None:
-    if not 0.0 <= value < math.inf:
+    if not isinstance(value, Real) or not 0.0 <= value < math.inf:
         raise ValueError(f"{name} must be finite and not negative, but it is {value}.")
