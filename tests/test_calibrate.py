@@ -128,7 +128,7 @@ def test_votes_of_several_passes_are_calibrated_as_those_of_one():
     assert online < 1.5 * held_out
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_votes_are_not_taken_for_log_odds(classes):
     labels = (LOGITS > 0).astype(int) if classes == 2 else np.digitize(LOGITS, [-1, 1])
     for kind, rows in ((onlearn.OnlineClassifier, 3000), (onlearn.KernelClassifier, 300)):
