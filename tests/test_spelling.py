@@ -38,7 +38,7 @@ def test_spellings_take_positions_names_and_words():
     ("text", "sentence"),
     [
         ("pa3", "unknown rule 'pa3': did you mean 'pa2'?|did you mean 'pa1'?"),
-        ("again", "unknown rule 'again': known are perceptron, margin"),
+        ("anew", "unknown rule 'anew': known are perceptron, margin"),
         ("erceptron", "did you mean 'perceptron'?"),
         ("pa1(0)", "aggressiveness must be a number above 0, not 0"),
         ("pa1(nan)", "aggressiveness must be a number above 0"),
