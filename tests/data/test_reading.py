@@ -287,7 +287,7 @@ def test_options_about_csv_are_refused_elsewhere(tmp_path, name, options):
     (option,) = options
     with pytest.raises(DataError, match=f"is read as .*, and {option} is about CSV"):
         load(path, **options)
-    assert load(path, **options, csv_required=False)[0].shape[0] == 1
+    assert load(path, **options, table_required=False)[0].shape[0] == 1
 
 
 @pytest.mark.parametrize("options", [{"target": "y"}, {"weight": "w"}, {"id": 0}, {"types": {"x": "number"}}])
@@ -298,7 +298,7 @@ def test_options_about_columns_are_refused_where_there_are_none(tmp_path, option
         (tmp_path / name).write_text(line)
         with pytest.raises(DataError, match=f"{name}: {option}= has no use here: the rows have no columns but"):
             load(tmp_path / name, **options)
-        assert len(next(read(tmp_path / name, **options, csv_required=False))) == 1
+        assert len(next(read(tmp_path / name, **options, table_required=False))) == 1
     (tmp_path / "a.csv").write_text("x,w,y\n1,1,a\n2,1,b\n")
     files = [tmp_path / "a.svm", tmp_path / "a.csv"]
     assert [len(batch) for batch in read(files, header=True, **{"target": "y", **options})] == [1, 2]

@@ -44,7 +44,7 @@ class Reader:
         bad: BadRows,
         workers: int,
         cache: bool | str | os.PathLike[str],
-        csv_required: bool = True,
+        table_required: bool = True,
     ) -> None:
         self.notes: list[str] = []
         self.bad = bad
@@ -58,7 +58,7 @@ class Reader:
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
         self._workers = workers
-        self._csv_required = csv_required
+        self._table_required = table_required
         self.then: Callable[[Any], Any] | None = None
         self.kept: Kept | None = None
         if cache is not False:
@@ -187,7 +187,7 @@ class Reader:
                 name, why = sniff(stream, name)
                 self.notes.append(f"{stream.source.name}: read as {name}: {why}")
         if name not in self._formats:
-            if self._csv_required:
+            if self._table_required:
                 others = [] if self._format else [one for one in self.sources if one is not stream.source]
                 refuse_idle(self.options, stream.source, name, others)
             self._formats[name] = known[name](self.options, self.notes)
@@ -245,7 +245,7 @@ def read(
     workers: int = 2,
     delimiter: str | None = None,
     header: bool | str = "auto",
-    csv_required: bool = True,
+    table_required: bool = True,
     types: dict[str, str] | None = None,
     expected: Iterable[str] = (),
     block_size: int = SIZE,
@@ -266,8 +266,8 @@ def read(
     :param strict: raise at the first bad row
     :param workers: threads that parse ahead; 0 does everything in this one
     :param delimiter, header: of CSV; found out by default
-    :param csv_required: False: delimiter and header are for the files that are CSV, though there may be none, and what
-        is said about columns for those that have some
+    :param table_required: False: what is said about tables (delimiter, header, columns) is for the files that are some,
+        though there may be none
     :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
     :param expected: columns of which JSON lines may lack some, but not all: they are missing values then
     :param block_size: bytes of text parsed at a time
@@ -306,4 +306,4 @@ def read(
         expected=list(expected),
         block_size=block_size,
     )
-    return Reader(source, format, options, batch_rows, bad, workers, cache, csv_required)
+    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required)

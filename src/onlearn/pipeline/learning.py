@@ -141,8 +141,8 @@ class Run(Telling):
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
         asked_id = self.fresh or "id" in plan.reading
-        asked_csv = self.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"})
-        required: dict[str, Any] = {"id_required": asked_id, "csv_required": asked_csv}
+        asked_table = self.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"})
+        required: dict[str, Any] = {"id_required": asked_id, "table_required": asked_table}
         with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or PASSES) if self.anew else self.passes)

@@ -91,7 +91,7 @@ class Model:
         """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["expected"] = self.columns
-        usual["csv_required"] = False  # a model of CSV files takes other tables, too
+        usual["table_required"] = False  # a model of CSV files takes other tables, too
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return data.read(source, **{**self.reading, **usual, **options})
 
