@@ -7,6 +7,7 @@ registers. Each function says in its first line what it computes, and runs as pl
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from onlearn.compile import INTERPRETED, ask
 
 WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
 WORD = ir.IntType(64)
+TURNS = 2  # sums that are added to in turn
 TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
 
 if INTERPRETED:
@@ -164,7 +166,8 @@ else:
                   base: Any, vectors: Any) -> Any:  # fmt: skip
         """out[at:] = sum over start <= p < stop of factors[p] * table[base:][line lines[p]], over some vectors.
 
-        A line of the table has the length of the vectors, a constant. The sums stay in registers.
+        A line of the table has the length of the vectors, a constant. The sums stay in registers, two for each vector:
+        one alone would wait for its own last product.
         """
         given = vectors.literal_value
 
@@ -172,18 +175,28 @@ else:
             result, values, places, weights = (_array(target, builder, signature, arguments, n) for n in (0, 2, 3, 6))
             first, begin, end, offset = (arguments[n] for n in (1, 4, 5, 7))
             kind, lanes = _vector(target, signature.args[6].dtype)
-            sums = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * lanes)) for _ in range(given)]
+            zeros = ir.Constant(kind, [0.0] * lanes)
+            sums = [[cgutils.alloca_once_value(builder, zeros) for _ in range(given)] for _ in range(TURNS)]
             shifts = [ir.Constant(WORD, v * lanes) for v in range(given)]
-            with cgutils.for_range_slice(builder, begin, end, ir.Constant(WORD, 1)) as (p, _):
+
+            def add(p: Any, turn: int) -> None:
                 factor = _spread(builder, builder.load(builder.gep(values.data, [p])), kind)
                 number = builder.load(builder.gep(places.data, [p]))
                 number = builder.zext(number, WORD) if number.type.width < 64 else number
                 line = builder.add(offset, builder.mul(number, ir.Constant(WORD, given * lanes)))
-                for shift, total in zip(shifts, sums, strict=True):
+                for shift, total in zip(shifts, sums[turn], strict=True):
                     part = _load(builder, weights, builder.add(line, shift), kind)
                     builder.store(_fused(builder, factor, part, builder.load(total)), total)
-            for shift, total in zip(shifts, sums, strict=True):
-                _store(builder, builder.load(total), result, builder.add(first, shift))
+
+            whole = builder.add(begin, builder.and_(builder.sub(end, begin), ir.Constant(WORD, -TURNS)))
+            with cgutils.for_range_slice(builder, begin, whole, ir.Constant(WORD, TURNS)) as (p, _):
+                for turn in range(TURNS):
+                    add(builder.add(p, ir.Constant(WORD, turn)), turn)
+            with cgutils.for_range_slice(builder, whole, end, ir.Constant(WORD, 1)) as (p, _):
+                add(p, 0)
+            for shift, *parts in zip(shifts, *sums, strict=True):
+                total = reduce(builder.fadd, [builder.load(part) for part in parts])
+                _store(builder, total, result, builder.add(first, shift))
             return target.get_dummy_value()
 
         place = types.uint64

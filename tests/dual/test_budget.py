@@ -276,7 +276,7 @@ def test_weights_that_shrink(policy: str, geometry: str) -> None:
 def test_sparse_rows_learn_what_dense_ones_do(policy: str) -> None:
     X, y = examples(6, 150)
     X[np.abs(X) < 0.5] = 0.0
-    common = dict(kernel="polynomial(2)", budget=10, budget_policy=policy, stabilizer="last", random_state=0)
+    common = dict(kernel="polynomial(2)", budget=10, budget_policy=policy, stabilizer="last", epochs=3, random_state=0)
     dense, sparse = KernelClassifier(**common).fit(X, y), KernelClassifier(**common).fit(sp.csr_matrix(X), y)
     assert sp.issparse(sparse.support_examples_)
     np.testing.assert_allclose(sparse.support_examples_.toarray(), dense.support_examples_)

@@ -78,17 +78,15 @@ def test_a_forked_process_has_helpers_of_its_own():
 def test_the_blas_has_all_its_threads_back_after_use_in_several_threads(monkeypatch):
     class Blas:  # a real one may forget what it was told when the process was forked
         number = 4
-        lib_controllers = ()
 
-        def limit(self, limits: int):
-            self.before, self.number = self.number, limits
-            return self
+        def get_num_threads(self) -> int:
+            return self.number
 
-        def restore_original_limits(self) -> None:
-            self.number = self.before
+        def set_num_threads(self, number: int) -> None:
+            self.number = number
 
     blas, first, second = Blas(), threading.Event(), threading.Event()
-    monkeypatch.setattr(threads, "_blas", lambda: blas)
+    monkeypatch.setattr(threads, "_blas", lambda: [blas])
 
     def stay() -> None:  # comes first, goes first
         with threads._single:
@@ -112,7 +110,7 @@ def test_any_thread_keeps_the_blas_to_one_thread():
 
     def ask() -> None:
         with threads._single:
-            seen.append({library["num_threads"] for library in threads._blas().info()})
+            seen.append({library.get_num_threads() for library in threads._blas()})
 
     ask()  # the one that came first
     other = threading.Thread(target=ask)

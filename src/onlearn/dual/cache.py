@@ -1,53 +1,80 @@
-"""Kernel values of all examples with the first support examples, kept for later passes."""
+"""Kernel values of all examples with some support examples, kept for later passes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from onlearn.compile import prefetch
 from onlearn.predicting import over_rows
 from onlearn.weave import Loop
 
+AHEAD = 16  # rows, whose values are asked for
+
 
 class Cache:
-    """Columns of kernel values, one for each support example that was admitted, up to ``room`` of them.
+    """Lines of kernel values, one for each support example that was admitted, up to ``room`` of them.
 
-    Values are put in block by block; ``ready`` says that all rows are in. A column lies in one piece: the rows of a
-    block, in no order, are then found near each other.
+    Those that are admitted together make a table: their numbers in rising order, and their lines.
     """
 
     def __init__(self, rows: int, room: int, dtype: np.dtype) -> None:
         self.rows, self.room, self.dtype = rows, room, dtype
-        self.columns: dict[int, np.ndarray] = {}
-        self.coming: dict[int, np.ndarray] = {}
+        self.tables: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def admit(self, supports: np.ndarray) -> None:
-        """Make room for those of the support examples that are not kept yet, as far as there is room."""
-        new = [k for k in supports.tolist() if k not in self.columns][: self.room - len(self.columns)]
-        self.coming = {k: np.zeros(self.rows, dtype=self.dtype) for k in new}
+    def __len__(self) -> int:
+        return sum(len(supports) for supports, _ in self.tables)
 
-    def put(self, rows: np.ndarray, values: np.ndarray) -> None:
-        """Keep the values of some rows with the support examples that are coming in, a line for each of those."""
-        for column, line in zip(self.coming.values(), values):
-            column[rows] = line
+    def admit(self, supports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A table for those of the support examples (in rising order) that are not kept yet, as far as there is room.
 
-    def ready(self) -> None:
-        """All rows of what was admitted are in."""
-        self.columns.update(self.coming)
-        self.coming = {}
+        Its lines are to be filled in before it is kept.
+        """
+        new = supports[~self.holds(supports)][: max(0, self.room - len(self))]
+        return new, np.empty((len(new), self.rows), self.dtype)
+
+    def keep(self, supports: np.ndarray, lines: np.ndarray) -> None:
+        if len(supports):
+            self.tables.append((supports, lines))
 
     def holds(self, supports: np.ndarray) -> np.ndarray:
         """Which of the support examples are kept."""
-        return np.array([k in self.columns for k in supports.tolist()], dtype=bool)
+        held = np.zeros(len(supports), dtype=bool)
+        for which, *_ in self._found(supports):
+            held[which] = True
+        return held
 
-    def column(self, rows: np.ndarray, support: int) -> np.ndarray:
-        """The kept values of some rows with a support example."""
-        return self.columns[support][rows]
+    def lines(self, rows: np.ndarray, supports: np.ndarray) -> np.ndarray:
+        """The values of some rows with support examples that are kept, a line for each of those."""
+        out = np.empty((len(supports), len(rows)), self.dtype)
+        for which, at, lines in self._found(supports):
+            out[which] = lines[at[:, None], rows]
+        return out
 
     def add(self, sums: np.ndarray, rows: np.ndarray, group: np.ndarray, supports: np.ndarray,
             change: np.ndarray) -> None:  # fmt: skip
         """Add to the sums of some rows what kept values times changes come to; ``change`` as in ``add_by_group``."""
-        for n, support in enumerate(supports.tolist()):
-            add_column(sums, rows, group, self.columns[support], np.ascontiguousarray(change[:, n]))
+        for which, at, lines in self._found(supports):
+            amounts = np.ascontiguousarray(change[:, which].transpose(1, 2, 0))
+            over_rows(
+                lambda *part, a=amounts, n=at, v=lines: add_lines(sums, rows, group, v, n, a, *part),
+                len(rows),
+                len(at) * len(rows),
+            )
+
+    def _found(self, supports: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each table that has some of the support examples: which of them, at which lines, and all lines."""
+        for known, lines in self.tables:
+            at = np.minimum(np.searchsorted(known, supports), len(known) - 1)
+            which = np.flatnonzero(known[at] == supports)
+            if len(which):
+                yield which, at[which], lines
+
+
+def put(lines: np.ndarray, rows: np.ndarray, values: np.ndarray, columns: np.ndarray) -> None:
+    """lines[:, rows] = the transpose of some columns of values, on all cores."""
+    over_rows(lambda *part: put_lines(lines, rows, values, columns, *part), len(rows), len(columns) * len(rows))
 
 
 def add_products(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change: np.ndarray) -> None:
@@ -67,6 +94,27 @@ def add_by_group(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change:
 
 
 @Loop
+def put_lines(lines, rows, values, columns, start, stop):
+    for k in range(len(columns)):
+        line, column = lines[k], columns[k]
+        for n in range(start, stop):
+            line[rows[n]] = values[n, column]
+
+
+@Loop
+def add_lines(sums, rows, group, lines, at, amounts, start, stop):
+    for k in range(len(at)):
+        line = lines[at[k]]
+        for c in range(amounts.shape[1]):
+            mine = amounts[k, c]
+            if np.any(mine != 0.0):
+                for n in range(start, stop):
+                    if n + AHEAD < stop:
+                        prefetch(line, np.uint64(rows[n + AHEAD]))
+                    sums[rows[n], c] += line[rows[n]] * mine[group[n]]
+
+
+@Loop
 def add_one(sums, rows, values, amounts, start, stop):
     for n in range(start, stop):
         line, s = values[n], 0.0
@@ -83,14 +131,6 @@ def add_many(sums, rows, values, ends, output, amounts, start, stop):
             value = line[k]
             for e in range(ends[k], ends[k + 1]):
                 own[np.uint64(output[e])] += value * amounts[e]
-
-
-@Loop
-def add_column(sums, rows, group, column, change):
-    for n in range(len(rows)):
-        value = column[rows[n]]
-        for c in range(change.shape[1]):
-            sums[rows[n], c] += value * change[group[n], c]
 
 
 @Loop

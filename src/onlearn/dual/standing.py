@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.dual.cache import Cache, add_by_group, add_products
+from onlearn.dual.cache import Cache, add_by_group, add_products, put
 from onlearn.dual.supports import Supports
 
-MANY = 100  # support examples that changed in a pass
+VALUES = 1 << 22  # kernel values that are computed at a time when a pass begins, about
+FEWEST, MOST = 64, 8192  # rows they are of
+NONE = np.empty(0, dtype=np.int64)
 
 
 class Examples:
@@ -46,7 +48,6 @@ class Standing:
         self.place = np.full(rows, -1, dtype=np.int64)  # of each example among the support examples
         self.log = Log(weights)
         self.at = np.zeros(rows, dtype=np.int64)  # of each example the place in the log up to which its sums go
-        self.visited: list[np.ndarray] = []  # the blocks of this pass
         self.cache = Cache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
@@ -57,51 +58,70 @@ class Standing:
         self.place = self.supports.places(self.data)
 
     def begin_pass(self) -> None:
-        """Make ready for another pass; keep the columns of support examples that were learned from in two passes."""
+        """Make ready for another pass; keep the values of support examples that were learned from in two passes."""
         self.passes += 1
-        if not self.visited:
+        if self.passes == 1:
             return
-        self.cache.ready()
         changed = np.unique(self.log.at[self.begun : self.log.count] // self.outputs)
-        self.cache.admit(changed[changed < self.settled])
-        if len(changed) > MANY:  # to do it now computes less, to do it block by block as they come reads the rows once
-            for rows in self.visited:
-                self.update(rows, self.data.points.take(rows))
-            self.cache.ready()
-        self.at -= self.log.forget(int(self.at.min()))
-        self.visited = []
-        self.begun, self.settled = self.log.count, len(self.supports)
+        coming = self.cache.admit(changed[changed < self.settled])
+        self._add_kept(np.arange(len(self.at)))
+        rows = np.argsort(self.at, kind="stable")  # so those of a run lack about the same
+        while len(rows):
+            size = int(np.clip(VALUES // (len(changed) + 1), FEWEST, MOST))
+            self._add_computed(rows[:size], self.data.points.take(rows[:size]), *coming)
+            rows = rows[size:]
+        self.cache.keep(*coming)
+        self.log.forget(self.log.count)
+        self.at[:] = 0
+        self.begun, self.settled = 0, len(self.supports)
 
     def pending(self) -> int:
         """With how many support examples, at most, kernel values of an example are wanting."""
-        return min(len(self.supports), self.log.count - int(self.at.min()) + len(self.cache.coming))
+        return min(len(self.supports), self.log.count - int(self.at.min()))
 
     def update(self, rows: np.ndarray, points: Any) -> np.ndarray:
         """Bring the sums of some rows up to date.
 
         Returns their values with the support examples that matter for that (in a first pass: all), until the next call.
         """
-        places, group = np.unique(self.at[rows], return_inverse=True)
-        support, change = self.log.since(places, len(self.supports), self.outputs)
-        kept = self.cache.holds(support)
-        if kept.any():
+        self._add_kept(rows)
+        values = self._add_computed(rows, points)
+        self.at[rows] = self.log.count
+        return values
+
+    def _add_kept(self, rows: np.ndarray) -> None:
+        """Add to the sums of some rows what they lack of support examples whose values are kept."""
+        if len(self.cache):
+            group, support, change = self._lacking(rows)
+            kept = self.cache.holds(support)
             self.cache.add(self.sums, rows, group, support[kept], change[:, kept])
-            support, change = support[~kept], change[:, ~kept]
-        coming = np.array([*self.cache.coming], dtype=np.int64)
+
+    def _add_computed(self, rows: np.ndarray, points: Any, coming: Any = NONE, lines: Any = None) -> np.ndarray:
+        """Add what they lack of the others, whose values are computed, and returned.
+
+        Values with the support examples that are ``coming`` into the cache are computed as well, and go into its lines.
+        """
+        group, support, change = self._lacking(rows)
+        other = ~self.cache.holds(support)
+        support, change = support[other], change[:, other]
         columns = np.union1d(support, coming)
         if len(columns) > len(support):
-            among = np.zeros((len(places), len(columns), self.outputs))
+            among = np.zeros((len(change), len(columns), self.outputs))
             among[:, np.searchsorted(columns, support)] = change
             change = among
         values = self._values(points, columns)
         if len(coming):
-            self.cache.put(rows, values.T[np.searchsorted(columns, coming)])
-        if len(places) == 1:
+            put(lines, rows, values, np.searchsorted(columns, coming))
+        if len(change) == 1:
             add_products(self.sums, rows, values, change[0])
         elif len(columns):
             add_by_group(self.sums, rows, values, change, group)
-        self.at[rows] = self.log.count
         return values
+
+    def _lacking(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows in groups that lack the same; with which support examples; how these changed, for each group."""
+        places, group = np.unique(self.at[rows], return_inverse=True)
+        return group, *self.log.since(places, len(self.supports), self.outputs)
 
     def _values(self, points: Any, columns: np.ndarray) -> np.ndarray:
         """Kernel values of some rows with some support examples, given in rising order."""
@@ -119,11 +139,12 @@ class Standing:
 
     def columns(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
         """Kernel values of a block's rows with some of them (``which``), a line for each of those."""
-        out = np.empty((len(which), len(rows)), dtype=self.data.dtype)
         place = self.place[rows[which]]
         held = self.cache.holds(place)
-        for n in np.flatnonzero(held):
-            out[n] = self.cache.column(rows, int(place[n]))
+        if not held.any():
+            return self.supports.kernel.block(points.take(which), points, safe=True)
+        out = np.empty((len(which), len(rows)), dtype=self.data.dtype)
+        out[held] = self.cache.lines(rows, place[held])
         if not held.all():
             out[~held] = self.supports.kernel.block(points.take(which[~held]), points, safe=True)
         return out
@@ -134,7 +155,6 @@ class Standing:
         self.place[rows[fresh]] = len(self.supports) - len(fresh) + np.arange(len(fresh))
         self.log.add(*changes)
         self.at[rows] = self.log.count
-        self.visited.append(rows)
 
     # ------------------------------------------------------------------ saving
 
@@ -147,17 +167,14 @@ class Standing:
             "at": self.at,
             "log.at": self.log.at[: self.log.count],
             "log.change": self.log.change[: self.log.count],
-            "visited": np.concatenate([np.empty(0, dtype=np.int64), *self.visited]),
-            "visited.ends": np.cumsum([len(rows) for rows in self.visited], dtype=np.int64),
         }
-        for kind, columns in (("column", self.cache.columns), ("coming", self.cache.coming)):
-            arrays.update({f"{kind}.{k}": column for k, column in columns.items()})
+        for n, (supports, lines) in enumerate(self.cache.tables):
+            arrays.update({f"kept.{n}": supports, f"kept.lines.{n}": lines})
         return facts, arrays
 
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take in what ``pack`` put out; the support examples are those of then already."""
         rows, outputs, count = len(self.place), self.outputs, len(arrays["log.at"])
-        visited, ends = arrays["visited"], arrays["visited.ends"]
         if (
             arrays["sums"].shape != (rows, outputs)
             or arrays["place"].shape != (rows,)
@@ -166,20 +183,21 @@ class Standing:
             or not _within(arrays["place"], -1, len(self.supports))
             or not _within(arrays["at"], 0, count + 1)
             or not _within(arrays["log.at"], 0, len(self.supports) * outputs)
-            or not _within(visited, 0, rows)
-            or not _within(ends, 0, len(visited) + 1)
         ):
             raise ValueError("what is stored of the rows' sums does not go with the rows")
         self.sums, self.place, self.at = arrays["sums"], arrays["place"], arrays["at"]
         self.log.at, self.log.change, self.log.count = arrays["log.at"], arrays["log.change"], count
-        self.visited = np.split(visited, ends[:-1]) if len(ends) else []
-        for kind, columns in (("column", self.cache.columns), ("coming", self.cache.coming)):
-            found = {int(key.split(".")[1]): a for key, a in arrays.items() if key.startswith(f"{kind}.")}
-            if any(
-                k >= len(self.supports) or a.shape != (rows,) or a.dtype != self.data.dtype for k, a in found.items()
+        count = sum(key.startswith("kept.lines.") for key in arrays)
+        tables = [(arrays[f"kept.{n}"], arrays[f"kept.lines.{n}"]) for n in range(count)]
+        for supports, lines in tables:
+            if (
+                not _within(supports, 0, len(self.supports))
+                or not (np.diff(supports) > 0).all()
+                or lines.shape != (len(supports), rows)
+                or lines.dtype != self.data.dtype
             ):
                 raise ValueError("the stored kernel values do not go with the rows")
-            columns.update(sorted(found.items()))
+        self.cache.tables = tables
         self.passes, self.begun, self.settled = (int(facts[name]) for name in ("passes", "begun", "settled"))
 
     def restate(self, factor: float) -> None:

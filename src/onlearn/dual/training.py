@@ -21,7 +21,7 @@ from onlearn.geometry.decay import SMALLEST, restart
 from onlearn.loops import UPDATES
 from onlearn.training import Training
 
-SMALL, LARGE = 64, 4096  # examples in a block
+SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # of a block, aimed at: columns of kernel values are computed for little else
 VALUES = 1 << 22  # kernel values of a block that are computed before it is learned from, about
 SAMPLE = 256  # examples that tell the size of a hypothesis

@@ -18,8 +18,9 @@ from onlearn.kernels.passes import fused, over_tile
 from onlearn.kernels.threads import in_threads
 from onlearn.vectors import WIDTH, sum_lines
 
-WIDE, NARROW = 6, 2  # vectors of a line of the table: most of it, and what remains of the rows
+WIDE = 4  # vectors of a line of the table; the last strip of it has as many as the remaining rows need
 AHEAD = 2  # rows
+TURN = 128  # rows that go through all strips of the table while their numbers are in the cache
 CACHE_LINE = 64  # bytes; a table begins with one, else its lines are spread over more of them
 
 
@@ -51,7 +52,8 @@ class Lines(NamedTuple):
         flat, ends = X.reshape(-1), np.zeros(rows + 1, np.int64)
         in_threads(lambda start, stop: count_numbers(flat, width, ends, start, stop), rows, X.size)
         np.cumsum(ends, out=ends)
-        data, columns = np.empty(ends[-1], X.dtype), np.empty(ends[-1], np.int32)
+        data = np.empty(ends[-1], X.dtype)
+        columns = np.empty(ends[-1], np.uint16 if width <= 1 << 16 else np.int32)  # they are read again and again
         in_threads(lambda start, stop: copy_numbers(flat, width, ends, data, columns, start, stop), rows, X.size)
         return Lines(data, columns, ends[:-1], ends[1:])
 
@@ -70,8 +72,10 @@ class Lines(NamedTuple):
 
     def matrix(self, width: int) -> sp.csr_matrix:
         together = Lines.joined([self])
-        indptr = np.append(together.starts, len(together.data))
-        return sp.csr_matrix((together.data, together.columns, indptr), shape=(len(self.starts), width))
+        indptr, columns = np.append(together.starts, len(together.data)), together.columns
+        if columns.dtype == np.uint16:  # which SciPy has no use for
+            columns = columns.astype(np.int32)
+        return sp.csr_matrix((together.data, columns, indptr), shape=(len(self.starts), width))
 
 
 def as_table(X: np.ndarray | Lines, width: int, dtype: np.dtype) -> np.ndarray:
@@ -91,8 +95,7 @@ def as_table(X: np.ndarray | Lines, width: int, dtype: np.dtype) -> np.ndarray:
 def padded(rows: int, dtype: np.dtype) -> int:
     """How many rows a table has room for that is made for so many."""
     lanes = WIDTH // dtype.itemsize
-    rest = rows % (WIDE * lanes)
-    return rows - rest + -(-rest // (NARROW * lanes)) * NARROW * lanes
+    return -(-rows // lanes) * lanes
 
 
 def products(lines: Lines, table: np.ndarray, width: int, out: np.ndarray) -> None:
@@ -105,40 +108,41 @@ def products(lines: Lines, table: np.ndarray, width: int, out: np.ndarray) -> No
 def sum_pass(flat, stride, columns, start, stop, data, places, starts, stops, table, width):
     """Products of rows with all rows of a table, which has ``columns`` of them."""
     lanes = WIDTH // table.itemsize
-    wide, narrow = WIDE * lanes, NARROW * lanes
-    spare = np.empty(narrow, table.dtype)
-    done, base = 0, np.uint64(0)
-    while done < columns:
-        much = done + wide <= columns
-        some = min(narrow, columns - done)
-        for i in range(start, stop):
-            if i + AHEAD < stop:
-                for p in range(starts[i + AHEAD], stops[i + AHEAD], 16):
-                    prefetch(data, np.uint64(p))
-                    prefetch(places, np.uint64(p))
-            first, last = np.uint64(starts[i]), np.uint64(stops[i])
-            if much:
-                sum_lines(flat, np.uint64(i * stride + done), data, places, first, last, table, base, WIDE)
-            elif some == narrow:
-                sum_lines(flat, np.uint64(i * stride + done), data, places, first, last, table, base, NARROW)
-            else:  # what lies behind is not ours
-                sum_lines(spare, np.uint64(0), data, places, first, last, table, base, NARROW)
-                for k in range(some):
-                    flat[i * stride + done + k] = spare[k]
-        step = wide if much else narrow
-        done += step
-        base += np.uint64(width * step)
+    spare = np.empty(WIDE * lanes, table.dtype)
+    for top in range(start, stop, TURN):
+        done = 0
+        while done < columns:
+            base, left = np.uint64(width * done), columns - done
+            vectors = min(WIDE, (left + lanes - 1) // lanes)
+            fits = vectors * lanes <= left
+            for i in range(top, min(stop, top + TURN)):
+                if i + AHEAD < stop:
+                    for p in range(starts[i + AHEAD], stops[i + AHEAD], 16):
+                        prefetch(data, np.uint64(p))
+                        prefetch(places, np.uint64(p))
+                first, last = np.uint64(starts[i]), np.uint64(stops[i])
+                to, at = (flat, np.uint64(i * stride + done)) if fits else (spare, np.uint64(0))
+                if vectors == 4:
+                    sum_lines(to, at, data, places, first, last, table, base, 4)
+                elif vectors == 3:
+                    sum_lines(to, at, data, places, first, last, table, base, 3)
+                elif vectors == 2:
+                    sum_lines(to, at, data, places, first, last, table, base, 2)
+                else:
+                    sum_lines(to, at, data, places, first, last, table, base, 1)
+                if not fits:  # what lies behind is not ours
+                    for k in range(left):
+                        flat[i * stride + done + k] = spare[k]
+            done += vectors * lanes
 
 
 @compiled
 def place_of(row, rows, width, lanes):
     """Where a row begins in a table, and the distance from one of its numbers to the next."""
-    wide, narrow = WIDE * lanes, NARROW * lanes
-    whole = rows // wide * wide
-    if row < whole:
-        return row // wide * wide * width + row % wide, wide
-    row -= whole
-    return (whole + row // narrow * narrow) * width + row % narrow, narrow
+    wide = WIDE * lanes
+    strip = row // wide * wide
+    step = min(wide, (rows - strip + lanes - 1) // lanes * lanes)
+    return strip * width + row - strip, step
 
 
 @compiled

@@ -42,7 +42,10 @@ def over_tile(step: Callable[..., Any], tile: np.ndarray, *arguments: Any, cost:
     if not tile.size:
         return
     stride = tile.strides[0] // tile.itemsize if rows > 1 else columns
-    flat = as_strided(tile, ((rows - 1) * stride + columns,), (tile.itemsize,))
+    if stride == columns:
+        flat = tile.reshape(-1)
+    else:
+        flat = as_strided(tile, ((rows - 1) * stride + columns,), (tile.itemsize,))
 
     def work(start: int, stop: int) -> None:
         step(flat, stride, columns, start, stop, *arguments)
@@ -60,6 +63,16 @@ def sparse_products(data, indices, indptr, values, places, starts, out, start, s
             column = np.uint64(indices[p])
             for q in range(starts[column], starts[column + np.uint64(1)]):
                 line[np.uint64(places[q])] += x * values[q]
+
+
+@reordered
+def square_rows(data, ends, out, start, stop):
+    """out[i] = the sum of the squares of row i, which ends where the next begins."""
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(np.uint64(ends[i]), np.uint64(ends[i + 1])):
+            total += np.float64(data[p]) * np.float64(data[p])
+        out[i] = total
 
 
 def exponential(x):

@@ -89,23 +89,23 @@ class SingleBlas:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
-        self.limit: Any = None  # what knows the number there was before
+        self.before: list[tuple[Any, int]] = []  # the libraries that had more threads, and how many
 
     def __enter__(self) -> None:
         with self.lock:
-            if self.limit is None:
-                _let_anyone_set()
-                self.limit = _blas().limit(limits=1)
+            if not self.users and not self.before:
+                self.before = [(library, n) for library in _blas() if (n := library.get_num_threads()) not in (None, 1)]
+                for library, _ in self.before:
+                    _set_threads(library, 1)
             self.users += 1
 
     def __exit__(self, *exception: object) -> None:
         with self.lock:
             self.users -= 1
             if not self.users:
-                _let_anyone_set()
-                self.limit.restore_original_limits()
-                self.limit = None
-                _let_anyone_set()
+                for library, n in self.before:
+                    _set_threads(library, n)
+                self.before = []
 
     def forget_users(self) -> None:
         """After a fork: threads that asked are not here, and cannot give back the lock either."""
@@ -113,17 +113,20 @@ class SingleBlas:
 
 
 @cache
-def _blas() -> Any:
+def _blas() -> list[Any]:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas")
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def _let_anyone_set() -> None:
+def _set_threads(library: Any, count: int) -> None:
     """From 3.8 on threadpoolctl hears nobody but the thread that came first, and does nothing for others, silently."""
-    for library in _blas().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
+    forget = getattr(library, "clear_controlling_thread", None)
+    if forget is not None:
+        forget(force=True)
+    library.set_num_threads(count)
+    if forget is not None:
+        forget(force=True)
 
 
 _single = SingleBlas()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from onlearn.inputs import check_finite, huge_numbers_told, number_types, plain_table
 from onlearn.kernels.lines import Lines, as_table, padded, products
-from onlearn.kernels.passes import sparse_products
+from onlearn.kernels.passes import sparse_products, square_rows
 from onlearn.kernels.threads import in_threads
 
 # What ways to multiply rows take, in multiplications of the BLAS: for two numbers of sparse rows that meet, and to look
@@ -269,11 +269,11 @@ def vectors(X: Any, who: Any) -> Vectors:
 
 
 def squared_lengths(X: Any) -> np.ndarray:
+    """|x|^2 of each row, in double precision, without a copy of X."""
+    out = np.empty(X.shape[0])
     if sp.issparse(X):
-        whole = sp.csr_matrix((X.data.astype(np.float64) ** 2, X.indices, X.indptr), shape=X.shape)
-        return np.asarray(whole.sum(axis=1)).ravel()
-    out = np.empty(len(X))
-    for start in range(0, len(X), 1024):  # in double precision, without a copy of all of X
-        some = X[start : start + 1024].astype(np.float64, copy=False)
-        np.einsum("ij,ij->i", some, some, out=out[start : start + 1024])
+        in_threads(lambda *part: square_rows(X.data, X.indptr, out, *part), len(out), X.nnz)
+    else:
+        ends = np.arange(len(out) + 1) * X.shape[1]
+        in_threads(lambda *part: square_rows(X.reshape(-1), ends, out, *part), len(out), X.size)
     return out
