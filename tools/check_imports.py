@@ -17,7 +17,7 @@ from pathlib import Path
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
     # theory is mathematics on plain arrays: it knows nothing of learners
-    "foundation": "compile vectors weave spelling verbs theory hashing named dictionaries compact orders",
+    "foundation": "compile threads vectors weave spelling verbs theory hashing named dictionaries compact orders",
     "parts": "rules ownrules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "kernels": "kernels",

@@ -1,11 +1,8 @@
-"""Scores of many rows by a hypothesis, on all cores: threads over ranges of rows, since the loops release the GIL."""
+"""Scores of many rows by a hypothesis, on all cores."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,33 +11,12 @@ import scipy.sparse as sp
 from onlearn.inputs import LAST, as_rows
 from onlearn.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
 from onlearn.stabilizers import cast_votes
+from onlearn.threads import over_rows
 from onlearn.vectors import TILE, WIDTH, first_highest, score_tile
 from onlearn.weave import Loop, helper
 
 LARGE = 1e25  # weights beyond which single precision might overflow
 CACHED = 1 << 18  # bytes of weights up to which dense rows are faster a few at a time than by the BLAS
-PIECES = 8  # for each thread: one whose processor has other work to do takes fewer
-WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def over_rows(work: Callable[[int, int], Any], rows: int, cost: int) -> list[Any]:
-    """Call ``work(start, stop)`` so that all rows are covered, in threads if that is worthwhile; what it returned."""
-    workers = min(cores(), rows, max(1, cost // WORTHWHILE))
-    if workers <= 1:
-        return [work(0, rows)]
-    pieces = min(rows, workers * PIECES)
-    edges = [rows * n // pieces for n in range(pieces + 1)]
-    return list(_pool(os.getpid()).map(work, edges[:-1], edges[1:]))
-
-
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads that stay: to start them takes longer than many a task. A fork has its own."""
-    return ThreadPoolExecutor(cores(), thread_name_prefix="onlearn")
 
 
 @Loop

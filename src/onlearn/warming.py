@@ -158,7 +158,7 @@ def _compilations() -> int:
 
 def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop, bool]]:
     """Compile in several processes; yields each loop that is done, and whether it was not done before."""
-    from onlearn.predicting import cores
+    from onlearn.threads import cores
 
     jobs = min(jobs or min(cores(), 8), len(loops))
     context = get_context("spawn")

@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 
 from onlearn import kernels
+from onlearn import threads as shared
 from onlearn.compile import INTERPRETED
 from onlearn.kernels import threads
 
@@ -65,13 +66,13 @@ def test_a_second_process_compiles_nothing():
 
 
 def test_a_forked_process_has_helpers_of_its_own():
-    if "fork" not in multiprocessing.get_all_start_methods() or threads.cores() < 2:
+    if "fork" not in multiprocessing.get_all_start_methods() or shared.cores() < 2:
         pytest.skip("no fork, or no helpers")
     threads.in_threads(lambda start, stop: None, 100, 1 << 40)
-    assert threads._helpers
+    assert shared._helpers
     child = os.fork()
     if not child:
-        os._exit(0 if not threads._helpers else 1)
+        os._exit(0 if not shared._helpers else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from onlearn.compile import allocating, compiled
 from onlearn.hashing import START, finish, hash_bytes, mix
-from onlearn.predicting import over_rows
+from onlearn.threads import over_rows
 
 HALF, ONE, ZERO, LOWER = np.uint64(32), np.uint64(1), np.uint64(0), np.uint64(0xFFFFFFFF)
 COST = 16  # a feature is worth about that many multiplications

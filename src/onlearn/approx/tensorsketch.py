@@ -16,8 +16,8 @@ import scipy.fft
 from onlearn.approx import manners
 from onlearn.compile import compiled
 from onlearn.inputs import as_rows
-from onlearn.predicting import cores, over_rows
 from onlearn.rows import Dense
+from onlearn.threads import cores, over_rows
 
 
 def draw(width: int, columns: int, degree: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
-from onlearn.predicting import over_rows
+from onlearn.threads import over_rows
 
 COST = 8  # an angle is worth about that many multiplications
 

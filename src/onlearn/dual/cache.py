@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from onlearn.compile import prefetch
-from onlearn.predicting import over_rows
+from onlearn.threads import over_rows
 from onlearn.weave import Loop
 
 AHEAD = 16  # rows, whose values are asked for

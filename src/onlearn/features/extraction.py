@@ -22,7 +22,7 @@ from onlearn.features.named import beside
 from onlearn.features.spec import Groups
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.named import NamedRows
-from onlearn.predicting import cores
+from onlearn.threads import cores
 
 BLOCK = 1 << 17  # features, about
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from onlearn.kernels.family import Parameters
 from onlearn.kernels.threads import over_tiles
-from onlearn.predicting import cores
+from onlearn.threads import cores
 
 ROWS, COLUMNS = 512, 1024  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache
 LEAST = 64  # rows of a tile, so that there is one for every thread

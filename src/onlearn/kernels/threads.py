@@ -1,9 +1,8 @@
-"""Work shared with helper threads that stay: a tile is done sooner than a thread is started.
+"""Tiles of kernel values, shared among threads.
 
-Whoever is free takes the next piece, so a helper whose processor is busy elsewhere is not waited for. Tiles with
-products in them are each done by one thread, from the product to the kernel value, and the BLAS is kept to one thread
-meanwhile: its own threads would wait for the next product in a busy loop, and take the processor from what is done in
-between.
+Tiles with products in them are each done by one thread, from the product to the kernel value, and the BLAS is kept to
+one thread meanwhile: its own threads would wait for the next product in a busy loop, and take the processor from what
+is done in between.
 """
 
 from __future__ import annotations
@@ -11,29 +10,19 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import count
 from typing import Any
 
-from onlearn.predicting import cores
+from onlearn.threads import cores, over_rows, take_turns
 
 WORTHWHILE = 1 << 21  # multiplications below which waking a helper costs more than it saves
-PIECES = 8  # for each thread
 
-_helpers: list[ThreadPoolExecutor] = []
 _here = threading.local()
 
 
 def in_threads(work: Callable[[int, int], Any], rows: int, cost: int) -> None:
     """Call ``work(start, stop)`` so that all rows are covered, on all cores if it costs enough."""
-    workers = 1 if alone() else min(cores(), rows, cost // WORTHWHILE)
-    if workers <= 1:
-        if rows:
-            work(0, rows)
-        return
-    pieces = min(rows, workers * PIECES)
-    take_turns(lambda n: work(rows * n // pieces, rows * (n + 1) // pieces), pieces, workers)
+    over_rows(work, rows, 0 if alone() else cost, WORTHWHILE)
 
 
 def over_tiles(work: Callable[[int], Any], tiles: int, worthwhile: bool) -> None:
@@ -57,25 +46,6 @@ def over_tiles(work: Callable[[int], Any], tiles: int, worthwhile: bool) -> None
 def alone() -> bool:
     """Whether the present thread does a tile, while others do others."""
     return getattr(_here, "alone", False)
-
-
-def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
-    """Call ``work(n)`` for each piece, in so many threads."""
-    turns = count()  # ``next`` of it cannot be interrupted
-
-    def share() -> None:
-        while (n := next(turns)) < pieces:
-            work(n)
-
-    if workers > 1 and not _helpers:
-        _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="onlearn-kernels"))
-    waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
-    try:
-        share()
-    finally:
-        for helper in waiting:
-            if not helper.cancel():  # one that has not begun yet finds nothing left to do
-                helper.result()
 
 
 class SingleBlas:
@@ -131,6 +101,5 @@ def _set_threads(library: Any, count: int) -> None:
 
 _single = SingleBlas()
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_helpers.clear)
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_single.forget_users)

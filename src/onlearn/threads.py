@@ -1,0 +1,59 @@
+"""Work shared with helper threads that stay: many a task is done sooner than a thread is started.
+
+Compiled loops hold no lock. Whoever is free takes the next piece, so a helper whose processor is busy elsewhere is not
+waited for; and the thread that has the work takes pieces, too, while the helpers wake up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+PIECES = 8  # for each thread
+WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
+
+_helpers: list[ThreadPoolExecutor] = []
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_helpers.clear)
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def over_rows(work: Callable[[int, int], Any], rows: int, cost: int, worthwhile: int = WORTHWHILE) -> list[Any]:
+    """Call ``work(start, stop)`` so that all rows are covered, in threads if it costs enough; what it returned."""
+    workers = min(cores(), rows, max(1, cost // worthwhile))
+    if workers <= 1:
+        return [work(0, rows)] if rows else []
+    pieces = min(rows, workers * PIECES)
+    results: list[Any] = [None] * pieces
+
+    def piece(n: int) -> None:
+        results[n] = work(rows * n // pieces, rows * (n + 1) // pieces)
+
+    take_turns(piece, pieces, workers)
+    return results
+
+
+def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
+    """Call ``work(n)`` for each piece, in so many threads."""
+    turns = count()  # ``next`` of it cannot be interrupted
+
+    def share() -> None:
+        while (n := next(turns)) < pieces:
+            work(n)
+
+    if workers > 1 and not _helpers:
+        _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="onlearn"))
+    waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
+    try:
+        share()
+    finally:
+        for helper in waiting:
+            if not helper.cancel():  # one that has not begun yet finds nothing left to do
+                helper.result()
