@@ -1,7 +1,8 @@
 """Contenders take turns at the same work, and the best turn of each counts.
 
 Turns are interleaved (ours, peer, ours, peer, ...), so that what else the machine does hits all alike. The
-first turn of each is thrown away: it compiles, and brings the data into memory.
+first turn of each is thrown away: it compiles, and brings the data into memory. After a turn that is long enough to
+use several threads there is a pause: those of a BLAS go on spinning for a while, on cores that are the next one's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from rich.table import Table
 
 OURS = "onlearn"
+SHORT, PAUSE = 1e-3, 0.1  # seconds
 BUDGET = 20.0  # seconds a contender may spend on its turns; a slow one takes fewer of them
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river", "liblinear-official")
 
@@ -73,6 +75,8 @@ def race(work: str, contenders: dict[str, Any], repeat: int, test: tuple[Any, An
             seconds = clock() - start
             gc.enable()
             spent[name] += seconds
+            if seconds > SHORT:
+                time.sleep(PAUSE)
             if turn > 0:
                 taken[name].append(seconds * part.factor)
             if test is not None and callable(result):
