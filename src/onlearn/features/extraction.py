@@ -6,6 +6,7 @@ thread numbers them, block after block, so that numbers do not depend on the thr
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -85,27 +86,38 @@ class Extraction:
         weighing = self._weighing()
         counted = weighing.inverse if weighing is not None and weighing.inverse.any() else None
         with ThreadPoolExecutor(cores()) as pool:
-            parts = self._numbered(opened, pool, transform or counted is not None, ordered)
-            if counted is not None:
-                self._count(parts, counted)
+            parts = self._numbered(opened, pool, transform or counted is not None, ordered, counted)
             if not transform:
                 return None
             if weighing is not None:
                 list(pool.map(lambda part: self._weigh(part, weighing), parts))
         return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype, ordered)
 
-    def _numbered(self, opened: Opened, pool: ThreadPoolExecutor, wanted: bool, ordered: bool) -> list[Part]:
-        """New names get their numbers, in order of appearance. If they are ``wanted``, the rows in numbers."""
+    def _numbered(
+        self, opened: Opened, pool: ThreadPoolExecutor, wanted: bool, ordered: bool, counted: np.ndarray | None
+    ) -> list[Part]:
+        """New names get their numbers, in order of appearance. If they are ``wanted``, the rows in numbers.
+
+        The documents that features of some groups are in are ``counted``, by whichever thread has a part ready.
+        """
+        one_at_a_time = threading.Lock()
 
         def number(rows: NamedRows) -> Part:
             return Part(rows.indptr, self.vocabulary.learn(rows, rows.known), rows.values, rows.groups)
 
+        def settle(part: Part) -> Part:
+            part = summed(part, self.dtype, ordered)
+            if counted is not None:
+                with one_at_a_time:
+                    self._count(part, counted)
+            return part
+
         if opened.looked_up and not self.interactions:  # what is left is not worth the way to other threads
             part = number(self._cut(opened, 0, opened.count))
-            return [summed(part, self.dtype, ordered)] if wanted else []
+            return [settle(part)] if wanted else []
         blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
         parts = [
-            pool.submit(summed, part, self.dtype, ordered) if wanted else None
+            pool.submit(settle, part) if wanted else None
             for part in map(number, _ahead(pool, lambda b: self.look_up(self._cut(opened, *b)), blocks, cores() + 1))
         ]
         return [part.result() for part in parts if part is not None]
@@ -166,14 +178,13 @@ class Extraction:
             np.array([units.get(number, -1) for _, number in groups] + [-1]),
         )
 
-    def _count(self, parts: Iterable[Part], counted: np.ndarray) -> None:
+    def _count(self, part: Part, counted: np.ndarray) -> None:
         """Take the documents that features are in into account."""
         if self.vocabulary.width > len(self.documents):
             grown = np.zeros(max(self.vocabulary.width, len(self.documents) * 3 // 2), np.int64)
             grown[: len(self.documents)] = self.documents
             self.documents = grown
-        for part in parts:
-            count_rows(part.ids, part.groups, counted, self.documents)
+        count_rows(part.ids, part.groups, counted, self.documents)
 
     def _weigh(self, part: Part, weighing: Weighing | None) -> None:
         if weighing is not None:

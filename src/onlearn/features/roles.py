@@ -14,6 +14,7 @@ from onlearn.features.text import Text
 
 ROLES = ("numeric", "categorical", "text", "ignore")
 LOOK_AT = 10_000  # rows
+COUNT_IN = 1_000  # rows whose words are counted
 ENOUGH = 20  # rows to tell by that all values differ
 MANY = 100  # rows to tell by that nearly all do
 NEARLY = 0.99
@@ -81,7 +82,7 @@ def _guess_strings(name: str, values: list[str]) -> Role:
     n, distinct = len(values), len(set(values))
     if all(NUMERAL.fullmatch(value) for value in values):
         return Role("numeric", "all strings read as numbers")
-    words = sum(len(value.split()) for value in values) / n
+    words = sum(len(value.split()) for value in values[:COUNT_IN]) / min(n, COUNT_IN)
     letters = sum(map(len, values)) / n
     repeated = distinct <= 0.2 * n or distinct <= 2 < n
     count = f"{distinct} distinct value{'s' if distinct > 1 else ''} in {n} rows"

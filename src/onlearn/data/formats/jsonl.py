@@ -40,6 +40,7 @@ class JsonLines:
     def pieces(self, stream: Stream) -> Iterator[Piece]:
         for block in blocks(stream, self.options.block_size):
             yield Piece(block, stream.source.name)
+            import pyarrow.compute  # noqa: F401  (what settles pieces needs it: here, while the first are parsed)
 
     def parse(self, piece: Piece) -> Parsed:
         from onlearn.data.parse.objects import depths

@@ -10,9 +10,26 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
+from onlearn.data.parse.words import BITS, eight, equal, trailing_zeros
 
-ONE = np.uint64(1)
+ZERO, ONE = np.uint64(0), np.uint64(1)
 NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
+A_NEWLINE, A_QUOTE, A_BACKSLASH = np.uint64(NEWLINE), np.uint64(QUOTE), np.uint64(BACKSLASH)
+
+
+@compiled
+def end_of_string(text: Any, p: Any) -> Any:
+    """Where the string whose first character is at p ends, found eight bytes at a time: at a quote or the line's end."""
+    while True:
+        word = eight(text, p)
+        ends = equal(word, A_QUOTE) | equal(word, A_BACKSLASH) | equal(word, A_NEWLINE)
+        p += trailing_zeros(ends) >> BITS  # eight if there is none
+        if ends != ZERO:
+            if text[p] != BACKSLASH:
+                return p
+            p += ONE  # and what follows it is neither, unless the line ends there
+            if text[p] != NEWLINE:
+                p += ONE
 
 
 @compiled
@@ -25,14 +42,8 @@ def depths(text: Any, starts: Any, lines: Any, found: Any) -> None:
         c = text[p]
         while c != NEWLINE:
             if c == QUOTE:
-                p += ONE
-                c = text[p]
-                while c != QUOTE and c != NEWLINE:
-                    if c == BACKSLASH and text[p + ONE] != NEWLINE:
-                        p += ONE
-                    p += ONE
-                    c = text[p]
-                if c == NEWLINE:
+                p = end_of_string(text, p + ONE)
+                if text[p] == NEWLINE:
                     whole = False
                     break
                 whole &= depth > 0
