@@ -2,7 +2,7 @@
 
 Rows of 32 features, as svmlight and as Vowpal Wabbit text. Each contender is a process of its own. Vowpal Wabbit:
 --loss_function logistic with its defaults, on its own format, run through its Python package. The last rows are peak
-memory, of a file twice as long: it should be the same.
+memory, of a file twice as long: it should be the same. Both save the model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from parse import write
 from timing import OURS, Row, race
 
 LEARNER = ["--rule", "logistic", "--geometry", "adagrad(0.1)", "--stabilizer", "last", "--passes", "1", "--quiet"]
-VW = "import sys; from vowpalwabbit import pyvw; pyvw.Workspace(f'-d {sys.argv[1]} --loss_function logistic --quiet')"
+VW = "import sys; from vowpalwabbit import pyvw; pyvw.Workspace(sys.argv[1]).finish()"
 
 
 # A small process between this large one and the command: a child's peak begins at the size of its parent.
@@ -38,8 +38,8 @@ def ours(path: Path, model: Path) -> None:
     subprocess.run(command(path, model), check=True)
 
 
-def theirs(path: Path) -> None:
-    subprocess.run([sys.executable, "-c", VW, str(path)], check=True)
+def theirs(path: Path, model: Path) -> None:
+    subprocess.run([sys.executable, "-c", VW, f"-d {path} -f {model} --loss_function logistic --quiet"], check=True)
 
 
 def peak(path: Path, model: Path) -> float:
@@ -54,7 +54,7 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
         svmlight, text, _ = write(Path(folder), 10_000_000 if quick else 1_000_000_000)
         model = Path(folder) / "m.onl"
         small = peak(svmlight, model)
-        peer = (lambda: theirs(text)) if vw else None
+        peer = (lambda: theirs(text, model.with_suffix(".vw"))) if vw else None
         for path in (svmlight, text):
             megabytes = os.path.getsize(path) / 1e6
             contenders = {OURS: lambda path=path: ours(path, model), "Vowpal Wabbit": peer}

@@ -1,10 +1,11 @@
 """From raw rows to a model with nothing said: imdb and 20news as JSON lines, adult as CSV.
 
-``onlearn train FILE -o MODEL`` as a command, start-up and saving included. scikit-learn, in this process: for text
-TfidfVectorizer of words and pairs with SGDClassifier (hinge, averaged) or LinearSVC; for adult a one-hot encoder and a
-standard scaler with LogisticRegression. Vowpal Wabbit: --ngram 2 -b 24, three passes; the time it takes to write its
-input, tokens in lower case, is part of its work. So it is of fastText's: pairs of words, five epochs. Below each time
-is the accuracy on the test rows; the log-loss of adult's is in the last row. Needs ONLEARN_DATA.
+``onlearn train FILE -o MODEL`` as a command, start-up and saving included. All contenders for text begin with the same
+file. Vowpal Wabbit, in a process of its own: JSON lines to its format, tokens in lower case, then --ngram 2 -b 24 and
+three passes, and the model saved. fastText, in this process: the same tokens, pairs of words, five epochs. scikit-learn, in
+this process: for text TfidfVectorizer of words and pairs with SGDClassifier (hinge, averaged) or LinearSVC; for adult a
+one-hot encoder and a standard scaler with LogisticRegression. Below each time is the accuracy on the test rows; the
+log-loss of adult's is in the last row. Needs ONLEARN_DATA.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import csv
 import gzip
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -36,7 +36,19 @@ from timing import OURS, Row, race
 import onlearn
 
 NUMBERS = [0, 2, 4, 10, 11, 12]  # adult's numeric columns
-VW = "import sys; from vowpalwabbit import pyvw; pyvw.Workspace(sys.argv[1])"
+# Its arguments: a file of JSON lines, the number of each label, a folder, and what else the command says.
+VW = """
+import json, re, sys
+from vowpalwabbit import pyvw
+
+source, numbers, folder, said = sys.argv[1:]
+numbers = json.loads(numbers)
+with open(source, encoding="utf-8") as lines, open(f"{folder}/rows.vw", "w", encoding="utf-8") as rows:
+    for line in lines:
+        row = json.loads(line)
+        rows.write(f"{numbers[row['label']]} |t " + " ".join(re.findall(r"\\w+", row["text"].lower())) + "\\n")
+pyvw.Workspace(f"-d {folder}/rows.vw --cache_file {folder}/cache -f {folder}/model.vw --quiet {said}").finish()
+"""
 
 
 def texts(folder: Path, quick: bool) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
@@ -52,28 +64,30 @@ def train(source: Path, model: Path) -> Callable[[Any], np.ndarray]:
     return lambda rows: onlearn.load(model).predict(rows)
 
 
-def vw(rows: list[dict[str, str]], folder: Path) -> None:
-    """Write its input, and learn."""
-    number = {label: k + 1 for k, label in enumerate(sorted({row["label"] for row in rows}))}
-    several = len(number) > 2
-    with open(folder / "rows.vw", "w", encoding="utf-8") as file:
-        for row in rows:
-            label = number[row["label"]] if several else 2 * number[row["label"]] - 3
-            words = re.findall(r"\w+", row["text"].lower())
-            file.write(f"{label} |t {' '.join(words)}\n")
+def read(source: Path) -> tuple[list[str], list[str]]:
+    """The texts and labels of a file of JSON lines."""
+    with open(source, encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [row["text"] for row in rows], [row["label"] for row in rows]
+
+
+def vw(source: Path, labels: list[str], folder: Path) -> None:
+    """From JSON lines to a model."""
+    several = len(labels) > 2
+    numbers = {label: k + 1 if several else 2 * k - 1 for k, label in enumerate(labels)}
+    kind = f"--oaa {len(labels)}" if several else "--loss_function logistic"
+    said = f"{kind} --ngram 2 -b 24 --passes 3 --holdout_off"
     (folder / "cache").unlink(missing_ok=True)
-    kind = f"--oaa {len(number)}" if several else "--loss_function logistic"
-    command = f"-d {folder}/rows.vw {kind} --ngram 2 -b 24 --passes 3 --holdout_off --cache_file {folder}/cache --quiet"
-    subprocess.run([sys.executable, "-c", VW, command], check=True)
+    subprocess.run([sys.executable, "-c", VW, str(source), json.dumps(numbers), str(folder), said], check=True)
 
 
-def fasttext(rows: list[dict[str, str]], folder: Path) -> Callable[[list[str]], np.ndarray]:
-    return fast_text.learn([row["text"] for row in rows], [row["label"] for row in rows], folder, epochs=5)
+def fasttext(source: Path, folder: Path) -> Callable[[list[str]], np.ndarray]:
+    return fast_text.learn(*read(source), folder, epochs=5)
 
 
-def sklearn_text(rows: list[dict[str, str]], learner: Any) -> Callable[[list[str]], np.ndarray]:
+def sklearn_text(source: Path, learner: Any) -> Callable[[list[str]], np.ndarray]:
     model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), learner)
-    return model.fit([row["text"] for row in rows], [row["label"] for row in rows]).predict
+    return model.fit(*read(source)).predict
 
 
 def adult(path: Path) -> tuple[list[list[str]], np.ndarray]:
@@ -94,12 +108,13 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
             rows, test = texts(home / name, quick)
             source = folder / f"{name}.jsonl"
             source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            labels = sorted({row["label"] for row in rows})
             contenders = {
-                OURS: lambda source=source: train(source, model),
-                "Vowpal Wabbit": (lambda rows=rows: vw(rows, folder)) if find_spec("vowpalwabbit") else None,
-                "fastText": (lambda rows=rows: fasttext(rows, folder)) if fast_text.THERE else None,
-                "tf-idf + SGD": lambda rows=rows: sklearn_text(rows, SGDClassifier(average=True)),
-                "tf-idf + LinearSVC": lambda rows=rows: sklearn_text(rows, LinearSVC()),
+                OURS: lambda s=source: train(s, model),
+                "Vowpal Wabbit": (lambda s=source, n=labels: vw(s, n, folder)) if find_spec("vowpalwabbit") else None,
+                "fastText": (lambda s=source: fasttext(s, folder)) if fast_text.THERE else None,
+                "tf-idf + SGD": lambda s=source: sklearn_text(s, SGDClassifier(average=True)),
+                "tf-idf + LinearSVC": lambda s=source: sklearn_text(s, LinearSVC()),
             }
             answers = [row["text"] for row in test], np.array([row["label"] for row in test], dtype=object)
             yield race(name, contenders, repeat, answers)

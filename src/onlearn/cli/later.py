@@ -43,7 +43,7 @@ SETTINGS = ".numba_config.yaml"
 class Later(ModuleType):
     """A module that runs when it is first asked for something that importing it does not set.
 
-    (Of the standard library's, a package whose modules are imported is run at once.)
+    (importlib's LazyLoader would run a package as soon as one of its modules is imported.)
     """
 
     _loading = threading.RLock()

@@ -19,7 +19,7 @@ A_NEWLINE, A_QUOTE, A_BACKSLASH = np.uint64(NEWLINE), np.uint64(QUOTE), np.uint6
 
 @compiled
 def end_of_string(text: Any, p: Any) -> Any:
-    """Where the string whose first character is at p ends, found eight bytes at a time: at a quote or the line's end."""
+    """Where the string whose first character is at p ends: at a quote, or with the line. Eight bytes at a time."""
     while True:
         word = eight(text, p)
         ends = equal(word, A_QUOTE) | equal(word, A_BACKSLASH) | equal(word, A_NEWLINE)

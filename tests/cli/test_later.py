@@ -1,0 +1,79 @@
+"""Modules that run when something is first asked of them."""
+
+import importlib
+import sys
+import threading
+
+import pytest
+
+from onlearn.cli import later
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with a module in it; both run later, and note that they ran."""
+    folder = tmp_path / "slowpoke"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("import builtins\nbuiltins.ran.append('slowpoke')\nvalue = 1\n")
+    (folder / "inner.py").write_text(
+        "import builtins, time\nbuiltins.ran.append('inner')\nif builtins.fails: raise OSError('not now')\n"
+        "time.sleep(0.05)\nfrom slowpoke import value\n\n\ndef double(x):\n    return 2 * x * value\n"
+    )
+    ran = []
+    monkeypatch.setattr("builtins.ran", ran, raising=False)
+    monkeypatch.setattr("builtins.fails", False, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(later, "LATER", {"slowpoke", "slowpoke.inner"})
+    monkeypatch.setattr(later, "TAKEN", {("slowpoke.inner", "double")})
+    monkeypatch.setattr(sys, "meta_path", [later.Postponing(), *sys.meta_path])
+    yield ran
+    for name in ("slowpoke", "slowpoke.inner"):
+        sys.modules.pop(name, None)
+
+
+def test_a_module_runs_when_it_is_asked_for_something(package):
+    inner = importlib.import_module("slowpoke.inner")
+    assert package == [] and inner.__file__.endswith("inner.py")
+    assert inner.value == 1
+    assert package == ["inner", "slowpoke"]
+    assert type(inner) is type(sys) and inner.double(4) == 8
+    with pytest.raises(AttributeError, match="has no attribute 'missing'"):
+        inner.missing  # noqa: B018
+
+
+def test_a_function_that_is_taken_runs_its_module_when_it_is_called(package):
+    from slowpoke.inner import double
+
+    assert package == []
+    assert double(3) == 6
+    assert package == ["inner", "slowpoke"]
+
+
+def test_other_threads_wait_until_it_has_run(package):
+    inner, found = importlib.import_module("slowpoke.inner"), []
+    threads = [threading.Thread(target=lambda: found.append(inner.value)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [1] * 4 and package == ["inner", "slowpoke"]
+
+
+def test_one_that_fails_is_tried_again(package, monkeypatch):
+    inner = importlib.import_module("slowpoke.inner")
+    monkeypatch.setattr("builtins.fails", True)
+    with pytest.raises(OSError, match="not now"):
+        inner.value  # noqa: B018
+    monkeypatch.setattr("builtins.fails", False)
+    assert inner.value == 1
+
+
+def test_modules_that_are_kept_out(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    finder = later.Postponing()
+    for name in ("pandas", "yaml"):
+        with pytest.raises(ModuleNotFoundError, match=f"do without {name}"):
+            finder.find_spec(name)
+    (tmp_path / later.SETTINGS).write_text("")  # which Numba needs YAML to read
+    assert finder.find_spec("yaml") is None
+    assert finder.find_spec("json") is None
