@@ -2,10 +2,10 @@
 
 ``onlearn train FILE -o MODEL`` as a command, start-up and saving included. All contenders for text begin with the same
 file. Vowpal Wabbit, in a process of its own: JSON lines to its format, tokens in lower case, then --ngram 2 -b 24 and
-three passes, and the model saved. fastText, in this process: the same tokens, pairs of words, five epochs. scikit-learn, in
-this process: for text TfidfVectorizer of words and pairs with SGDClassifier (hinge, averaged) or LinearSVC; for adult a
-one-hot encoder and a standard scaler with LogisticRegression. Below each time is the accuracy on the test rows; the
-log-loss of adult's is in the last row. Needs ONLEARN_DATA.
+three passes, and the model saved. fastText, in this process: the same tokens, pairs of words, five epochs.
+scikit-learn, in this process: for text TfidfVectorizer of words and pairs with SGDClassifier (hinge, averaged) or
+LinearSVC; for adult a one-hot encoder and a standard scaler with LogisticRegression. Below each time is the accuracy
+on the test rows; the log-loss of adult's is in the last row. Needs ONLEARN_DATA.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """Work shared with helper threads."""
 
 import os
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -23,6 +26,38 @@ def test_what_a_piece_raises_is_raised():
     with pytest.raises(ValueError, match="three"):
         threads.take_turns(work, 10, 2)
     test_every_piece_is_done_once()
+
+
+@pytest.mark.skipif(threads.cores() < 2, reason="one processor")
+def test_when_one_fails_the_others_begin_nothing_and_are_waited_for():
+    begun, meeting = [], threading.Barrier(2)
+
+    def work(n):
+        begun.append(n)
+        if n < 2:
+            meeting.wait(10)
+        if n == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.take_turns(work, 100, 2)
+    after = len(begun)
+    assert after < 5
+    time.sleep(0.1)
+    assert len(begun) == after
+
+
+def test_work_after_the_end_of_the_main_thread_is_done_all_the_same():
+    program = """
+import atexit, threading
+import onlearn.threads as threads
+done = []
+threads.take_turns(done.append, 8, 2)
+atexit.register(lambda: (threads.take_turns(done.append, 8, 2), print(len(done))))
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "16\n", told.stderr
 
 
 def test_rows_are_covered_in_order_of_the_pieces():

@@ -124,8 +124,12 @@ def allocating(function: Any) -> Any:
 
 def _beside(function: Any) -> tuple[Any, ...]:
     """The kind of cache folder of a function, and the files it may be made of."""
-    file = Path(inspect.getfile(function))
-    package = Path(__file__).parent
+    return _made_of(inspect.getfile(function))
+
+
+@cache
+def _made_of(name: str) -> tuple[Any, ...]:
+    file, package = Path(name), Path(__file__).parent
     beside = file.parent.glob("*.py") if file.parent != package else [file]
     return ("functions", *sorted({package / "compile.py", package / "hashing.py", *beside}))
 

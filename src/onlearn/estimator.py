@@ -114,6 +114,10 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
             if finite:
                 self._check_finite(X)
             return X
+        if reset and getattr(X, "known_finite", False):  # what a training run has looked over needs no second look
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return X
         names = inputs.column_names(X)
         if not reset and self._is_of_other_width(X):  # where scikit-learn would not look at them
             names = inputs.names_of_columns(X)

@@ -94,7 +94,8 @@ def check_classes(classes: Any) -> np.ndarray:
         raise ValueError(f"classes must be a plain list of labels, not an array of {classes.ndim} dimensions")
     if not classes.size:
         raise ValueError("classes is empty, but must list all labels that will come")
-    check_labels(classes, "classes")
+    if classes.dtype.kind not in "biu":  # whole numbers are labels, whatever they are
+        check_labels(classes, "classes")
     return unique_labels(classes)
 
 

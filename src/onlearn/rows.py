@@ -13,7 +13,7 @@ import numpy as np
 
 from onlearn.compile import prefetch
 from onlearn.vectors import add_rows
-from onlearn.verbs import catch_up, clock, expect, move, note, weigh
+from onlearn.verbs import anticipate, catch_up, clock, expect, move, note, weigh
 from onlearn.weave import Verb, helper
 
 LINE = 64  # bytes in a cache line
@@ -163,7 +163,9 @@ def _(rows, i, g, st, far):
         some = min(p + np.uint64(LINE // rows.data.itemsize), stop)
         far += some - p
         for k in range(p, some):
-            s += rows.data[k] * weigh(g, st, np.uint64(rows.indices[k]) + ONE)
+            j = np.uint64(rows.indices[k]) + ONE
+            anticipate(g, j)
+            s += rows.data[k] * weigh(g, st, j)
         p = some
     return s
 

@@ -50,24 +50,30 @@ def over_rows(work: Callable[[int, int], Any], rows: int, cost: int, worthwhile:
 
 
 def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
-    """Call ``work(n)`` for each piece, in so many threads."""
+    """Call ``work(n)`` for each piece, in so many threads. When one of them fails, no piece is begun any more."""
     turns = count()  # ``next`` of it cannot be interrupted
+    failed: list[BaseException] = []
 
     def share() -> None:
-        while (n := next(turns)) < pieces:
-            work(n)
+        try:
+            while not failed and (n := next(turns)) < pieces:
+                work(n)
+        except BaseException as error:  # told by the thread that has the work, when nobody is at it any more
+            failed.append(error)
 
     if workers > 1:
         if not _helpers:
             _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), "onlearn", _numbered))
         _keep_apart()
-    waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
-    try:
-        share()
-    finally:
-        for helper in waiting:
-            if not helper.cancel():  # one that has not begun yet finds nothing left to do
-                helper.result()
+    waiting = []
+    with suppress(RuntimeError):  # Python is about to end, and begins nothing in other threads: this one does it all
+        waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
+    share()
+    for helper in waiting:
+        if not helper.cancel():  # one that has not begun yet finds nothing left to do
+            helper.result()
+    if failed:
+        raise failed[0]
 
 
 def _numbered() -> None:

@@ -93,6 +93,16 @@ def _(g, st, j):
 
 
 @Verb
+def anticipate(g, j):
+    """Ask memory for what measuring an example (``sqnorm``) will touch at weight j, besides the weight itself."""
+
+
+@anticipate.on(object)
+def _(g, j):
+    pass
+
+
+@Verb
 def settle(g, st):
     """After every example, learned from or not: shrink weights, count."""
 

@@ -167,6 +167,19 @@ def test_a_saved_model_goes_on_as_if_it_had_never_been_away(kernel: str, stabili
     assert loaded.n_support_ == model.n_support_
 
 
+@pytest.mark.parametrize("few", [30, 600])  # rows; of few, zeros are not worth leaving out
+def test_rows_with_zeros_are_multiplied_alike_after_loading(few: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 700)) * (rng.random((600, 700)) < 0.1)
+    y = rng.integers(0, 2, len(X))
+    model = KernelClassifier("polynomial(3)", rule="pa1(0.5)", random_state=0).partial_fit(X[:few], y[:few], [0, 1])
+    model.save(tmp_path / "m.onl")
+    loaded = onlearn.load(tmp_path / "m.onl")
+    for learner in (model, loaded):
+        learner.partial_fit(X, y)
+    np.testing.assert_array_equal(loaded.dual_coef_, model.dual_coef_)
+
+
 @pytest.mark.parametrize("policy", ["project", "merge", "remove(random)", "remove(oldest)"])
 def test_a_saved_model_with_a_budget_goes_on_too(policy: str, tmp_path: Path) -> None:
     X, y = moons()

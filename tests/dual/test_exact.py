@@ -143,6 +143,7 @@ def test_neither_cache_nor_block_size_changes_what_is_learned(classes: int, monk
     monkeypatch.setattr(training_module, "SMALL", 3)
     monkeypatch.setattr(standing_module, "MOST", 5)
     monkeypatch.setattr(standing_module, "FEWEST", 5)
+    monkeypatch.setattr(standing_module, "AMOUNTS", 1)
     np.testing.assert_allclose(learn(cache_mb=64), expected, atol=1e-10)
     np.testing.assert_allclose(learn(cache_mb=0.05), expected, atol=1e-10)
 

@@ -76,3 +76,21 @@ def test_a_learner_of_thin_rows_is_that_of_dense_ones(monkeypatch):
     assert isinstance(plain._training.supports.pieces[0]["vectors"], Vectors)
     assert quick.n_mistakes_ == plain.n_mistakes_ and quick.n_support_ == plain.n_support_
     np.testing.assert_allclose(quick.decision_function(X), plain.decision_function(X), rtol=1e-9)
+
+
+def test_sparse_rows_whose_numbers_are_apart_in_memory():
+    X = sp.csr_matrix(rows_of(3, 40, 30, np.float64))
+    apart = np.zeros((X.nnz, 2))
+    apart[:, 0], apart[:, 1] = X.data, 99.0
+    for data in (apart[:, 0], X.data[::-1].copy()[::-1]):
+        strided = sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        points = Polynomial(2).quick_points(strided)
+        np.testing.assert_array_equal(Polynomial(2).block(points, points), Polynomial(2)(X.toarray()))
+
+
+def test_what_was_done_with_rows_before_does_not_change_how_they_are_multiplied():
+    """Ways to multiply round differently, so the choice must not depend on which thread was first."""
+    A, B = thin(rows_of(4, 50, 20, np.float64)), thin(rows_of(5, 30, 20, np.float64))
+    before = A._ways(B)
+    assert B.table.size and B.turned.shape and B.dense.size
+    assert A._ways(B) == before

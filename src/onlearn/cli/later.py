@@ -65,7 +65,7 @@ class Later(ModuleType):
                 except BaseException:
                     facts["__postponed__"] = True
                     raise
-                self.__class__ = ModuleType
+                self.__class__ = ModuleType  # type: ignore[assignment]
             return ModuleType.__getattribute__(self, name)
 
 
@@ -79,7 +79,7 @@ class Postponing:
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
         return spec
 
 

@@ -18,6 +18,7 @@ from onlearn.dual.supports import Supports
 
 VALUES = 1 << 22  # kernel values that are computed at a time when a pass begins, about
 FEWEST, MOST = 64, 8192  # rows they are of
+AMOUNTS = 1 << 22  # changes of weights, one for each place in the log, that kept values are multiplied by at a time
 NONE = np.empty(0, dtype=np.int64)
 
 
@@ -64,7 +65,10 @@ class Standing:
             return
         changed = np.unique(self.log.at[self.begun : self.log.count] // self.outputs)
         coming = self.cache.admit(changed[changed < self.settled])
-        self._add_kept(np.arange(len(self.at)))
+        places, group = np.unique(self.at, return_inverse=True)
+        some = max(1, AMOUNTS // (len(changed) * self.outputs + 1))
+        for first in range(0, len(places), some):
+            self._add_kept(np.flatnonzero((group >= first) & (group < first + some)))
         rows = np.argsort(self.at, kind="stable")  # so those of a run lack about the same
         while len(rows):
             size = int(np.clip(VALUES // (len(changed) + 1), FEWEST, MOST))

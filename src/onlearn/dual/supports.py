@@ -41,7 +41,8 @@ class Supports:
             points = self.pieces.pop().join([points])
             self.count = self.starts.pop()
         for first in range(0, len(points), PIECE):
-            self.pieces.append(points.take(slice(first, first + PIECE)) if len(points) > PIECE else points)
+            piece = points.take(slice(first, first + PIECE)) if len(points) > PIECE else points
+            self.pieces.append(piece.lasts())
             self.starts.append(self.count)
             self.count += len(self.pieces[-1])
 
@@ -117,7 +118,9 @@ class Supports:
             matrix = self.pieces[0]["matrix"]
             digest = matrix.digest() if matrix.X.size else self.stored_matrix
             return {"kind": "columns", "matrix": digest}, {"columns": self.columns()}
-        return pack_data(self.examples())
+        facts, arrays = pack_data(self.examples())
+        # Products of rows with and without their zeros are not rounded alike.
+        return ({**facts, "thin": True} if self.pieces[0].thin else facts), arrays
 
     @classmethod
     def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Supports:
@@ -130,7 +133,9 @@ class Supports:
             self.add(np.empty((len(columns), 0)), by_columns(columns))
             self.stored_matrix = facts.get("matrix")
             return self
-        return cls(kernel, unpack_data(facts, arrays))
+        raw = unpack_data(facts, arrays)
+        points = kernel.points(raw)
+        return cls(kernel, raw, points.thinned(surely=True) if facts.get("thin") else points)
 
 
 def as_given(X: Any, kernel: Any) -> Any:

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onlearn.compile import prefetch
 from onlearn.geometry.family import GEOMETRIES
 from onlearn.rows import ONE, column, span, sqnorm, sqnorms
 from onlearn.spelling import choice, param
-from onlearn.verbs import LARGEST, Numbers, Weights, move
+from onlearn.verbs import LARGEST, Numbers, Weights, anticipate, move
 
 
 @choice(GEOMETRIES, "arow")
@@ -35,6 +36,11 @@ class Confident(NamedTuple):
     w: Weights
     variance: Weights
     knobs: Numbers  # r
+
+
+@anticipate.on(Confident)
+def _(g, j):
+    prefetch(g.variance, j)
 
 
 @sqnorm.on(Confident, object)

@@ -92,9 +92,24 @@ class Points:
         """Some of them: a slice (which copies nothing) or an array of row numbers."""
         return Points({name: view.take(rows) for name, view in self.views.items()})
 
-    def thinned(self) -> Points:
-        """The same with dense rows that are mostly zeros made sparse."""
-        return Points({n: view.thinned() if hasattr(view, "thinned") else view for n, view in self.views.items()})
+    def thinned(self, surely: bool = False) -> Points:
+        """The same with dense rows that are mostly zeros made sparse; or with all of them, ``surely``."""
+        views = self.views.items()
+        return Points({n: view.thinned(surely) if hasattr(view, "thinned") else view for n, view in views})
+
+    @property
+    def thin(self) -> bool:
+        """Whether zeros were left out."""
+        return any(getattr(view, "thin", False) for view in self.views.values())
+
+    def lasts(self) -> Points:
+        """The same, for values that will be asked for again and again."""
+        for view in self.views.values():
+            if isinstance(view, Points):
+                view.lasts()
+            elif hasattr(view, "lasting"):
+                view.lasting = True
+        return self
 
     def join(self, others: Sequence[Points]) -> Points:
         """All of them in one, these first."""

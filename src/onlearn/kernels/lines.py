@@ -47,7 +47,8 @@ class Lines(NamedTuple):
     def of(X: Any) -> Lines:
         """The rows of a CSR matrix, or those of a dense one in C order without their zeros."""
         if sp.issparse(X):
-            return Lines(X.data, X.indices, X.indptr[:-1], X.indptr[1:])
+            data, columns = np.ascontiguousarray(X.data), np.ascontiguousarray(X.indices)  # for inner loops in vectors
+            return Lines(data, columns, X.indptr[:-1], X.indptr[1:])
         rows, width = X.shape
         flat, ends = X.reshape(-1), np.zeros(rows + 1, np.int64)
         in_threads(lambda start, stop: count_numbers(flat, width, ends, start, stop), rows, X.size)

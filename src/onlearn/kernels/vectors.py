@@ -27,6 +27,9 @@ SMALL = 1 << 16  # numbers; fewer are left as they are
 class Vectors:
     """Rows of numbers with their squared lengths."""
 
+    lasting: bool = False  # whether products with them will be asked for again and again
+    thin: bool = False  # whether their zeros were left out
+
     def __init__(self, X: Any, squares: np.ndarray) -> None:
         self.X, self.squares = X, squares
 
@@ -86,13 +89,9 @@ class Vectors:
     def dense(self) -> np.ndarray:
         return self.X.toarray() if self.sparse else self.X
 
-    def has(self, form: str) -> bool:
-        """Whether the rows have been brought into that form already (``dense``, ``turned``, ``table``)."""
-        return form in self.__dict__
-
-    def thinned(self) -> Vectors:
-        """The same rows without their zeros, if that makes products faster."""
-        if not self.sparse:
+    def thinned(self, surely: bool = False) -> Vectors:
+        """The same rows without their zeros, if that makes products faster, or ``surely``."""
+        if not self.sparse and not surely:
             some = self.X[:: max(1, len(self) // SAMPLE)]
             if self.X.size < SMALL or np.count_nonzero(some) > THIN * some.size:
                 return self
@@ -110,21 +109,24 @@ class Vectors:
         min(costs, key=costs.__getitem__)(self, other, out)
 
     def _ways(self, other: Vectors) -> dict[Callable[..., None], float]:
-        """The ways to multiply these rows, and what they cost."""
+        """The ways to multiply these rows, and what they cost.
+
+        It depends on the rows alone, not on what was done with them before: each way rounds in its own way.
+        """
         mine, theirs, width = len(self), len(other), max(1, self.width)
         dense = (mine * self.sparse + theirs * other.sparse) * width * self.dtype.itemsize
         ways: dict[Callable[..., None], float] = {}
         if dense <= MOST_DENSE:
-            spread = sum(len(rows) for rows in (self, other) if rows.sparse and not rows.has("dense"))
+            spread = sum(len(rows) for rows in (self, other) if rows.sparse)
             ways[_by_blas] = float(mine) * theirs * width + LAY * spread * width
         if self.sparse and other.sparse:
-            sort = SORT * other.numbers * (not other.has("turned"))
+            sort = SORT * other.numbers * (not other.lasting)
             ways[_where_they_meet] = self.numbers * (LOOK + MEET * other.numbers / width) + sort
         if self.sparse and (not other.sparse or theirs * width * self.dtype.itemsize <= MOST_DENSE):
-            lay = LAY * theirs * width * (not other.has("table"))
+            lay = LAY * theirs * width * (not other.lasting)
             ways[_by_table] = SUM * self.numbers * padded(theirs, self.dtype) + lay
         if other.sparse and (not self.sparse or mine * width * self.dtype.itemsize <= MOST_DENSE):
-            lay = LAY * mine * width * (not self.has("table")) + TURN * mine * theirs
+            lay = LAY * mine * width * (not self.lasting) + TURN * mine * theirs
             ways[_by_table_turned] = SUM * other.numbers * padded(mine, self.dtype) + lay
         if self.sparse and not other.sparse:
             ways[_by_sparse_rows] = SPREAD * self.numbers * theirs
@@ -135,6 +137,8 @@ class Vectors:
 
 class Thin(Vectors):
     """Sparse rows of which very many products will be asked for."""
+
+    thin = True
 
     def __init__(self, lines: Lines, width: int, squares: np.ndarray) -> None:
         self.lines, self.squares, self._width = lines, squares, width
