@@ -19,8 +19,6 @@ HEADINGS = {*TARGETS, "text", "id", "name", "weight"}
 
 @dataclass(slots=True)
 class Layout:
-    delimiter: int
-    quote: int  # 0: quotes are ordinary
     names: list[str]
     header: bool
     numeric: list[bool]
@@ -63,19 +61,29 @@ def guess_quotes(lines: list[str], delimiter: str) -> bool:
     return bool(begun) and all(len(opened.findall(line)) <= len(whole.findall(line)) for line in begun)
 
 
-def guess_header(rows: list[list[str | None]], numeric: list[bool]) -> bool:
+def guess_header(rows: list[list[str | None]], numeric: list[bool], options: Options) -> bool:
     """Whether the first row names the columns. ``numeric`` is about the rows below it."""
-    first, rest = rows[0], rows[1:]
-    if any(cell is None or is_number(cell) for cell in first) or len(set(first)) < len(first):
+    first, columns = rows[0], list(zip(*rows[1:]))
+    named = [cell.strip() for cell in first if cell and cell.strip()]
+    if not named or any(map(is_number, named)):
         return False
-    if any(numeric) or any(cell.strip().lower() in HEADINGS for cell in first if cell):
+    wanted = {name for name in (options.target, options.weight, options.id) if isinstance(name, str)}
+    usual = [bool(cell) and (cell.strip() in wanted or cell.strip().lower() in HEADINGS) for cell in first]
+    if len(set(named)) < len(first):  # a name that is missing or there twice: then more must speak for it
+        sure = any(yes and cell not in column for yes, cell, column in zip(usual, first, columns))
+        return sure or (len(set(named)) == len(first) - 1 and counts_rows(first[0], columns))
+    if any(numeric) or any(usual):
         return True
-    if not rest:
-        return False
-    columns = list(zip(*rest))
-    if any(cell in column for cell, column in zip(first, columns)):
+    if not columns or any(cell in column for cell, column in zip(first, columns)):
         return False
     return any(2 * len(set(column)) <= len(column) for column in columns)
+
+
+def counts_rows(name: str | None, columns: list[tuple[str | None, ...]]) -> bool:
+    """Whether the first column has no name and counts the rows from 0 or 1 on, as data frames are written."""
+    if name or not columns:
+        return False
+    return any(list(columns[0]) == [str(first + n) for n in range(len(columns[0]))] for first in (0, 1))
 
 
 def is_number(cell: str) -> bool:

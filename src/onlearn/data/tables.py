@@ -95,6 +95,13 @@ def as_strings(column: Any) -> Any:
         raise DataError(f"a column of {column.type} cannot be a label or an id") from error
 
 
+def tellable(column: Any) -> Any:
+    """A column whose values Python has types for: times become words, for those in nanoseconds would need pandas."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+
+
 def without_nan(column: Any) -> Any:
     """An Arrow column in which NaN, if it holds numbers, is missing."""
     import pyarrow as pa

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from onlearn.data.tables import tellable
+
 DISTINCT = 1000  # values of a column that are told apart
 
 
@@ -42,7 +44,7 @@ class Column:
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             self.own_name += pc.sum(pc.equal(values, self.name)).as_py() or 0
         if len(self.values) <= DISTINCT:
-            self.values.update(pc.unique(values.drop_null())[: DISTINCT + 1].to_pylist())
+            self.values.update(tellable(pc.unique(values.drop_null())[: DISTINCT + 1]).to_pylist())
 
     def report(self, rows: int) -> dict[str, Any]:
         made: dict[str, Any] = {

@@ -12,7 +12,7 @@ from onlearn.data.badrows import DataError
 from onlearn.data.nested import flat
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
-from onlearn.data.tables import Roles, take_roles
+from onlearn.data.tables import Roles, take_roles, tellable
 from onlearn.dictionaries import decoded
 
 ROWS = 1 << 15
@@ -60,12 +60,20 @@ class Columnar:
         roles = self.roles.within(table.column_names)
         if lacking := [name for name in roles.columns if name not in table.column_names]:
             raise DataError(f"{piece.where} lacks the column {lacking[0]!r} that the file before it has")
-        return take_roles(
-            Parsed(table, lines, len(lines)), roles, lambda row: repr(table.slice(row, 1).to_pylist()[0]).encode()
-        )
+        return take_roles(Parsed(table, lines, len(lines)), roles, lambda row: as_text(table.slice(row, 1)))
 
     def settle(self, parsed: Parsed) -> Parsed:
         return parsed
+
+
+def as_text(row: Any) -> bytes:
+    """A row as it is shown when it is a bad one."""
+    import pyarrow as pa
+
+    kinds = [str(kind) for kind in row.schema.types]
+    shown = [n for n, kind in enumerate(kinds) if not (pa.types.is_nested(row.schema.types[n]) and "[ns" in kind)]
+    columns = {row.column_names[n]: tellable(row.column(n)).to_pylist()[0] for n in shown}
+    return repr(columns).encode()
 
 
 def whole(stream: Stream) -> Any:

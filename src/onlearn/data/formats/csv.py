@@ -32,6 +32,8 @@ class Piece(NamedTuple):
     rows: np.ndarray  # as parse.cells.scan lists them
     lines: int
     names: list[str]  # of this file's columns, in its own order
+    delimiter: int  # of this file, as is the quote: another may be written differently
+    quote: int
     where: str
 
 
@@ -76,7 +78,7 @@ class Csv:
                 if state["width"] == 1 and self.options.labelled:
                     csvlayout.refuse_delimiter(delimiter, lines[:200], where)
                 names, rows = self._begin(block, rows, ord(delimiter), quote, where)
-            yield Piece(block, rows, lines_here, names, where)
+            yield Piece(block, rows, lines_here, names, ord(delimiter), quote, where)
 
     def _begin(
         self, block: Block, rows: np.ndarray, delimiter: int, quote: int, where: str
@@ -104,7 +106,7 @@ class Csv:
             header = possible and (
                 not self._lacking(table[0])
                 if self.layout is not None and self.layout.header
-                else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)])
+                else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)], self.options)
             )
             seen = "the first row names the columns" if header else "there is no header"
             self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
@@ -119,7 +121,7 @@ class Csv:
             for name in (self.roles.target, self.roles.id):
                 if name is not None and name in self.roles.columns:
                     numeric[names.index(name)] = False  # as written
-            self.layout = Layout(delimiter, quote, names, bool(header), numeric, fallback)
+            self.layout = Layout(names, bool(header), numeric, fallback)
         else:
             self._check_columns(names, where)
         if header:
@@ -145,7 +147,7 @@ class Csv:
         bad = [self._bad(piece, row) for row in piece.rows[piece.rows[:, 4] != 0].tolist()]
         rows = piece.rows[piece.rows[:, 4] == 0]
         rows = drop_wrong_bytes(block, rows, bad)
-        starts, lengths, kinds = cells(block, rows, len(piece.names), layout.delimiter, layout.quote)
+        starts, lengths, kinds = cells(block, rows, len(piece.names), piece.delimiter, piece.quote)
         kept = np.ones(len(rows), dtype=bool)
         columns: dict[str, Any] = {}
         order = {name: n for n, name in enumerate(piece.names)}
@@ -162,10 +164,10 @@ class Csv:
                     bad.append(self._bad_row(block, rows[row], f"{name!r} {what}", start))
                 kept &= ~wrong
             else:
-                columns[name] = strings(block, starts[n], lengths[n], kinds[n], layout.quote)
+                columns[name] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
         if self.options.id_kept and roles.id in order:
             n = order[roles.id]
-            columns[KEPT_ID] = strings(block, starts[n], lengths[n], kinds[n], layout.quote)
+            columns[KEPT_ID] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
         table = pa.table(columns)
         if not kept.all():
             rows, table = rows[kept], table.filter(pa.array(kept))

@@ -172,6 +172,9 @@ def by_line(
             if not isinstance(row, dict):
                 bad.append(Bad(line, 1, "it is not a JSON object", raw))
                 continue
+            if b"\\u" in raw and has_half_characters(row):
+                bad.append(Bad(line, 0, "a text has half a character (a lone surrogate)", raw))
+                continue
             try:
                 rows.append(spread(row))
                 kept.append(line)
@@ -181,6 +184,15 @@ def by_line(
     columns = {name: column_of([row.get(name) for row in rows]) for name in names}
     table = pa.table(columns) if columns else pa.table({"": pa.nulls(len(rows))}).select([])
     return table, np.array(kept, dtype=np.int64)
+
+
+def has_half_characters(row: dict[str, Any]) -> bool:
+    """Whether a text in it is cut in the midst of a character of two halves, each of which JSON can spell."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def column_of(values: list[Any]) -> Any:
