@@ -68,7 +68,7 @@ def guess_header(rows: list[list[str | None]], numeric: list[bool], options: Opt
     if not named or any(map(is_number, named)):
         return False
     wanted = {name for name in (options.target, options.weight, options.id) if isinstance(name, str)}
-    usual = [bool(cell) and (cell.strip() in wanted or cell.strip().lower() in HEADINGS) for cell in first]
+    usual = [cell is not None and (cell.strip() in wanted or cell.strip().lower() in HEADINGS) for cell in first]
     if len(set(named)) < len(first):  # a name that is missing or there twice: then more must speak for it
         sure = any(yes and cell not in column for yes, cell, column in zip(usual, first, columns))
         return sure or (len(set(named)) == len(first) - 1 and counts_rows(first[0], columns))
