@@ -107,10 +107,12 @@ def test_ctrl_c_before_anything_has_begun(module):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "onlearn: stopped\n")
 
 
-def test_ctrl_c_in_code_made_of_a_string():
-    """Python remembers it, and would end by the signal however it was answered."""
+def test_ctrl_c_in_code_made_of_a_string(tmp_path):
+    """``python -m`` remembers it, and would end by the signal however it was answered."""
     code = INTERRUPTED.format(module="onlearn.pipeline.datasets", made=f"exec({DIRECTLY!r})")
-    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    (tmp_path / "pressed.py").write_text(code)
+    line = [sys.executable, "-m", "pressed"]
+    done = subprocess.run(line, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (130, "onlearn: stopped\n")
 
 
