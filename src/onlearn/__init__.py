@@ -5,8 +5,7 @@ Everything below is imported on first use, so that ``import onlearn`` costs next
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as typing has it, which takes longer to import than all that is here
 
 __version__ = "0.1.0"
 
@@ -43,6 +42,8 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_NAMES), *_MODULES]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory  # noqa: F401
     from onlearn.approx import FeatureHasher, Nystroem, RandomKitchenSinks, RandomProjection  # noqa: F401
     from onlearn.dual import KernelClassifier, KernelPerceptron  # noqa: F401
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name in _NAMES:
         value = getattr(importlib.import_module(_NAMES[name]), name)
     elif name in _MODULES:

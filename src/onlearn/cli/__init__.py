@@ -6,19 +6,20 @@ Nothing heavy is imported before a command needs it, so that ``--help`` answers 
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-import threading
-from contextlib import suppress
-from typing import Annotated
 
 try:
+    import gc
+    import os
+    import threading
+    from contextlib import suppress
+    from typing import Annotated
+
     import typer
 
     from onlearn import __version__
     from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, reproduce, train, warm
-    from onlearn.cli.terminal import Stopped, as_options, complain, manners
+    from onlearn.cli.terminal import Stopped, as_options, complain, manners, stand_in_for_closed
 except KeyboardInterrupt:  # so soon that nothing has begun
     print("onlearn: stopped", file=sys.stderr)
     sys.exit(130)
@@ -72,15 +73,24 @@ def _start(
 
 def main() -> None:
     """The ``onlearn`` command."""
-    later.postpone()
-    later.collect_seldom()
-    later.keep_memory()
-    _leave(run(sys.argv[1:]))
+    try:
+        stand_in_for_closed()
+        later.postpone()
+        later.collect_seldom()
+        later.keep_memory()
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before it ran, or once more when it was about to say so
+        complain("stopped")
+        code = 130
+    _leave(code)
 
 
 def _leave(code: int) -> None:
-    """End the process, also where a thread still reads, for ever perhaps: Python may crash on ending around it."""
-    if any(thread.daemon for thread in threading.enumerate()):
+    """End the process, also where a thread still reads, for ever perhaps: Python may crash on ending around it.
+
+    And after Ctrl-C in code that was made of a string, as that of named tuples is, it would end by the signal.
+    """
+    if code == 130 or any(thread.daemon for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

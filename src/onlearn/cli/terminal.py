@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import errno
+import io
+import os
 import re
 import sys
 import threading
@@ -28,6 +31,24 @@ def as_options(text: str) -> str:
     return re.sub(
         r"\bsay (\w+)=(?=(\w?))", lambda found: f"say --{found[1].replace('_', '-')}{' ' if found[2] else ''}", text
     )
+
+
+class Closed(io.RawIOBase):
+    """Standard output that was closed (``>&-``): who needs none does not notice, others say so."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def stand_in_for_closed() -> None:
+    """Streams where Python has none, for the shell closed them; what is to go to stderr is lost."""
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(Closed(), "utf-8", write_through=True)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process lives)
 
 
 @contextmanager

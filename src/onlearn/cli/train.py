@@ -116,24 +116,38 @@ def train(
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
     """
     asked = dict(locals())
-    report = _train(asked)
-    if as_json:
-        echo_json(report, indent=None)
-    elif not quiet:
-        _show(report)
-    if report["stopped"]:
-        raise Stopped(f"stopped by Ctrl-C after {report['examples']:,} examples; the model so far is in {output}")
+    run = _prepared(asked)
+    seconds, stopped, halted = _learn(run, asked)
+    # From here on there is a model, and whoever presses Ctrl-C is told where.
+    over = "stopped by Ctrl-C; the finished model is in"
+    if stopped:
+        over = f"stopped by Ctrl-C after {run.examples:,} examples; the model so far is in"
+    try:
+        report = _report(run, asked, seconds, stopped)
+        try:
+            if not halted:
+                _evaluate(run, asked, report)
+        except KeyboardInterrupt:  # what was learned is reported nevertheless
+            halted = True
+        if as_json:
+            echo_json(report, indent=None)
+        elif not quiet:
+            _show(report)
+    except KeyboardInterrupt:
+        halted = True
+    if halted:
+        raise Stopped(f"{over} {output}")
 
 
-def _train(asked: dict[str, Any]) -> dict[str, Any]:
+def _prepared(asked: dict[str, Any]) -> Any:
+    """The run that was asked for, or a refusal."""
     from onlearn import data
     from onlearn.cli import planning
     from onlearn.pipeline import Model
-    from onlearn.pipeline.keeping import told
+    from onlearn.pipeline.opening import load_learner
     from onlearn.pipeline.plan import PlanError
     from onlearn.pipeline.resuming import unfinished
     from onlearn.pipeline.runs import run_of
-    from onlearn.store import load
 
     output = asked["output"]
     planning.check_output(output)
@@ -152,7 +166,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
     bad = data.BadRows(asked["bad_rows"], planning.part(asked["max_bad"], "--max-bad", whole=True), asked["strict"])
     model = None
     if asked["resume"]:
-        model = load(asked["resume"])
+        model = load_learner(asked["resume"])
         if not isinstance(model, Model):
             raise data.DataError(
                 f"{asked['resume']} holds a learner without features, which only Python can go on with"
@@ -162,27 +176,48 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         if unfinished(model, plan.sources) and (asked["passes"] or asked["holdout"]):
             raise typer.BadParameter("the run is unfinished and goes on as it began: leave --passes and --holdout out")
     try:
-        run = run_of(plan, model, bad)
+        return run_of(plan, model, bad)
     except PlanError as error:
         raise typer.BadParameter(str(error)) from None
-    began, stopped = perf_counter(), False
-    with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
+
+
+def _learn(run: Any, asked: dict[str, Any]) -> tuple[float, bool, bool]:
+    """Learn, and save the model; how long it took, whether Ctrl-C ended it early, and whether it was pressed at all."""
+    from onlearn.atomic import first_ctrl_c
+    from onlearn.data import DataError
+
+    output, began, stopped = asked["output"], perf_counter(), False
+    with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
+        with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
+            try:
+                if pressed():  # while the line was got ready
+                    raise KeyboardInterrupt
+                run.go(watch, lambda: run.model.save(output), asked["checkpoint_every"] or 0)
+            except DataError:
+                raise
+            except (ValueError, OverflowError) as error:  # plan, learner or features do not go with the data
+                raise typer.BadParameter(str(error)) from None
+            except KeyboardInterrupt:
+                if run.learned <= run.skip:  # nothing new, so a model that was resumed stays as it is
+                    raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
+                stopped = True
+        learned = perf_counter() - began
         try:
-            run.go(watch, lambda: run.model.save(output), asked["checkpoint_every"] or 0)
-        except data.DataError:
-            raise
-        except (ValueError, OverflowError) as error:  # plan, learner or features do not go with the data
-            raise typer.BadParameter(str(error)) from None
+            run.model.save(output)
         except KeyboardInterrupt:
-            if run.learned <= run.skip:  # nothing new, so a model that was resumed stays as it is
-                raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
-            stopped = True
-    learned = perf_counter() - began
-    run.model.save(output)
+            raise Stopped(f"stopped by Ctrl-C, pressed twice, before the model was written to {output}") from None
+    return learned, stopped, stopped or pressed()
+
+
+def _report(run: Any, asked: dict[str, Any], seconds: float, stopped: bool) -> dict[str, Any]:
+    """What was learned; what went wrong on the way goes to stderr."""
+    from onlearn.pipeline.keeping import told
+
+    bad = run.bad
     report = {
-        "model": output,
+        "model": asked["output"],
         "learner": " ".join(repr(run.model.learner).split()),
-        "task": plan.task,
+        "task": run.plan.task,
         "labels": run.model.labels,
         "rows": run.rows,
         "examples": run.examples,
@@ -192,7 +227,7 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         **hashed.told(run.model),
         **kernel_of(run.model.learner),
         "bad_rows": bad.count,
-        "seconds": round(learned, 3),
+        "seconds": round(seconds, 3),
         "progressive": _progressive(run),
         "notes": [as_options(note) for note in run.model.trained["notes"]],
         "warnings": run.warnings,
@@ -203,26 +238,29 @@ def _train(asked: dict[str, Any]) -> dict[str, Any]:
         complain(bad.summary())
     for warning in run.warnings if not asked["quiet"] else ():
         complain(f"warning: {warning}")
-    if stopped:
-        return report
-    if not plan.holdout and not asked["test"]:
-        return report
+    return report
+
+
+def _evaluate(run: Any, asked: dict[str, Any], report: dict[str, Any]) -> None:
+    """Add to the report how good the model is on rows that were held out and on those of ``--test``."""
+    if not run.plan.holdout and not asked["test"]:
+        return
+    from onlearn.data import DataError
     from onlearn.pipeline.evaluation import evaluate
 
-    if plan.holdout:
+    if run.plan.holdout:
         report["holdout"] = evaluate(run.model, run.held_out_batches()).report()
     if asked["test"]:
         try:
             reader = run.model.read(asked["test"], labels="required", weight=None)
             with data_to_blame(reader):
                 report["test"] = {**evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
-        except data.DataError as error:
-            raise data.DataError(f"{error} (the model is in {output} and was not tested)") from None
+        except DataError as error:
+            raise DataError(f"{error} (the model is in {asked['output']} and was not tested)") from None
         if not asked["quiet"]:
             if reader.bad.count:
                 complain(reader.bad.summary())
             tell(report["test"], run.model.labels or [])
-    return report
 
 
 @contextmanager

@@ -103,6 +103,8 @@ class Stream:
     def _open(self) -> Any:
         compression = self.source.compression
         if self.source.path is None:
+            if sys.stdin is None:  # so Python has it where the shell was told to close it (<&-)
+                raise DataError("standard input is closed, so nothing can be read from it")
             raw: Any = sys.stdin.buffer
             start = raw.peek(4)[:4] if hasattr(raw, "peek") else b""
             compression = next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)

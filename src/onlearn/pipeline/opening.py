@@ -21,12 +21,19 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 
     One that was taught strings takes the column ``text``.
     """
+    found = load_learner(path)
+    return found if isinstance(found, Model) else around(found)
+
+
+def load_learner(path: str | os.PathLike[str]) -> Any:
+    """What a file holds, a ``Model`` or a bare learner; transformers are saved in files of the same kind."""
     found = store.load(path)
-    if isinstance(found, Model):
-        return found
-    if not hasattr(found, "n_features_in_") and not hasattr(found, "_kernel"):
-        raise store.ModelFileError(f"{path} holds a {type(found).__name__}, which does not predict")
-    return around(found)
+    if not hasattr(found, "predict"):
+        raise store.ModelFileError(
+            f"{path} holds a transformer ({type(found).__name__}), not a learner: "
+            "it makes features for one, and predicts nothing itself"
+        )
+    return found
 
 
 def around(learner: Any) -> Model:
