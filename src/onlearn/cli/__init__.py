@@ -78,7 +78,7 @@ def main() -> None:
         later.postpone()
         later.collect_seldom()
         later.keep_memory()
-        code = run(sys.argv[1:])
+        code = later.with_room(run, sys.argv[1:])
     except KeyboardInterrupt:  # before it ran, or once more when it was about to say so
         complain("stopped")
         code = 130
