@@ -120,6 +120,18 @@ def keep_memory() -> None:
             mallopt(option, value)
 
 
+def small_pages() -> None:
+    """Have NumPy ask for pages of the usual size from now on, for a run that is over soon.
+
+    Huge ones save time where much memory is used for long. But a virtual machine may get its memory only as it touches
+    it: there, to clear huge pages that nobody has used yet takes several times as long as to use small ones again.
+    """
+    with suppress(ImportError, AttributeError):  # how NumPy is told is its own business
+        from numpy._core import multiarray
+
+        multiarray._set_madvise_hugepage(False)  # type: ignore[attr-defined]
+
+
 def with_room(function: Any, *given: Any) -> Any:
     """Call a function with room for the frames of all calls to come.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli import hashed
+from onlearn.cli import hashed, later
 from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
@@ -30,6 +30,7 @@ FIGURES = {
     "mae": "MAE {:.4g}",
     "r2": "R2 {:.4f}",
 }
+SHORT = 1 << 28  # bytes of files that are learned from in seconds
 SOURCES = typer.Argument(
     metavar="DATA...", help="Files to learn from: paths, patterns, or - for standard input.", show_default=False
 )
@@ -185,8 +186,12 @@ def _learn(run: Any, asked: dict[str, Any]) -> tuple[float, bool, bool]:
     """Learn, and save the model; how long it took, whether Ctrl-C ended it early, and whether it was pressed at all."""
     from onlearn.atomic import first_ctrl_c
     from onlearn.data import DataError
+    from onlearn.data.sources import sources
 
     output, began, stopped = asked["output"], perf_counter(), False
+    sizes = [source.size for source in sources(run.plan.sources)]
+    if None not in sizes and sum(size or 0 for size in sizes) < SHORT:
+        later.small_pages()
     with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
         with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
             try:
