@@ -65,11 +65,12 @@ class Standing:
             return
         changed = np.unique(self.log.at[self.begun : self.log.count] // self.outputs)
         coming = self.cache.admit(changed[changed < self.settled])
-        places, group = np.unique(self.at, return_inverse=True)
+        places, group = self._groups(np.arange(len(self.at)))
         some = max(1, AMOUNTS // (len(changed) * self.outputs + 1))
         for first in range(0, len(places), some):
             self._add_kept(np.flatnonzero((group >= first) & (group < first + some)))
-        rows = np.argsort(self.at, kind="stable")  # so those of a run lack about the same
+        short = np.uint16 if len(places) < 1 << 16 else np.int64  # which NumPy sorts much faster
+        rows = np.argsort(group.astype(short), kind="stable")  # so those of a run lack about the same
         while len(rows):
             size = int(np.clip(VALUES // (len(changed) + 1), FEWEST, MOST))
             self._add_computed(rows[:size], self.data.points.take(rows[:size]), *coming)
@@ -124,8 +125,18 @@ class Standing:
 
     def _lacking(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows in groups that lack the same; with which support examples; how these changed, for each group."""
-        places, group = np.unique(self.at[rows], return_inverse=True)
+        places, group = self._groups(rows)
         return group, *self.log.since(places, len(self.supports), self.outputs)
+
+    def _groups(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The places in the log up to which the sums of some rows go, in rising order, and which of them is each row's.
+
+        What ``np.unique`` would find by sorting.
+        """
+        at = self.at[rows]
+        there = np.zeros(self.log.count + 1, dtype=bool)
+        there[at] = True
+        return np.flatnonzero(there), (np.cumsum(there) - 1)[at]
 
     def _values(self, points: Any, columns: np.ndarray) -> np.ndarray:
         """Kernel values of some rows with some support examples, given in rising order."""
