@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells have it for what they run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomized: a failure is a failure for everyone. No deadline: the first example may compile a loop.
 settings.register_profile("onlearn", derandomize=True, deadline=None, max_examples=50)
