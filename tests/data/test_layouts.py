@@ -44,9 +44,10 @@ def test_a_header_may_lack_a_name_or_have_it_twice(tmp_path, header, target):
     rows = [f"{n},{row[0]},{row[1]},{row[2]}" for n, row in enumerate(ROWS)]
     file = tmp_path / "a.csv"
     file.write_text("\n".join([header, *rows]) + "\n")
-    X, y = load(file, target=target)
-    assert X.num_rows == len(ROWS)
-    assert set(y.tolist()) == {"yes", "no"}
+    for files in ([file], [file, file]):
+        X, y = load([str(one) for one in files], target=target)
+        assert X.num_rows == len(files) * len(ROWS)
+        assert set(y.tolist()) == {"yes", "no"}
 
 
 def test_rows_of_words_that_are_also_headings_are_no_header(tmp_path):

@@ -18,7 +18,7 @@ try:
     import typer
 
     from onlearn import __version__
-    from onlearn.cli import data, demo, evaluate, explain, inspect, later, predict, reproduce, train, warm
+    from onlearn.cli import data, demo, evaluate, explain, inspect, later, memory, predict, reproduce, train, warm
     from onlearn.cli.terminal import Stopped, as_options, complain, manners, stand_in_for_closed
 except KeyboardInterrupt:  # so soon that nothing has begun
     print("onlearn: stopped", file=sys.stderr)
@@ -76,9 +76,9 @@ def main() -> None:
     try:
         stand_in_for_closed()
         later.postpone()
-        later.collect_seldom()
-        later.keep_memory()
-        code = later.with_room(run, sys.argv[1:])
+        memory.collect_seldom()
+        memory.keep()
+        code = memory.with_room(run, sys.argv[1:])
     except KeyboardInterrupt:  # before it ran, or once more when it was about to say so
         complain("stopped")
         code = 130

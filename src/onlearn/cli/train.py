@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli import hashed, later
+from onlearn.cli import hashed, memory
 from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
@@ -191,7 +191,7 @@ def _learn(run: Any, asked: dict[str, Any]) -> tuple[float, bool, bool]:
     output, began, stopped = asked["output"], perf_counter(), False
     sizes = [source.size for source in sources(run.plan.sources)]
     if None not in sizes and sum(size or 0 for size in sizes) < SHORT:
-        later.small_pages()
+        memory.small_pages()
     with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
         with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
             try:

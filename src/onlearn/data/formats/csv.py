@@ -104,7 +104,7 @@ class Csv:
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
             possible = bool(rows[0, 0] == good[0, 0])
             header = possible and (
-                not self._lacking(table[0])
+                not self._lacking(csvlayout.heading(table[0]))
                 if self.layout is not None and self.layout.header
                 else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)], self.options)
             )
