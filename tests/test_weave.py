@@ -135,8 +135,8 @@ def test_without_a_cache_folder_loops_still_compile(monkeypatch):
 
 def test_threads_that_meet_a_new_loop_together_weave_it_once():
     fresh, woven = weave.Loop(loop), []
-    compile_once = fresh._compile
-    fresh._compile = lambda *given: (woven.append(given), compile_once(*given))[1]
+    find_once = fresh._dispatch.find
+    fresh._dispatch.find = lambda given: (woven.append(given), find_once(given))[1]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: fresh(Red(np.arange(6.0)), 4), range(32)))
     assert found == [loop(Red(np.arange(6.0)), 4)] * 32

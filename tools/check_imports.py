@@ -16,8 +16,9 @@ from pathlib import Path
 
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
+    "compiling": "machine emit compile",
     # theory is mathematics on plain arrays: it knows nothing of learners
-    "foundation": "compile threads vectors weave spelling verbs theory hashing named dictionaries compact orders",
+    "foundation": "threads vectors weave spelling verbs theory hashing named dictionaries compact orders",
     "parts": "rules ownrules rows inputs geometry stabilizers outputs",
     "loops": "loops predicting",
     "kernels": "kernels",

@@ -1,12 +1,13 @@
-"""How the loops are compiled: the disk cache, and prefetching.
+"""How functions are compiled: on first use, for the types of their arguments, and kept on disk for every process after.
 
-Numba's disk cache notices only that the file of the compiled function itself has changed. A woven loop's file holds
-all that it does (see ``weave``), so that is enough; but for what this file, the weaver and ``vectors`` add to it, and
-so the cache folder is named by a digest of these three. Functions that are ``compiled`` as they stand may call each
-other across the files of their package, and so their folder is named by a digest of all of those.
+The compiler itself is in ``emit`` and not imported before something is to be compiled; what it made is loaded by
+``machine``. A function's file is named by a digest of all that it is made of: functions that are ``compiled`` as they
+stand may call each other across the files of their package, and so their folder is named by a digest of all of those.
+Woven loops have a file of their own that holds all they do (see ``weave``), but for what this file and ``vectors`` add.
 
 ``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie anywhere in
-memory; without it an epoch mostly waits.
+memory; without it an epoch mostly waits. ``borrow`` and ``give_back`` are for the rare loop that needs memory for a
+moment, since compiled code makes no arrays.
 """
 
 from __future__ import annotations
@@ -14,26 +15,43 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property, update_wrapper
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numba
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils, sigutils
-from numba.core.caching import FunctionCache
-from numba.core.ccallback import CFunc
-from numba.core.runtime import rtsys
-from numba.experimental import function_type  # noqa: F401  (a compiled function as an argument: known by this import)
-from numba.extending import intrinsic
+import numpy as np
 
-INTERPRETED = bool(numba.config.DISABLE_JIT)
+from onlearn import machine
+from onlearn.machine import Code, Dispatch, Pointer
 
 # Sums may be reordered (so that they vectorise) and fused, but NaN and infinity keep their meaning:
 # the guards against them rely on it.
 REORDER = {"reassoc", "contract", "nsz"}
+
+
+def _interpreted() -> bool:
+    if os.path.exists(".numba_config.yaml"):  # only Numba reads this
+        return bool(import_module("numba").config.DISABLE_JIT)
+    return os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0")
+
+
+INTERPRETED = _interpreted()
+
+
+class Later:
+    """A module that is imported when something in it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+ir, types, cgutils = Later("llvmlite.ir"), Later("numba.types"), Later("numba.core.cgutils")  # for intrinsics
 
 
 @cache
@@ -41,7 +59,7 @@ def cache_folder(kind: str = "loops", *sources: Path) -> str | None:
     """A writable folder for code compiled from some files: NUMBA_CACHE_DIR, the package's, the user's, or none."""
     package = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
-    for source in sources or (package / "compile.py", package / "vectors.py", package / "weave.py"):
+    for source in sources or [package / f"{name}.py" for name in ("compile", "emit", "machine", "vectors", "weave")]:
         digest.update(source.read_bytes())
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     roots = [package / "__pycache__", user / "onlearn"]
@@ -58,80 +76,195 @@ def cache_folder(kind: str = "loops", *sources: Path) -> str | None:
     return None
 
 
-class QuickCache(FunctionCache):
-    """Numba's disk cache, without making the compiler ready for a function that is compiled already.
+class Compiled:
+    """A function of numbers, arrays and tuples of them that is compiled for their types when first called with them.
 
-    That takes a third of a second, more than anything else between the start of a process and its first example. What
-    is not in the cache is compiled, and the compiler makes itself ready then.
+    It makes no arrays and does not raise. So it need not count who uses those it is given, which in a short loop that
+    calls others takes longer than all else.
     """
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)  # compiled code allocates memory
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+    __wrapped__: Any
+    __name__: str
+    __qualname__: str
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
-            super().save_overload(sig, data)
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._options = options
+        self._dispatch = Dispatch(self._code)
 
+    def __call__(self, *arguments: Any) -> Any:
+        return self._dispatch(arguments)
 
-def jit(function: Any, folder_of: tuple[Any, ...] = (), **options: Any) -> Any:
-    """Compile a function on first use, and keep it in our cache folder (of a kind and files)."""
-    made = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if not INTERPRETED:
-        _keep(made, function, cache_folder(*folder_of))
-    return made
+    def _code(self, arguments: tuple[Any, ...]) -> Code:
+        folder = _folder_beside(inspect.getfile(self.__wrapped__))
+        return code(lambda: self.__wrapped__, folder, self.__qualname__, arguments, self._options)
 
+    @cached_property
+    def _dispatcher(self) -> Any:
+        from onlearn.emit import dispatcher
 
-def pointer(function: Any, signature: Any, keep: bool) -> Any:
-    """A function compiled for C's way of calling, so that all of one signature are of one type."""
-    made = CFunc(function, sigutils.normalize_signature(signature), {}, {"error_model": "numpy"})
-    _keep(made, function, cache_folder() if keep else None)
-    made.compile()
-    return made
+        return dispatcher(self.__wrapped__, self._options)
 
+    @property
+    def _numba_type_(self) -> Any:  # what Numba asks for when a function it compiles calls this one
+        return self._dispatcher._numba_type_
 
-def _keep(made: Any, function: Any, folder: str | None) -> None:
-    """Have compiled code kept in a folder.
+    def __deepcopy__(self, memo: Any) -> Compiled:
+        return self
 
-    Numba reads the folder from a process-wide setting when the cache is made. It is set only for that moment, so that
-    a user's own compiled functions keep their place.
-    """
-    if folder is None:
-        return
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder
-    try:
-        with suppress(RuntimeError):  # there is no file of it
-            made._cache = QuickCache(function)
-    finally:
-        numba.config.CACHE_DIR = before
+    def __reduce__(self) -> str:
+        return self.__name__
 
 
-def compiled(function: Any) -> Any:
-    """Compile a plain function of scalars and arrays on first use, and keep it in the disk cache.
+class Known:
+    """A function that compiled ones call, and that Numba is told about when it first compiles one that does."""
 
-    It makes no arrays. So it need not count who uses those it is given, which in a short loop that calls others takes
-    longer than all else.
-    """
-    return jit(function, _beside(function), _nrt=False)
+    __wrapped__: Any
+
+    def __init__(self, function: Any, tell: Callable[[Any], Any]) -> None:
+        update_wrapper(self, function)
+        self._tell = tell
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.__wrapped__(*arguments)
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        return self._tell(self.__wrapped__)
+
+    def __deepcopy__(self, memo: Any) -> Known:
+        return self
+
+
+class Allocating:
+    """A function that needs Numba also to run: it makes arrays, or calls what is in Numba's library alone (frexp)."""
+
+    __wrapped__: Any
+
+    def __init__(self, function: Any) -> None:
+        update_wrapper(self, function)
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        from onlearn.emit import allocating
+
+        return allocating(self.__wrapped__, _folder_beside(inspect.getfile(self.__wrapped__)))
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._dispatcher(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._dispatcher._numba_type_
+
+    def __deepcopy__(self, memo: Any) -> Allocating:
+        return self
+
+
+def compiled(function: Any = None, **options: Any) -> Any:
+    """Compile a plain function on first use, and keep it in the disk cache: see ``Compiled``."""
+    if function is None:
+        return lambda f: compiled(f, **options)
+    return function if INTERPRETED else Compiled(function, options)
 
 
 def allocating(function: Any) -> Any:
-    """Like ``compiled``, for a function that makes arrays."""
-    return jit(function, _beside(function))
+    """Like ``compiled``, for a function that makes arrays: see ``Allocating``."""
+    return function if INTERPRETED else Allocating(function)
 
 
-def _beside(function: Any) -> tuple[Any, ...]:
-    """The kind of cache folder of a function, and the files it may be made of."""
-    return _made_of(inspect.getfile(function))
+def intrinsic(definition: Any = None, **options: Any) -> Any:
+    """A function written in LLVM's language: like Numba's, which is not imported before it is needed."""
+    if definition is None:
+        return lambda d: intrinsic(d, **options)
+
+    def tell(definition: Any) -> Any:
+        from onlearn.emit import of_intrinsic
+
+        return of_intrinsic(definition, options)
+
+    return Known(definition, tell)
+
+
+def overloaded(choose: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:
+    """A function instead of which compiled ones call what is chosen by the types of its arguments."""
+
+    def tell(function: Any) -> Any:
+        from onlearn.emit import of_overloaded
+
+        return of_overloaded(function, choose, options)
+
+    return lambda function: function if INTERPRETED else Known(function, tell)
+
+
+def code(
+    function: Callable[[], Any], folder: str | None, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Code:
+    """Code for arguments of such types, from disk, or compiled of the function that is then asked for."""
+
+    def compile_now() -> tuple[str, str, bytes]:
+        from onlearn.emit import emit
+
+        return emit(function(), arguments, options)
+
+    results, address = _kept(folder, name, machine.told(arguments), compile_now)
+    return Code(machine.form_of(arguments), results, address)
+
+
+def pointer(function: Any, result: str, arguments: tuple[str, ...], keep: bool) -> Pointer:
+    """A function that compiled ones call by its address, so that all of one signature are of one type.
+
+    One that is not to be kept may be anything that Numba compiles.
+    """
+
+    @cache
+    def kind() -> Any:
+        from onlearn.emit import pointer_type
+
+        return pointer_type(result, arguments)
+
+    def compile_now() -> tuple[str, str, bytes]:
+        from onlearn.emit import emit_pointer
+
+        return emit_pointer(function, kind().sig)
+
+    if keep:
+        _, address = _kept(
+            _folder_beside(inspect.getfile(function)), function.__qualname__, f"{result},{arguments}", compile_now
+        )
+    else:
+        from onlearn.emit import own_pointer
+
+        address = own_pointer(function, kind())
+    return Pointer(function.__name__, address, kind)
+
+
+def _kept(
+    folder: str | None, name: str, arguments: str, compile_now: Callable[[], tuple[str, str, bytes]]
+) -> tuple[str, int]:
+    """What code returns, and the address of its entry; compiled if it is not on disk."""
+    file = None if folder is None else machine.file_of(folder, name, arguments)
+    found = None
+    if file is not None:
+        with suppress(OSError):
+            found = machine.unpacked(file.read_bytes())
+    if found is None:
+        found = compile_now()
+        machine.made.append(name)
+        if file is not None:
+            with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
+                machine.write(file, machine.packed(*found))
+    entry, results, code = found
+    return results, machine.place(entry, code)
 
 
 @cache
-def _made_of(name: str) -> tuple[Any, ...]:
+def _folder_beside(name: str) -> str | None:
+    """The cache folder of functions of a file."""
     file, package = Path(name), Path(__file__).parent
     beside = file.parent.glob("*.py") if file.parent != package else [file]
-    return ("functions", *sorted({package / "compile.py", package / "hashing.py", *beside}))
+    always = {package / f"{one}.py" for one in ("compile", "emit", "hashing", "machine", "vectors")}
+    return cache_folder("functions", *sorted(always.union(beside)))
 
 
 def ask(builder: Any, address: Any) -> None:
@@ -148,6 +281,12 @@ if INTERPRETED:
     def prefetch(array: Any, index: Any) -> None:
         """Interpreted code has no use for it."""
 
+    def borrow(count: Any) -> Any:
+        return np.zeros(count)
+
+    def give_back(array: Any) -> None:
+        """Python looks after its arrays itself."""
+
 else:
 
     @intrinsic
@@ -160,3 +299,32 @@ else:
             return target.get_dummy_value()
 
         return types.void(array, types.uint64), generate
+
+    @intrinsic
+    def borrow(context: Any, count: Any) -> Any:
+        """So many zeros, until they are given back."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word, made = ir.IntType(64), target.make_array(signature.return_type)(target, builder)
+            kind = ir.FunctionType(ir.IntType(8).as_pointer(), [word, word])
+            calloc = cgutils.get_or_insert_function(builder.module, kind, "calloc")
+            size = ir.Constant(word, 8)
+            data = builder.bitcast(builder.call(calloc, [arguments[0], size]), ir.DoubleType().as_pointer())
+            fill = import_module("numba.np.arrayobj").populate_array
+            fill(made, data=data, shape=[arguments[0]], strides=[size], itemsize=size, meminfo=None)
+            return made._getvalue()
+
+        return types.float64[::1](types.int64), generate
+
+    @intrinsic
+    def give_back(context: Any, array: Any) -> Any:
+        """Return what was borrowed."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            byte = ir.IntType(8).as_pointer()
+            free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [byte]), "free")
+            data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
+            builder.call(free, [builder.bitcast(data, byte)])
+            return target.get_dummy_value()
+
+        return types.void(array), generate

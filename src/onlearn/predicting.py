@@ -160,10 +160,8 @@ def _several(X: Any, w: np.ndarray, b: np.ndarray, out: np.ndarray, best: np.nda
 
 
 @Loop
-def vote(rows, theta, st, out, start, stop):
+def vote(rows, theta, st, x, s, out, start, stop):
     """The votes on a range of rows."""
-    outputs = out.shape[1]
-    x, s = np.zeros(len(st.base) // outputs), np.empty(outputs)
     for i in range(start, stop):
         cast_votes(st, rows, i, theta, x, s, out[i])
 
@@ -173,7 +171,7 @@ def voted_scores(rows: Any, count: int, theta: float, st: Any, outputs: int) -> 
     out = np.empty((count, outputs))
 
     def work(start: int, stop: int) -> None:
-        vote(rows, theta, st, out, start, stop)
+        vote(rows, theta, st, np.zeros(len(st.base) // outputs), np.empty(outputs), out, start, stop)
 
     over_rows(work, count, int(st.used[0]) * count)
     return out

@@ -17,14 +17,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import float64
 
 from onlearn.compile import INTERPRETED, pointer
 from onlearn.spelling import Family, choice, param
 
 RULES = Family("rule")
 
-SIGNATURE = float64(float64, float64, float64, float64[::1])
+SIGNATURE = "float64", ("float64", "float64", "float64", "float64[]")  # of a step and a loss
 
 
 @choice(RULES, "perceptron")
@@ -183,7 +182,7 @@ def _reads_third(function: Callable[..., float]) -> bool:
 
 @cache
 def _pointer(function: Callable[..., float], ours: bool) -> Any:
-    return function if INTERPRETED else pointer(function, SIGNATURE, keep=ours)
+    return function if INTERPRETED else pointer(function, *SIGNATURE, keep=ours)
 
 
 def compile_step(rule: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import prefetch
+from onlearn.compile import borrow, give_back, prefetch
 from onlearn.rows import ONE, add_products, column, dot, one_opinion, opinion, span
 from onlearn.spelling import Family, choice
 from onlearn.verbs import (
@@ -302,14 +302,18 @@ def _(st, c, factor):
 
 @one_opinion.on(Electorate, object, object)
 def _(st, g, rows, i, theta, raw):
-    out = np.empty(1)
-    cast_votes(st, rows, i, theta, np.zeros(len(st.base)), np.empty(1), out)
-    return out[0]
+    room = borrow(len(st.base) + 2)
+    cast_votes(st, rows, i, theta, room[2:], room[1:2], room[:1])
+    share = room[0]
+    give_back(room)
+    return share
 
 
 @opinion.on(Electorate, object, object)
 def _(st, g, rows, i, theta, s):
-    cast_votes(st, rows, i, theta, np.zeros(len(st.base) // len(s)), np.empty(len(s)), s)
+    room = borrow(len(st.base) // len(s) + len(s))
+    cast_votes(st, rows, i, theta, room[len(s) :], room[: len(s)], s)
+    give_back(room)
 
 
 @helper

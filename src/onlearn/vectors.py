@@ -11,15 +11,10 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from onlearn.compile import INTERPRETED, ask
+from onlearn.compile import INTERPRETED, ask, cgutils, intrinsic, ir, types
 
 WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
-WORD = ir.IntType(64)
 TURNS = 2  # sums that are added to in turn
 TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
 
@@ -61,12 +56,12 @@ else:
             bases, scalars = (cgutils.unpack_tuple(builder, arguments[n]) for n in (2, 3))
             number = target.get_data_type(signature.args[0].dtype)
             count = builder.extract_value(sums.shape, 0)
-            done: Any = ir.Constant(WORD, 0)
+            done: Any = _count(0)
             for lanes in (8, 4, 1):
                 kind = ir.VectorType(number, lanes) if lanes > 1 else number
                 spread = [_spread(builder, value, kind) for value in scalars]
-                end = builder.and_(count, ir.Constant(WORD, -lanes))
-                with cgutils.for_range_slice(builder, done, end, ir.Constant(WORD, lanes)) as (p, _):
+                end = builder.and_(count, _count(-lanes))
+                with cgutils.for_range_slice(builder, done, end, _count(lanes)) as (p, _):
                     total = _load(builder, sums, p, kind)
                     for base, factor in zip(bases, spread, strict=True):
                         total = _fused(builder, factor, _load(builder, weights, builder.add(base, p), kind), total)
@@ -91,15 +86,15 @@ else:
             starts = cgutils.unpack_tuple(builder, arguments[2])
             length, first, line = arguments[3], arguments[5], arguments[6]
             kind, lanes = _vector(target, signature.args[4].dtype)
-            offsets = [builder.add(first, ir.Constant(WORD, v * lanes)) for v in range(given)]
+            offsets = [builder.add(first, _count(v * lanes)) for v in range(given)]
             biases = [_load(builder, weights, offset, kind) for offset in offsets]
             sums = [[cgutils.alloca_once_value(builder, bias) for bias in biases] for _ in starts]
-            next_tile = builder.add(starts[0], builder.mul(length, ir.Constant(WORD, TILE)))
+            next_tile = builder.add(starts[0], builder.mul(length, _count(TILE)))
             with cgutils.for_range(builder, length) as loop:
                 # Asked for a little at a time: all at once it would be waited for (wide rows: 170 ns a row, not 103).
-                soon = builder.add(next_tile, builder.mul(loop.index, ir.Constant(WORD, TILE)))
+                soon = builder.add(next_tile, builder.mul(loop.index, _count(TILE)))
                 ask(builder, builder.gep(data.data, [soon]))
-                base = builder.mul(builder.add(loop.index, ir.Constant(WORD, 1)), line)
+                base = builder.mul(builder.add(loop.index, _count(1)), line)
                 factors = [_load(builder, weights, builder.add(base, offset), kind) for offset in offsets]
                 for start, row in zip(starts, sums, strict=True):
                     value = builder.load(builder.gep(data.data, [builder.add(start, loop.index)]))
@@ -109,7 +104,7 @@ else:
                         builder.store(_fused(builder, spread, factor, builder.load(total)), total)
             for r, row in enumerate(sums):
                 for offset, total in zip(offsets, row, strict=True):
-                    place = builder.add(builder.mul(line, ir.Constant(WORD, r)), offset)
+                    place = builder.add(builder.mul(line, _count(r)), offset)
                     _store(builder, builder.load(total), scores, place)
             return target.get_dummy_value()
 
@@ -124,7 +119,7 @@ else:
             line = _array(target, builder, signature, arguments, 0)
             count = builder.extract_value(line.shape, 0)
             kind, lanes = _vector(target, signature.args[0].dtype)
-            step, zero = ir.Constant(WORD, lanes), ir.Constant(WORD, 0)
+            step, zero = _count(lanes), _count(0)
             nothing = ir.Constant(kind, [0.0] * lanes)
             sound = cgutils.alloca_once_value(builder, nothing)  # stays so: 0 times what is not finite is NaN
             top = cgutils.alloca_once_value(builder, _load(builder, line, zero, kind))
@@ -138,11 +133,11 @@ else:
                 other = builder.shuffle_vector(highest, highest, across)
                 highest = builder.select(builder.fcmp_ordered(">", other, highest), other, highest)
                 reach //= 2
-            found = cgutils.alloca_once_value(builder, ir.Constant(WORD, -1))
+            found = cgutils.alloca_once_value(builder, _count(-1))
             bits = ir.IntType(lanes)
             finite = builder.fcmp_ordered("==", builder.load(sound), nothing)
             all_finite = builder.icmp_signed("==", builder.bitcast(finite, bits), ir.Constant(bits, -1))
-            whole = ir.Constant(WORD, 64)  # bits at a time, for a branch at the right vector would be guessed wrong
+            whole = _count(64)  # bits at a time, for a branch at the right vector would be guessed wrong
             with builder.if_then(all_finite), cgutils.for_range_slice(builder, zero, count, whole) as (begin, _):
                 last = builder.add(begin, whole)
                 last = builder.select(builder.icmp_signed("<", last, count), last, count)
@@ -150,7 +145,7 @@ else:
                 builder.store(zero, word)
                 with cgutils.for_range_slice(builder, begin, last, step) as (p, _):
                     same = builder.fcmp_ordered("==", _load(builder, line, p, kind), highest)
-                    same = builder.shl(builder.zext(builder.bitcast(same, bits), WORD), builder.sub(p, begin))
+                    same = builder.shl(builder.zext(builder.bitcast(same, bits), ir.IntType(64)), builder.sub(p, begin))
                     builder.store(builder.or_(builder.load(word), same), word)
                 here = builder.icmp_signed("!=", builder.load(word), zero)
                 first = builder.icmp_signed("<", builder.load(found), zero)
@@ -177,22 +172,22 @@ else:
             kind, lanes = _vector(target, signature.args[6].dtype)
             zeros = ir.Constant(kind, [0.0] * lanes)
             sums = [[cgutils.alloca_once_value(builder, zeros) for _ in range(given)] for _ in range(TURNS)]
-            shifts = [ir.Constant(WORD, v * lanes) for v in range(given)]
+            shifts = [_count(v * lanes) for v in range(given)]
 
             def add(p: Any, turn: int) -> None:
                 factor = _spread(builder, builder.load(builder.gep(values.data, [p])), kind)
                 number = builder.load(builder.gep(places.data, [p]))
-                number = builder.zext(number, WORD) if number.type.width < 64 else number
-                line = builder.add(offset, builder.mul(number, ir.Constant(WORD, given * lanes)))
+                number = builder.zext(number, ir.IntType(64)) if number.type.width < 64 else number
+                line = builder.add(offset, builder.mul(number, _count(given * lanes)))
                 for shift, total in zip(shifts, sums[turn], strict=True):
                     part = _load(builder, weights, builder.add(line, shift), kind)
                     builder.store(_fused(builder, factor, part, builder.load(total)), total)
 
-            whole = builder.add(begin, builder.and_(builder.sub(end, begin), ir.Constant(WORD, -TURNS)))
-            with cgutils.for_range_slice(builder, begin, whole, ir.Constant(WORD, TURNS)) as (p, _):
+            whole = builder.add(begin, builder.and_(builder.sub(end, begin), _count(-TURNS)))
+            with cgutils.for_range_slice(builder, begin, whole, _count(TURNS)) as (p, _):
                 for turn in range(TURNS):
-                    add(builder.add(p, ir.Constant(WORD, turn)), turn)
-            with cgutils.for_range_slice(builder, whole, end, ir.Constant(WORD, 1)) as (p, _):
+                    add(builder.add(p, _count(turn)), turn)
+            with cgutils.for_range_slice(builder, whole, end, _count(1)) as (p, _):
                 add(p, 0)
             for shift, *parts in zip(shifts, *sums, strict=True):
                 total = reduce(builder.fadd, [builder.load(part) for part in parts])
@@ -201,6 +196,10 @@ else:
 
         place = types.uint64
         return types.void(out, place, factors, lines, place, place, table, place, vectors), generate
+
+
+def _count(number: int) -> Any:
+    return ir.Constant(ir.IntType(64), number)
 
 
 def _array(target: Any, builder: Any, signature: Any, arguments: Any, n: int) -> Any:

@@ -7,7 +7,6 @@ disk. Here each combination is met on purpose, by training on three rows; severa
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -104,14 +103,16 @@ def _distinct(combinations: Iterable[Any]) -> list[Loop]:
 
 def compile_loop(loop: Loop) -> bool:
     """Compile what learns and predicts in this combination; returns whether that was not done before."""
-    before = _compilations()
+    from onlearn.machine import made
+
+    before = len(made)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that so few examples teach nothing is known
         if loop.layout in ("dual", "kernels"):
             _compile_for_kernels(loop)
         else:
             _compile_for_features(loop)
-    return _compilations() > before
+    return len(made) > before
 
 
 def _compile_for_features(loop: Loop) -> None:
@@ -144,32 +145,19 @@ def sample(loop: Loop) -> Any:
     return sparse
 
 
-def _compilations() -> int:
-    """How often this process found no compiled version of a loop on disk."""
-    from onlearn import loops, predicting
-    from onlearn.weave import Loop as WovenLoop
-
-    parts = ("onlearn.dual.", "onlearn.kernels.", "onlearn.approx.")
-    of_kernels = [module for name, module in sys.modules.items() if name.startswith(parts)]
-    found = {id(value): value for module in (loops, predicting, *of_kernels) for value in vars(module).values()}
-    made = [*found.values(), *(d for f in found.values() if isinstance(f, WovenLoop) for d in f.compiled.values())]
-    return sum(sum(f.stats.cache_misses.values()) for f in made if isinstance(getattr(f, "stats", None), tuple))
-
-
 def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop, bool]]:
     """Compile in several processes; yields each loop that is done, and whether it was not done before."""
     from onlearn.threads import cores
 
     jobs = min(jobs or min(cores(), 8), len(loops))
     context = get_context("spawn")
-    lock = context.Lock()
     pipes: list[Any] = []
     workers = []
     try:
         with _undisturbed():
             for share in _shares(loops, jobs):
                 ours, theirs = context.Pipe(duplex=False)
-                worker = context.Process(target=_work, args=(share, theirs, lock), daemon=True)
+                worker = context.Process(target=_work, args=(share, theirs), daemon=True)
                 worker.start()
                 theirs.close()
                 pipes.append(ours)
@@ -212,28 +200,14 @@ def _received(pipe: Any) -> Any:
         return None
 
 
-def _work(loops: Sequence[Loop], pipe: Any, lock: Any) -> None:
+def _work(loops: Sequence[Loop], pipe: Any) -> None:
     """In another process: compile, and tell about each loop, or why it could not be."""
-    _one_writer(lock)
     for loop in loops:
         try:
             message: Any = (loop, compile_loop(loop))
         except Exception as error:
             message = f"cannot compile {', '.join(str(part) for part in loop)}: {error}"
         pipe.send(message)
-
-
-def _one_writer(lock: Any) -> None:
-    """Numba reads the list of a function's versions, adds one and writes it: two at a time would lose one."""
-    from numba.core.caching import IndexDataCacheFile
-
-    save = IndexDataCacheFile.save
-
-    def save_alone(self: Any, key: Any, data: Any) -> None:
-        with lock:
-            save(self, key, data)
-
-    IndexDataCacheFile.save = save_alone
 
 
 @contextmanager

@@ -4,7 +4,7 @@ A loop calls *verbs* (whose body depends on the types of its NamedTuple argument
 functions). Compiling each of those calls as a function of its own costs Numba seconds a combination, nearly all
 of it bookkeeping. So their bodies are pasted into the loop first, at the level of source text: what Numba then
 sees is the fused loop one would have written by hand, in a file one can read, and the compile time falls by a
-factor of three to five. The file lies in the cache folder, where Numba's disk cache finds it again.
+factor of three to five. The file lies in the cache folder, and machine code for it beside it.
 
 Weaving itself takes tens of milliseconds, so what was woven is taken as it lies there for as long as no file of the
 package has changed since, unless a verb has a body from elsewhere.
@@ -20,13 +20,11 @@ import ast
 import builtins
 import copy
 import hashlib
-import importlib.util
 import inspect
 import linecache
 import os
 import sys
 import textwrap
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -36,13 +34,13 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import INTERPRETED, REORDER, cache_folder, jit
+from onlearn.compile import INTERPRETED, REORDER, cache_folder, code
+from onlearn.machine import Code, Dispatch, write
 
 Kinds = tuple[type, ...]
 Function = Callable[..., Any]
 
 _foreign: list[Function] = []  # bodies of verbs that are not of this package
-_WEAVING = threading.Lock()  # threads that share out rows meet a new loop at the same moment, and one must weave it
 
 
 class Verb:
@@ -90,41 +88,32 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
 
 
 class Loop:
-    """A loop with verbs, woven and compiled for each combination of types it is called with.
-
-    Each combination of element types, too, is a function of its own: Numba's cache is not made for several processes
-    that compile one function for different types at the same time.
-    """
+    """A loop with verbs, woven for each combination of NamedTuples, and compiled for the types, it is called with."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.__name__, self.__doc__ = function.__name__, function.__doc__
-        self.compiled: dict[tuple[Kinds, str], Any] = {}
+        self._dispatch = Dispatch(self._code)
 
     def __call__(self, *arguments: Any) -> Any:
-        if INTERPRETED:
-            return self.function(*arguments)
-        key = kinds_of(arguments), elements_of(arguments)
-        if key not in self.compiled:
-            with _WEAVING:
-                if key not in self.compiled:
-                    self.compiled[key] = self._compile(arguments, key[1])
-        return self.compiled[key](*arguments)
+        return self.function(*arguments) if INTERPRETED else self._dispatch(arguments)
 
-    def _compile(self, arguments: tuple[Any, ...], elements: str) -> Any:
+    def _code(self, arguments: tuple[Any, ...]) -> Code:
         names = inspect.signature(self.function).parameters
         typed = {n: type(a) for n, a in zip(names, arguments, strict=True) if hasattr(a, "_fields")}
-        name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values()), elements])
+        name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values())])
         ours = not _foreign and all(map(_is_ours, (self.function, *typed.values())))
         stamp = _stamp() if ours else None
-        woven = _kept(name, stamp) or _module(name, source(self.function, typed), stamp)
-        return jit(getattr(woven, self.__name__), fastmath=REORDER)
+        text = _kept(name, stamp)
+        if text is None:
+            text = source(self.function, typed)
+            _keep(name, text, stamp)
+        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
+        def woven() -> Any:
+            return getattr(_module(name, text), self.__name__)
 
-def elements_of(arguments: tuple[Any, ...]) -> str:
-    """The element types of all arrays among the arguments, a letter each."""
-    arrays = (x for a in arguments for x in (a if isinstance(a, tuple) else (a,)))
-    return "".join([x.dtype.char for x in arrays if isinstance(x, np.ndarray)])
+        return code(woven, cache_folder(), f"{name}-{digest}", arguments, {"fastmath": REORDER})
 
 
 def source(function: Function, kinds: dict[str, type]) -> str:
@@ -325,53 +314,35 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-def _kept(name: str, stamp: str | None) -> ModuleType | None:
-    """The module that was woven by the package as it is, if there is one."""
+def _kept(name: str, stamp: str | None) -> str | None:
+    """What was woven by the package as it is, if something was."""
     folder = cache_folder()
     if stamp is None or folder is None:
         return None
     try:
         woven_by = Path(folder, f"{name}.stamp").read_text()
+        return Path(folder, f"{name}.py").read_text() if woven_by == stamp else None
     except OSError:
         return None
-    file = Path(folder, f"{name}.py")
-    return _load(name, file) if woven_by == stamp and file.exists() else None
 
 
-def _module(name: str, text: str, stamp: str | None = None) -> ModuleType:
-    """A module of the given source, kept as a file where that is possible, so that Numba can cache it."""
+def _keep(name: str, text: str, stamp: str | None) -> None:
+    """Leave what was woven as a file: for the next process, and for whoever wants to read it."""
     folder = cache_folder()
-    if folder is not None:
-        file = Path(folder, f"{name}.py")
-        with suppress(OSError):  # the disk is full, say
-            if not file.exists() or file.read_text() != text:
-                _write(file, text)
-            if stamp is not None:
-                _write(file.with_suffix(".stamp"), stamp)
-            return _load(name, file)
+    if folder is None:
+        return
+    with suppress(OSError):  # the disk is full, say
+        write(Path(folder, f"{name}.py"), text.encode())
+        if stamp is not None:
+            write(Path(folder, f"{name}.stamp"), stamp.encode())
+
+
+def _module(name: str, text: str) -> ModuleType:
+    """A module of the given source."""
     full = f"onlearn._woven_{name}"
     path = f"<{full}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     module = ModuleType(full)
     sys.modules[full] = module
     exec(compile(text, path, "exec"), module.__dict__)
-    return module
-
-
-def _write(file: Path, text: str) -> None:
-    beside = file.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        beside.write_text(text)
-        os.replace(beside, file)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
-
-
-def _load(name: str, file: Path) -> ModuleType:
-    full = f"onlearn._woven_{name}"
-    spec = importlib.util.spec_from_file_location(full, file)
-    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    sys.modules[full] = module
-    spec.loader.exec_module(module)  # type: ignore[union-attr]
     return module

@@ -16,23 +16,34 @@ from typing import Any
 
 LATER = {
     "asyncio",
+    "joblib",
     "narwhals",
     "narwhals.stable",
     "narwhals.stable.v2",
     "numpy.f2py",
     "numpy.testing",
+    "scipy._lib.array_api_compat.numpy",
+    "scipy._lib.array_api_extra",
+    "scipy._lib.array_api_extra.testing",
     "scipy.sparse.csgraph",
     "scipy.sparse.linalg",
     "scipy.special",
     "scipy.stats",
+    "sklearn.externals.array_api_compat.numpy",
+    "sklearn.externals.array_api_extra",
+    "sklearn.utils._show_versions",
     "sklearn.utils.extmath",
+    "sklearn.utils.parallel",
 }
 # Functions that others take from such a module long before they call them, if ever.
 TAKEN = {
+    ("sklearn.utils._show_versions", "show_versions"),
+    ("scipy._lib.array_api_extra.testing", "lazy_xp_function"),
     ("scipy.sparse.csgraph", "laplacian"),
     ("scipy.sparse.linalg", "cg"),
     ("sklearn.utils.extmath", "_approximate_mode"),
     ("sklearn.utils.extmath", "safe_sqr"),
+    ("sklearn.utils.parallel", "_get_threadpool_controller"),
 }
 SETTINGS = ".numba_config.yaml"
 

@@ -106,8 +106,10 @@ def add_lines(sums, rows, group, lines, at, amounts, start, stop):
     for k in range(len(at)):
         line = lines[at[k]]
         for c in range(amounts.shape[1]):
-            mine = amounts[k, c]
-            if np.any(mine != 0.0):
+            mine, moved = amounts[k, c], False
+            for t in mine:
+                moved |= t != 0.0
+            if moved:
                 for n in range(start, stop):
                     if n + AHEAD < stop:
                         prefetch(line, np.uint64(rows[n + AHEAD]))

@@ -24,9 +24,7 @@ if INTERPRETED:
 else:
     import sys
 
-    from llvmlite import ir
-    from numba import types
-    from numba.extending import intrinsic
+    from onlearn.compile import intrinsic, ir, types
 
     @intrinsic
     def load_word(context: Any, text: Any, index: Any) -> Any:

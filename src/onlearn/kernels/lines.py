@@ -102,14 +102,18 @@ def padded(rows: int, dtype: np.dtype) -> int:
 def products(lines: Lines, table: np.ndarray, width: int, out: np.ndarray) -> None:
     """x.z of sparse rows and those of a table, into ``out``."""
     numbers = lines.data.astype(out.dtype, copy=False)
-    over_tile(sum_pass, out, numbers, *lines[1:], table, width, cost=1 + lines.numbers // max(1, len(out)))
+    over_tile(_sum, out, numbers, *lines[1:], table, width, cost=1 + lines.numbers // max(1, len(out)))
+
+
+def _sum(*arguments: Any) -> None:
+    table = arguments[-2]
+    sum_pass(*arguments, np.empty(WIDE * WIDTH // table.itemsize, table.dtype))
 
 
 @fused
-def sum_pass(flat, stride, columns, start, stop, data, places, starts, stops, table, width):
+def sum_pass(flat, stride, columns, start, stop, data, places, starts, stops, table, width, spare):
     """Products of rows with all rows of a table, which has ``columns`` of them."""
     lanes = WIDTH // table.itemsize
-    spare = np.empty(WIDE * lanes, table.dtype)
     for top in range(start, stop, TURN):
         done = 0
         while done < columns:

@@ -8,32 +8,19 @@ mathematical library would be made for each number alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from numpy.lib.stride_tricks import as_strided
 
-from onlearn.compile import REORDER, compiled, jit
+from onlearn.compile import REORDER, compiled, overloaded, types
 from onlearn.kernels.threads import in_threads
 
 FUSE = {"contract"}  # a product and a sum in one step, nothing else: ``exponential`` relies on the order of its sums
 
 
-def _with(flags: set[str]) -> Callable[[Any], Any]:
-    here = Path(__file__).parent
-    sources = sorted([here.parent / "compile.py", here.parent / "vectors.py", *here.glob("*.py")])
-
-    def decorate(function: Any) -> Any:
-        return jit(function, ("functions", *sources), fastmath=flags)
-
-    return decorate
-
-
-reordered = _with(REORDER)  # ``compiled``, but sums may be reordered, so that they vectorise
-fused = _with(FUSE)
+reordered = compiled(fastmath=REORDER)  # sums may be reordered, so that they vectorise
+fused = compiled(fastmath=FUSE)
 
 
 def over_tile(step: Callable[..., Any], tile: np.ndarray, *arguments: Any, cost: int = 1) -> None:
@@ -51,6 +38,15 @@ def over_tile(step: Callable[..., Any], tile: np.ndarray, *arguments: Any, cost:
         step(flat, stride, columns, start, stop, *arguments)
 
     in_threads(work, rows, cost * tile.size)
+
+
+def with_a_line(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A pass that is given room for a line of the tile, another one in each thread."""
+
+    def called(flat: Any, stride: int, columns: int, start: int, stop: int, *arguments: Any) -> None:
+        step(flat, stride, columns, start, stop, np.empty(columns, flat.dtype), *arguments)
+
+    return called
 
 
 @compiled
@@ -75,6 +71,7 @@ def square_rows(data, ends, out, start, stop):
         out[i] = total
 
 
+@overloaded(lambda x: _single if x == types.float32 else _double, fastmath=FUSE)
 def exponential(x):
     """e^x for x <= 0, in the precision of x.
 
@@ -82,11 +79,6 @@ def exponential(x):
     or a fraction for e^r (the coefficients are those of the Cephes library), and k into the exponent.
     """
     return _single(x) if isinstance(x, np.float32) else _double(x)
-
-
-@overload(exponential, jit_options={"fastmath": FUSE}, inline="always")
-def _exponential(x):
-    return _single if x == types.float32 else _double
 
 
 def _single(x):
@@ -139,11 +131,11 @@ def decay_pass(flat, stride, columns, start, stop, gamma):
             line[j] = exponential(-gamma * line[j])
 
 
+@with_a_line
 @fused
-def polynomial_pass(flat, stride, columns, start, stop, gamma, coef0, degree):
+def polynomial_pass(flat, stride, columns, start, stop, kept, gamma, coef0, degree):
     """v -> (gamma v + coef0)^degree."""
     width = np.uint64(columns)
-    kept = np.empty(columns, flat.dtype)
     for i in range(start, stop):
         line = flat[np.uint64(i * stride) : np.uint64(i * stride) + width]
         if degree == 2:
@@ -169,11 +161,11 @@ def polynomial_pass(flat, stride, columns, start, stop, gamma, coef0, degree):
                     line[j] *= kept[j]
 
 
+@with_a_line
 @fused
-def series_pass(flat, stride, columns, start, stop, coefs):
+def series_pass(flat, stride, columns, start, stop, kept, coefs):
     """v -> coefs[0] + coefs[1] v + coefs[2] v^2 + ... by Horner's rule."""
     width, last = np.uint64(columns), len(coefs) - 1
-    kept = np.empty(columns, flat.dtype)
     for i in range(start, stop):
         line = flat[np.uint64(i * stride) : np.uint64(i * stride) + width]
         for j in range(width):

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from onlearn.compile import INTERPRETED, allocating
+from onlearn.compile import INTERPRETED, allocating, intrinsic, types
 
 if INTERPRETED:
 

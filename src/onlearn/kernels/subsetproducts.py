@@ -40,7 +40,7 @@ def finish(product, order, log):
     return value * 2.0**whole
 
 
-@compiled
+@allocating
 def dense_subsets(X, Z, a, b, out, start, stop):
     """prod(1 + x_i z_i) / 2^(a + b) for all pairs."""
     width = np.uint64(X.shape[1])
@@ -56,7 +56,7 @@ def dense_subsets(X, Z, a, b, out, start, stop):
             out[i, j] = finish(product, order, a[i] + b[j])
 
 
-@compiled
+@allocating
 def sparse_subsets(data, indices, indptr, values, places, starts, a, b, out, start, stop):
     """The same by merging the two rows, whose columns are in order."""
     for i in range(start, stop):

@@ -21,9 +21,10 @@ def question(labels: list[str]) -> str | None:
 
 def refuse_amounts(batch: Batch) -> None:
     """Refuse first rows whose labels can only be amounts: a class for each would take very long and teach nothing."""
-    codes = np.unique(batch.codes) if batch.codes is not None else np.zeros(0, dtype=np.int64)
+    codes = np.zeros(0, dtype=np.int64) if batch.codes is None else batch.codes
     names = batch.label_names or []
-    values = [number(names[code]) for code in codes.tolist() if code >= 0]
+    there = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=1))  # np.unique would import masked arrays
+    values = [number(names[code]) for code in there.tolist()]
     if len(values) <= SOME or any(value is None for value in values):
         return
     fractions = any(value is not None and not float(value).is_integer() for value in values)

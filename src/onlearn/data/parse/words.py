@@ -40,10 +40,7 @@ if INTERPRETED:
         return np.uint64(bits).view(np.float64)
 
 else:
-    from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
+    from onlearn.compile import cgutils, intrinsic, ir, types
 
     @intrinsic
     def eight(context: Any, text: Any, start: Any) -> Any:

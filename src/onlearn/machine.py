@@ -1,0 +1,220 @@
+"""Compiled code without its compiler: loading it, and calling it.
+
+Numba takes a fifth of a second to import and make ready, which a command that finds everything compiled need not wait
+for. So what Numba compiles (see ``emit``) is kept as an object file of machine code that needs nothing of Numba: its
+entry is a C function of two addresses, the *slots* with the arguments and the room for what it returns. LLVM's linker,
+a small part of llvmlite, puts it in its place.
+
+Eight bytes a slot: of a number its value, of an array the address of NumPy's object, where the entry finds data, shape
+and strides; of tuples those of their members.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import struct
+import threading
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# What is told of an array's flags: C and Fortran order, aligned, writeable.
+C_ORDER, F_ORDER, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
+TOLD = C_ORDER | F_ORDER | ALIGNED | WRITEABLE
+DIMENSIONS = 16  # bits by which their number stands above the flags
+CHECK = 16  # bytes of the digest that tells a damaged file
+
+Kinds = tuple[Any, ...]
+made: list[str] = []  # the names of functions that this process compiled because none before it had
+_loading = threading.RLock()
+_engines: list[Any] = []  # they own the memory that the code is in
+
+
+class Pointer:
+    """The address of a compiled function that others call; ``type_of`` says what Numba knows it as."""
+
+    def __init__(self, name: str, address: int, type_of: Callable[[], Any]) -> None:
+        self.__name__, self.address, self._type_of = name, address, type_of
+
+    def __index__(self) -> int:
+        return self.address
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._type_of()
+
+
+class Code:
+    """An entry, ready to be called."""
+
+    def __init__(self, form: str, results: str, address: int) -> None:
+        self.pack = struct.Struct(form).pack
+        self.call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)(address)
+        self.several = results.startswith("(")
+        self.results = struct.Struct(results.strip("()"))
+        self.room = ctypes.c_char * self.results.size
+
+    def __call__(self, slots: list[Any]) -> Any:
+        if not self.results.size:
+            status, found = self.call(self.pack(*slots), None), None
+        else:
+            room = self.room()
+            status = self.call(self.pack(*slots), room)
+            found = self.results.unpack(room)
+        if status:
+            raise RuntimeError(f"compiled code ended with status {status}")
+        return found if self.several else found[0] if found else None
+
+
+class Dispatch:
+    """Calls the code for the kinds of the arguments; ``find(arguments)`` is asked for it at their first call."""
+
+    def __init__(self, find: Callable[[tuple[Any, ...]], Code]) -> None:
+        self.find = find
+        self.known: dict[Kinds, Code] = {}
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        kinds: list[Any] = []
+        slots: list[Any] = []
+        walk(arguments, kinds, slots)
+        code = self.known.get(key := tuple(kinds))
+        if code is None:
+            with _loading:  # threads that share out rows meet new code at the same moment
+                code = self.known.get(key) or self.find(arguments)
+                self.known[key] = code
+        return code(slots)
+
+
+def walk(arguments: tuple[Any, ...], kinds: list[Any], slots: list[Any]) -> None:
+    """What the arguments are, as far as the code depends on it, and what goes into the slots for them."""
+    for one in arguments:
+        kind = type(one)
+        if kind is np.ndarray or isinstance(one, np.ndarray):
+            kinds.append(one.dtype)
+            kinds.append(one.flags.num & TOLD | one.ndim << DIMENSIONS)
+            slots.append(id(one))
+        elif isinstance(one, tuple):
+            kinds.append(kind)
+            kinds.append(len(one))
+            walk(one, kinds, slots)
+        else:
+            kinds.append(kind)
+            if one is not None:
+                slots.append(one)
+
+
+def form_of(arguments: tuple[Any, ...]) -> str:
+    """How the slots of these arguments are packed."""
+    return "".join(map(_letters, arguments))
+
+
+def _letters(one: Any) -> str:
+    if isinstance(one, tuple):
+        return form_of(one)
+    if one is None:
+        return ""
+    if isinstance(one, (np.ndarray, Pointer)):
+        return "Q"
+    if isinstance(one, (bool, np.bool_)):
+        return "?7x"
+    if isinstance(one, (float, np.floating)):
+        return "d"
+    return "Q" if isinstance(one, np.unsignedinteger) else "q"
+
+
+def told(arguments: tuple[Any, ...]) -> str:
+    """The kinds of arguments in words, by which code for them is filed: what makes no difference has one name."""
+    return ",".join(map(_word, arguments))
+
+
+def _word(one: Any) -> str:
+    if isinstance(one, np.ndarray):
+        flags = one.flags.num
+        order = "C" if flags & C_ORDER else "F" if flags & F_ORDER else "A"
+        fit = ("" if flags & ALIGNED else "u") + ("" if flags & WRITEABLE else "r")
+        return f"{one.dtype.str}{one.ndim}{order}{fit}"
+    if isinstance(one, tuple):
+        name = "" if type(one) is tuple else f"{type(one).__module__}.{type(one).__qualname__}"
+        return f"{name}({told(one)})"
+    if isinstance(one, np.generic):
+        return one.dtype.str
+    return type(one).__name__
+
+
+# ---------------------------------------------------------------------------------------------------- files
+
+
+@cache
+def made_for() -> bytes:
+    """What compiled code depends on beside its source: the processor and who compiles."""
+    import llvmlite.binding as llvm
+
+    digest = hashlib.blake2b(digest_size=8)
+    said = [value for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_CPU")]
+    for part in (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), *said):
+        digest.update(part.encode())
+    digest.update(str(object.__basicsize__).encode())
+    for package in ("numba", "llvmlite"):
+        home: Any = find_spec(package)
+        digest.update(Path(home.origin).with_name("_version.py").read_bytes())
+    return digest.digest()
+
+
+def file_of(folder: str, name: str, arguments: str) -> Path:
+    """Where code for such arguments is filed."""
+    digest = hashlib.blake2b(f"{name} {arguments}".encode(), digest_size=10, key=made_for())
+    return Path(folder, f"{name}-{digest.hexdigest()}.code")
+
+
+def packed(entry: str, results: str, code: bytes) -> bytes:
+    """The content of a file of code."""
+    body = f"{entry}\n{results}\n".encode() + code
+    return hashlib.blake2b(body, digest_size=CHECK).digest() + body
+
+
+def unpacked(content: bytes) -> tuple[str, str, bytes] | None:
+    """The name of the entry, what it returns, and the code; None if the file is damaged."""
+    body = content[CHECK:]
+    if content[:CHECK] != hashlib.blake2b(body, digest_size=CHECK).digest():
+        return None
+    entry, results, code = body.split(b"\n", 2)
+    return entry.decode(), results.decode(), code
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there."""
+    beside = file.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(content)
+        os.replace(beside, file)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def place(entry: str, code: bytes) -> int:
+    """Put code in its place; the address of its entry.
+
+    Each object file gets an engine of its own: names of functions inside it may be those of another's.
+    """
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return int(engine.get_function_address(entry))
+
+
+def _target() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(jit=True)
