@@ -1,0 +1,249 @@
+"""Compiled code without its compiler: what goes in, what comes out, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlearn import machine
+from onlearn.compile import INTERPRETED, Compiled, borrow, give_back, pointer
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+
+class Pair(NamedTuple):
+    first: np.ndarray
+    rest: tuple[int, float]
+
+
+def made(function: Any, **options: Any) -> Compiled:
+    return Compiled(function, options)
+
+
+def weighted(rows, factor, shift, negative):
+    total = 0.0
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            total += rows[i, j] * (i + 1) * (2 * j + 1)
+    total = total * factor + shift
+    return -total if negative else total
+
+
+compiled_weighted = made(weighted)
+
+
+@given(
+    st.sampled_from(["float64", "float32", "int64", "int32", "uint8", "bool"]),
+    st.integers(0, 4),
+    st.integers(0, 4),
+    st.sampled_from(["C", "F", "every other", "backwards", "turned"]),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.booleans(),
+)
+def test_arrays_of_all_layouts(dtype, rows, columns, layout, writeable, shift, negative):
+    X = np.arange(rows * columns).reshape(rows, columns).astype(dtype)
+    if layout == "F":
+        X = np.asfortranarray(X)
+    elif layout == "every other":
+        X = np.repeat(X, 2, axis=1)[:, ::2]
+    elif layout == "backwards":
+        X = X[::-1, ::-1]
+    elif layout == "turned":
+        X = X.T
+    X.flags.writeable = writeable
+    assert compiled_weighted(X, 0.5, shift, negative) == weighted(X.astype(float), 0.5, shift, negative)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.int8(-3), np.uint8(250), np.int16(-300), np.uint16(65_000), np.int32(-70_000), np.uint32(4_000_000_000)),
+        *(np.int64(-(2**62)), np.uint64(2**63 + 5), 7, -7, 2.5, np.float32(0.1), np.float64(-0.1)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_numbers_of_all_types(value):
+    def negated(x):
+        return x, -x, x > 0
+
+    same, other, positive = made(negated)(value)
+    assert same == value
+    assert positive is bool(value > 0)
+    if not isinstance(value, np.unsignedinteger):
+        assert other == -value
+
+
+@pytest.mark.parametrize("value", [True, False, np.bool_(True), np.bool_(False)], ids=repr)
+def test_truth(value):
+    def turned(x):
+        return not x
+
+    assert made(turned)(value) is (not value)
+
+
+def test_tuples_within_tuples_and_nothing():
+    def visit(pair, both, nothing):
+        pair.first[0] = pair.rest[0]
+        return both[0] + both[1][0], pair.rest[1]
+
+    first = np.zeros(2)
+    assert made(visit)(Pair(first, (3, 0.5)), (1, (2.5,)), None) == (3.5, 0.5)
+    assert first.tolist() == [3.0, 0.0]
+
+
+def test_what_returns_nothing():
+    def fill(x, value):
+        x[:] = value
+
+    x = np.zeros((2, 3), dtype=np.float32)
+    assert made(fill)(x, 2) is None
+    assert (x == 2).all()
+
+
+def test_functions_call_each_other():
+    inner = made(lambda x: x * 2.0)
+
+    def outer(x):
+        return inner(x) + 1.0
+
+    outer.__globals__["inner"] = inner
+    try:
+        assert made(outer)(3.0) == 7.0
+        assert inner(3.0) == 6.0
+    finally:
+        del outer.__globals__["inner"]
+
+
+def test_what_makes_arrays_or_raises_is_refused():
+    def makes(n):
+        return np.zeros(n).sum()
+
+    with pytest.raises(Exception, match="zeros|NRT"):
+        made(makes)(3)
+
+    def returns(x):
+        return x
+
+    with pytest.raises(TypeError, match="return numbers and tuples of them"):
+        made(returns)(np.zeros(3))
+
+
+def test_an_error_in_compiled_code_is_told():
+    def fails(x):
+        if x > 0:
+            raise ValueError
+        return x
+
+    assert made(fails)(-1) == -1
+    with pytest.raises(RuntimeError, match="ended with status"):
+        made(fails)(1)
+
+
+def test_borrowed_memory_is_zero_and_apart():
+    def borrows(n):
+        a, b = borrow(n), borrow(n)
+        total = 0.0
+        for k in range(n):
+            total += a[k] + b[k]
+            a[k] = 1.0
+            total += b[k]
+        give_back(a)
+        give_back(b)
+        return total
+
+    assert [made(borrows)(n) for n in (0, 1, 1000)] == [0.0] * 3
+
+
+def test_pointers():
+    def steps(s, y, q, p):
+        return s + 10 * y + 100 * q + 1000 * p[1]
+
+    signature = "float64", ("float64", "float64", "float64", "float64[]")
+
+    def call(rule, p):
+        return rule(1.0, 2.0, 3.0, p)
+
+    calling, p = made(call), np.array([0.0, 4.0])
+    for keep in (True, False):
+        assert calling(pointer(steps, *signature, keep=keep), p) == 4321.0
+
+
+def test_a_pointer_that_raises_is_nan():
+    def fails(s, y, q, p):
+        if s > 0:
+            raise ValueError
+        return s
+
+    def call(rule, s, p):
+        return rule(s, 0.0, 0.0, p)
+
+    rule = pointer(fails, "float64", ("float64", "float64", "float64", "float64[]"), keep=True)
+    assert np.isnan(made(call)(rule, 1.0, np.zeros(1)))
+    assert made(call)(rule, -1.0, np.zeros(1)) == -1.0
+
+
+def test_threads_that_meet_new_code_together_find_it_once():
+    def heavy(x):
+        total = 0.0
+        for k in range(len(x)):
+            total += x[k]
+        return total
+
+    function, found = made(heavy), []
+    find = function._dispatch.find
+    function._dispatch.find = lambda given: (found.append(given), find(given))[1]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda _: function(np.ones(9)), range(32))) == [9.0] * 32
+    assert len(found) == 1
+
+
+def test_what_is_filed_apart():
+    """Kinds that Numba compiles differently have different names; those that it does not share one."""
+    square = np.ones((2, 2))
+    readonly = np.ones((2, 2))
+    readonly.flags.writeable = False
+    kinds = [
+        *(
+            (square,),
+            (np.ones((2, 4))[:, ::2],),
+            (square[0],),
+            (readonly,),
+            (square.astype("f4"),),
+            (np.asfortranarray(square),),
+        ),
+        *((1,), (1.0,), (True,), (np.int32(1),), (None,), ((1, 2),), ((1,), 2), (Pair(square, (1, 2.0)),)),
+    ]
+    assert len({machine.told(one) for one in kinds}) == len(kinds)
+    row = np.ones((1, 3))  # in C's order and in Fortran's
+    assert machine.told((row,)) == machine.told((np.ones((2, 3)),))
+
+
+def test_the_file_says_when_it_is_damaged():
+    content = machine.packed("entry", "(qd)", b"code\n\nmore")
+    assert machine.unpacked(content) == ("entry", "(qd)", b"code\n\nmore")
+    for cut in range(len(content)):
+        assert machine.unpacked(content[:cut]) is None
+
+
+def test_learning_imports_no_compiler(tmp_path):
+    """Once everything is compiled, a process that learns and predicts does so without Numba."""
+    program = (
+        "import sys, numpy as np, scipy.sparse as sp, onlearn\n"
+        "X = np.eye(4)\n"
+        "for rows in (X, sp.csr_matrix(X)):\n"
+        "    onlearn.LogisticRegression(random_state=0).fit(rows, [0, 1, 0, 1]).predict_proba(rows)\n"
+        "print('numba' in sys.modules)"
+    )
+    told = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+        for _ in range(2)
+    ]
+    assert told[1] == "False"
