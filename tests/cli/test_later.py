@@ -46,6 +46,7 @@ def test_a_function_that_is_taken_runs_its_module_when_it_is_called(package):
 
     assert package == []
     assert double(3) == 6
+    assert double(4) == 8  # the module is an ordinary one by now
     assert package == ["inner", "slowpoke"]
 
 

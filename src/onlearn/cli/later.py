@@ -16,10 +16,13 @@ from typing import Any
 
 LATER = {
     "asyncio",
+    "html",
     "joblib",
     "narwhals",
     "narwhals.stable",
     "narwhals.stable.v2",
+    "numpy._core._add_newdocs",  # texts for help()
+    "numpy._core._add_newdocs_scalars",
     "numpy.f2py",
     "numpy.testing",
     "scipy._lib.array_api_compat.numpy",
@@ -37,10 +40,10 @@ LATER = {
 }
 # Functions that others take from such a module long before they call them, if ever.
 TAKEN = {
-    ("sklearn.utils._show_versions", "show_versions"),
     ("scipy._lib.array_api_extra.testing", "lazy_xp_function"),
     ("scipy.sparse.csgraph", "laplacian"),
     ("scipy.sparse.linalg", "cg"),
+    ("sklearn.utils._show_versions", "show_versions"),
     ("sklearn.utils.extmath", "_approximate_mode"),
     ("sklearn.utils.extmath", "safe_sqr"),
     ("sklearn.utils.parallel", "_get_threadpool_controller"),
@@ -60,7 +63,7 @@ class Later(ModuleType):
         if name == "__path__":  # asked for by whoever imports from it; only packages have it, from the beginning
             raise AttributeError(name)
         if (self.__name__, name) in TAKEN:
-            return lambda *given, **named: self._run(name)(*given, **named)
+            return lambda *given, **named: Later._run(self, name)(*given, **named)  # which by then may be as others are
         return self._run(name)
 
     def _run(self, name: str) -> Any:
