@@ -227,8 +227,8 @@ def test_what_is_filed_apart():
 
 
 def test_the_file_says_when_it_is_damaged():
-    content = machine.packed("entry", "(qd)", b"code\n\nmore")
-    assert machine.unpacked(content) == ("entry", "(qd)", b"code\n\nmore")
+    content = machine.packed("(qd)", b"code\n\nmore")
+    assert machine.unpacked(content) == ("(qd)", b"code\n\nmore")
     for cut in range(len(content)):
         assert machine.unpacked(content[:cut]) is None
 

@@ -202,10 +202,10 @@ def code(
 ) -> Code:
     """Code for arguments of such types, from disk, or compiled of the function that is then asked for."""
 
-    def compile_now() -> tuple[str, str, bytes]:
+    def compile_now(symbol: str) -> tuple[str, bytes]:
         from onlearn.emit import emit
 
-        return emit(function(), arguments, options)
+        return emit(symbol, function(), arguments, options)
 
     results, address = _kept(folder, name, machine.told(arguments), compile_now)
     return Code(machine.form_of(arguments), results, address)
@@ -223,10 +223,10 @@ def pointer(function: Any, result: str, arguments: tuple[str, ...], keep: bool) 
 
         return pointer_type(result, arguments)
 
-    def compile_now() -> tuple[str, str, bytes]:
+    def compile_now(symbol: str) -> tuple[str, bytes]:
         from onlearn.emit import emit_pointer
 
-        return emit_pointer(function, kind().sig)
+        return emit_pointer(symbol, function, kind().sig)
 
     if keep:
         _, address = _kept(
@@ -239,23 +239,30 @@ def pointer(function: Any, result: str, arguments: tuple[str, ...], keep: bool) 
     return Pointer(function.__name__, address, kind)
 
 
+_placed: dict[str, tuple[str, int]] = {}
+
+
 def _kept(
-    folder: str | None, name: str, arguments: str, compile_now: Callable[[], tuple[str, str, bytes]]
+    folder: str | None, name: str, arguments: str, compile_now: Callable[[str], tuple[str, bytes]]
 ) -> tuple[str, int]:
     """What code returns, and the address of its entry; compiled if it is not on disk."""
-    file = None if folder is None else machine.file_of(folder, name, arguments)
+    symbol = machine.symbol_of(name, arguments, folder)
+    if symbol in _placed:
+        return _placed[symbol]
+    file = None if folder is None else Path(folder, f"{name}-{symbol}.code")
     found = None
     if file is not None:
         with suppress(OSError):
             found = machine.unpacked(file.read_bytes())
     if found is None:
-        found = compile_now()
+        found = compile_now(symbol)
         machine.made.append(name)
         if file is not None:
             with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
                 machine.write(file, machine.packed(*found))
-    entry, results, code = found
-    return results, machine.place(entry, code)
+    results, code = found
+    _placed[symbol] = results, machine.place(symbol, code)
+    return _placed[symbol]
 
 
 @cache

@@ -67,15 +67,13 @@ def _registered(made: Any) -> Any:
 
 
 @global_compiler_lock
-def emit(function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[str, str, bytes]:
-    """The name of the entry, what it returns, and machine code."""
+def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[str, bytes]:
+    """What the entry, which has this symbol, returns, and machine code."""
     kinds = tuple(numba.typeof(one) for one in arguments)
     lowered = _lowered(function, kinds, None, options)
     target, library, returned = cpu_target.target_context, lowered.library, lowered.signature.return_type
     module = target.create_module("entry")
-    entry = ir.Function(
-        module, ir.FunctionType(ir.IntType(32), [BYTES, BYTES]), f"entry.{lowered.fndesc.llvm_func_name}"
-    )
+    entry = ir.Function(module, ir.FunctionType(ir.IntType(32), [BYTES, BYTES]), symbol)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
     slots = _Slots(target, builder, entry.args[0])
     values = [slots.value(kind) for kind in kinds]
@@ -84,22 +82,22 @@ def emit(function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> 
     with builder.if_then(status.is_ok):
         results = _store(target, builder, returned, value, entry.args[1])
     builder.ret(status.code)
-    return entry.name, results, _object(library, module)
+    return results, _object(library, module, symbol)
 
 
 @global_compiler_lock
-def emit_pointer(function: Any, kind: Any) -> tuple[str, str, bytes]:
+def emit_pointer(symbol: str, function: Any, kind: Any) -> tuple[str, bytes]:
     """The same for a function that compiled ones call by its address; where it raises, it returns NaN."""
     lowered = _lowered(function, kind.args, kind.return_type, {})
     target = cpu_target.target_context
     module = target.create_module("pointer")
     result, *given = (target.get_value_type(one) for one in (kind.return_type, *kind.args))
-    entry = ir.Function(module, ir.FunctionType(result, given), f"pointer.{lowered.fndesc.llvm_func_name}")
+    entry = ir.Function(module, ir.FunctionType(result, given), symbol)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
     callee = target.declare_function(module, lowered.fndesc)
     status, value = target.call_conv.call_function(builder, callee, kind.return_type, kind.args, entry.args)
     builder.ret(builder.select(status.is_ok, value, ir.Constant(result, float("nan"))))
-    return entry.name, "", _object(lowered.library, module)
+    return "", _object(lowered.library, module, symbol)
 
 
 def pointer_type(result: str, arguments: tuple[str, ...]) -> Any:
@@ -122,15 +120,29 @@ def _lowered(function: Any, kinds: Any, returned: Any, options: dict[str, Any]) 
     )
 
 
-def _object(library: Any, module: Any) -> bytes:
-    """Machine code of a library with one more module; an error if it needs what is not in every process."""
-    library.add_ir_module(module)
-    library.finalize()
-    everywhere = ctypes.CDLL(None)
-    called = [f.name for f in library._final_module.functions if f.is_declaration and not f.name.startswith("llvm.")]
-    if missing := [name for name in called if not hasattr(everywhere, name)]:
+def _object(library: Any, entry: Any, symbol: str) -> bytes:
+    """Machine code of a library and the module of its entry; an error if it needs what is not in every process.
+
+    What Numba does to make a library ready, but for putting it in its place. All names but the entry's are hidden, so
+    that they cannot be taken for those of other object files.
+    """
+    library.add_ir_module(entry)
+    module = library._final_module
+    for other in dict.fromkeys(library._linking_libraries):
+        module.link_in(other._get_module_for_linking(), preserve=True)
+    library._optimize_final_module()
+    module.verify()
+    everywhere, missing = ctypes.CDLL(None), []
+    for one in (*module.functions, *module.global_variables):
+        if not one.is_declaration:
+            one.linkage = one.linkage if one.name == symbol else "internal"
+        elif not one.name.startswith("llvm.") and not hasattr(everywhere, one.name):
+            missing.append(one.name)
+        if one.name.startswith("numba.dynamic"):
+            missing.append(one.name)
+    if missing:
         raise TypeError(f"compiled code of {library.name} needs {', '.join(missing)}: it makes arrays, or may raise")
-    return bytes(library._get_compiled_object())
+    return bytes(library._codegen._tm.emit_object(module))
 
 
 class _Slots:

@@ -33,7 +33,6 @@ CHECK = 16  # bytes of the digest that tells a damaged file
 Kinds = tuple[Any, ...]
 made: list[str] = []  # the names of functions that this process compiled because none before it had
 _loading = threading.RLock()
-_engines: list[Any] = []  # they own the memory that the code is in
 
 
 class Pointer:
@@ -166,25 +165,25 @@ def made_for() -> bytes:
     return digest.digest()
 
 
-def file_of(folder: str, name: str, arguments: str) -> Path:
-    """Where code for such arguments is filed."""
-    digest = hashlib.blake2b(f"{name} {arguments}".encode(), digest_size=10, key=made_for())
-    return Path(folder, f"{name}-{digest.hexdigest()}.code")
+def symbol_of(name: str, arguments: str, folder: str | None) -> str:
+    """The symbol of the entry of code for such arguments; it is in no other object file of this process."""
+    digest = hashlib.blake2b(f"{name} {arguments} {folder}".encode(), digest_size=12, key=made_for())
+    return f"onlearn_{digest.hexdigest()}"
 
 
-def packed(entry: str, results: str, code: bytes) -> bytes:
+def packed(results: str, code: bytes) -> bytes:
     """The content of a file of code."""
-    body = f"{entry}\n{results}\n".encode() + code
+    body = f"{results}\n".encode() + code
     return hashlib.blake2b(body, digest_size=CHECK).digest() + body
 
 
-def unpacked(content: bytes) -> tuple[str, str, bytes] | None:
-    """The name of the entry, what it returns, and the code; None if the file is damaged."""
+def unpacked(content: bytes) -> tuple[str, bytes] | None:
+    """What the entry returns, and the code; None if the file is damaged."""
     body = content[CHECK:]
     if content[:CHECK] != hashlib.blake2b(body, digest_size=CHECK).digest():
         return None
-    entry, results, code = body.split(b"\n", 2)
-    return entry.decode(), results.decode(), code
+    results, code = body.split(b"\n", 1)
+    return results.decode(), code
 
 
 def write(file: Path, content: bytes) -> None:
@@ -198,23 +197,22 @@ def write(file: Path, content: bytes) -> None:
         raise
 
 
-def place(entry: str, code: bytes) -> int:
-    """Put code in its place; the address of its entry.
-
-    Each object file gets an engine of its own: names of functions inside it may be those of another's.
-    """
+def place(symbol: str, code: bytes) -> int:
+    """Put code in its place; the address of its entry."""
     import llvmlite.binding as llvm
 
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+    engine = _engine()
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _engines.append(engine)
-    return int(engine.get_function_address(entry))
+    return int(engine.get_function_address(symbol))
 
 
-def _target() -> Any:
+@cache
+def _engine() -> Any:
+    """LLVM's linker, which owns the memory that the code is in. One for all: to make another takes a millisecond."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple().create_target_machine(jit=True)
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
