@@ -12,33 +12,40 @@ try:
     import gc
     import os
     import threading
+    from collections.abc import Iterable
     from contextlib import suppress
+    from importlib import import_module
     from typing import Annotated
 
     import typer
 
     from onlearn import __version__
-    from onlearn.cli import data, demo, evaluate, explain, inspect, later, memory, predict, reproduce, train, warm
+    from onlearn.cli import later, memory
     from onlearn.cli.terminal import Stopped, as_options, complain, manners, stand_in_for_closed
 except KeyboardInterrupt:  # so soon that nothing has begun
     print("onlearn: stopped", file=sys.stderr)
     sys.exit(130)
 
-app = typer.Typer(
-    name="onlearn",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # Rich's help takes longer to import than everything else together
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(train.train)
-app.command()(predict.predict)
-app.command()(evaluate.evaluate)
-app.command()(inspect.inspect)
-app.command()(explain.explain)
-app.add_typer(data.app, name="data")
-app.command()(demo.demo)
-app.add_typer(reproduce.app, name="reproduce")
-app.command()(warm.warm)
+# Each is a function in a file of its name, or an app of several.
+COMMANDS = ("train", "predict", "evaluate", "inspect", "explain", "data", "demo", "reproduce", "warm")
+
+
+def app_of(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        name="onlearn",
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # Rich's help takes longer to import than everything else together
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in names:
+        module = import_module(f"onlearn.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, name))
+    app.callback(invoke_without_command=True)(_start)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -47,7 +54,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _start(
     context: typer.Context,
     version: Annotated[
@@ -103,7 +109,9 @@ def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
     try:
         with manners():
-            code = app(arguments, prog_name="onlearn", standalone_mode=False)
+            # Options of other commands are not looked at: that takes longer than most other things before a run begins.
+            asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
+            code = app_of(asked or COMMANDS)(arguments, prog_name="onlearn", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         code = 130

@@ -23,8 +23,10 @@ LATER = {
     "narwhals.stable.v2",
     "numpy._core._add_newdocs",  # texts for help()
     "numpy._core._add_newdocs_scalars",
+    "numpy._typing",
     "numpy.f2py",
     "numpy.testing",
+    "numpy.typing",
     "scipy._lib.array_api_compat.numpy",
     "scipy._lib.array_api_extra",
     "scipy._lib.array_api_extra.testing",
@@ -48,6 +50,8 @@ TAKEN = {
     ("sklearn.utils.extmath", "safe_sqr"),
     ("sklearn.utils.parallel", "_get_threadpool_controller"),
 }
+# Types that others write annotations with, which nobody reads: any generic class will do.
+HINTS = {("numpy._typing", "NDArray"), ("numpy.typing", "NDArray"), ("numpy.typing", "ArrayLike")}
 SETTINGS = ".numba_config.yaml"
 
 
@@ -62,6 +66,8 @@ class Later(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__path__":  # asked for by whoever imports from it; only packages have it, from the beginning
             raise AttributeError(name)
+        if (self.__name__, name) in HINTS:
+            return list
         if (self.__name__, name) in TAKEN:
             return lambda *given, **named: Later._run(self, name)(*given, **named)  # which by then may be as others are
         return self._run(name)
