@@ -13,7 +13,7 @@ import pytest
 
 import onlearn
 import onlearn.demo
-from onlearn import cli, warming
+from onlearn import cli, machine, warming
 from onlearn.learners import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
@@ -236,21 +236,21 @@ def test_named_loops_are_all_that_a_learner_needs():
     for loop in warming.named_loops(["AveragedPerceptron"]):
         if (loop.layout, loop.dtype) == ("sparse", "float32"):
             warming.compile_loop(loop)
-    before = warming._compilations()
+    before = len(machine.made)
     X = warming.sample(SMALL._replace(layout="sparse", dtype="float32"))
     for y in ([0, 1, 1], [0, 1, 2]):
         onlearn.AveragedPerceptron().partial_fit(X, y, classes=sorted(set(y))).predict_proba(X)
-    assert warming._compilations() == before
+    assert machine.made[before:] == []
 
 
 def test_kernel_loops_are_all_that_a_kernel_classifier_needs():
     usual = ("additive", "averaged", None, "dual", "float64")
     (loop,) = [loop for loop in warming.kernel_loops() if loop[1:6] == usual]
     warming.compile_loop(loop)
-    before = warming._compilations()
+    before = len(machine.made)
     X = [[n % 7 - 3.0, n % 5 - 2.0] for n in range(200)]
     onlearn.KernelClassifier("gaussian", epochs=3).fit(X, [a * b > 0 for a, b in X]).predict_proba(X)
-    assert warming._compilations() == before
+    assert machine.made[before:] == []
     assert set(warming.kernel_loops()) < set(warming.kernel_loops(everything=True))
 
 
