@@ -181,7 +181,7 @@ class Extraction:
     def _count(self, part: Part, counted: np.ndarray) -> None:
         """Take the documents that features are in into account."""
         if self.vocabulary.width > len(self.documents):
-            grown = np.zeros(max(self.vocabulary.width, len(self.documents) * 3 // 2), np.int64)
+            grown = np.zeros(max(self.vocabulary.room, len(self.documents) * 3 // 2), np.int64)
             grown[: len(self.documents)] = self.documents
             self.documents = grown
         count_rows(part.ids, part.groups, counted, self.documents)
