@@ -170,6 +170,14 @@ def test_ends_are_found_many_at_a_time(content, place):
     assert found == sum((c <= 32 or c in b":|") << n for n, c in enumerate(content[place : place + LINE]))
 
 
+def test_blocks_may_hold_many_times_what_those_before_them_did(tmp_path):
+    few, many = "1 |f " + "a" * 1000 + "\n", "1 |f" + " a" * 500 + "\n" + "1 |\n" * 200
+    (tmp_path / "a.vw").write_text(few * 3000 + many * 1500 + few * 3000)
+    named, y = load(tmp_path / "a.vw", block_size=1 << 20 | 1 << 14)
+    assert np.diff(named.indptr).tolist() == [1] * 3000 + ([500] + [0] * 200) * 1500 + [1] * 3000
+    assert len(y) == 6000 + 201 * 1500
+
+
 def test_batches_with_different_namespaces_load_together(tmp_path):
     (tmp_path / "a.vw").write_text("1 |a x y\n2 |b x | z\n1 |a:2 x:3\n")
     named, y = load(tmp_path / "a.vw", block_size=10)
