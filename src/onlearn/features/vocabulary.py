@@ -175,7 +175,7 @@ class Vocabulary:
 
     def _rebuild(self, size: int) -> None:
         """A table of ``size`` slots."""
-        # Written to before it is looked at: memory that is read first is given out twice, as zeros and to be written to.
+        # Written to before it is looked at: a page of memory that is read first is handed out twice.
         self._slots = np.empty(size, np.uint64)
         self._slots.fill(0)
         hashtable.place(self._slots, self._hashes, 0, self._count)
