@@ -298,6 +298,26 @@ def state(model):
     return [a for a in (*model._training.g, model._training.tally) if isinstance(a, np.ndarray)]
 
 
+@pytest.mark.parametrize("stabilizer", ["last", "averaged"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_all_lengths(stabilizer, dtype):
+    """Long rows may be walked in another way than short ones."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((120, 300), dtype)
+    for n, row in enumerate(X):
+        row[rng.permutation(300)[: 2 * n]] = rng.normal(size=2 * n)
+    y = rng.integers(0, 2, len(X))
+    turned = sp.csr_matrix(X)
+    for a, b in pairwise(turned.indptr):
+        turned.indices[a:b], turned.data[a:b] = turned.indices[a:b][::-1].copy(), turned.data[a:b][::-1].copy()
+    dense, sparse, other = (
+        classifier("logistic", "adagrad(0.1)", stabilizer).partial_fit(rows, y, classes=[0, 1])
+        for rows in (X, sp.csr_matrix(X), turned)
+    )
+    assert_close(learned(sparse), learned(dense), "sparse")
+    assert_close(learned(other), learned(dense), "turned")
+
+
 @settings(max_examples=8)
 @pytest.mark.parametrize("case", cases.BINARY_COVERING + cases.MANY_COVERING, ids=str)
 @given(stream=st.data(), rule=any_rule(), class_weight=st.sampled_from([None, "balanced", {0: 0.5}]))

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.threads import over_rows
+
 LARGE = 1 << 16  # bytes; less is not worth it
 SAMPLE = 1001  # elements that tell which value is the most common one
 SELDOM = 0.1  # of those; less is not worth a look at all the others
@@ -24,27 +26,36 @@ Arrays = dict[str, np.ndarray]
 
 def compact(arrays: Arrays, large: int = LARGE) -> tuple[Arrays, dict[str, Any]]:
     """The arrays to store, and what must be known to expand them."""
+    items = list(arrays.items())
+    size = sum(array.nbytes for _, array in items)
+    made = over_rows(lambda a, b: [_stored(array, large) for _, array in items[a:b]], len(items), size)
     stored: Arrays = {}
     known: dict[str, Any] = {}
-    for key, array in arrays.items():
-        stored[key] = array
-        if array.nbytes < large or not array.dtype.isnative or f"{array.dtype.kind}{array.itemsize}" not in KINDS:
-            continue
-        how: dict[str, Any] = {"dtype": f"{array.dtype.kind}{array.itemsize}", "shape": list(array.shape)}
-        flat = array.reshape(-1)
-        bits = flat.view(f"u{flat.itemsize}")  # zeros of either sign are kept apart
-        common, share = _common(bits)
-        if share >= SELDOM:
-            differs = bits != common
-            count = int(np.count_nonzero(differs))
-            if count * flat.itemsize + flat.size / 8 <= WORTH * flat.nbytes:
-                how["common"] = int(common)
-                stored[_where(key)] = np.packbits(differs)
-                flat = flat[differs]
-        narrow = _narrow(flat)
-        if "common" in how or narrow.itemsize < flat.itemsize:
-            stored[key], known[key] = narrow, how
+    for (key, _), (values, differs, how) in zip(items, (one for some in made for one in some)):
+        stored[key] = values
+        if differs is not None:
+            stored[_where(key)] = differs
+        if how:
+            known[key] = how
     return stored, known
+
+
+def _stored(array: np.ndarray, large: int) -> tuple[np.ndarray, np.ndarray | None, dict[str, Any]]:
+    """What is stored of an array: values, the bits that tell where they go, and what must be known to expand it."""
+    if array.nbytes < large or not array.dtype.isnative or f"{array.dtype.kind}{array.itemsize}" not in KINDS:
+        return array, None, {}
+    how: dict[str, Any] = {"dtype": f"{array.dtype.kind}{array.itemsize}", "shape": list(array.shape)}
+    flat, where = array.reshape(-1), None
+    bits = flat.view(f"u{flat.itemsize}")  # zeros of either sign are kept apart
+    common, share = _common(bits)
+    if share >= SELDOM:
+        differs = bits != common
+        count = int(np.count_nonzero(differs))
+        if count * flat.itemsize + flat.size / 8 <= WORTH * flat.nbytes:
+            how["common"] = int(common)
+            flat, where = flat[differs], np.packbits(differs)
+    narrow = _narrow(flat)
+    return (narrow, where, how) if where is not None or narrow.itemsize < flat.itemsize else (array, None, {})
 
 
 def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:

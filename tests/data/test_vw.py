@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onlearn.compile import compiled
 from onlearn.data import BadRows, DataError, load, read
+from onlearn.data.parse.words import LINE, ends_among
 from onlearn.hashing import START, hash_name
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -102,9 +104,12 @@ def parsed(path, **options) -> tuple[list, list[int]]:
 
 numbers = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.from_regex(r"-?[0-9]{0,2}\.[0-9]{0,10}", fullmatch=True),
     st.sampled_from(["1", "0.5", "-2", "1e3", "nan", "inf", "1e999", "x", "", "123456789012345678901234567890", "1:2"]),
 )
-names = st.sampled_from(["a", "b", "word", "a^b", "größe", "long-name-of-sixteen", "x" * 40, "1", "'q", "a=b", "\x01"])
+names = st.sampled_from(
+    ["a", "b", "word", "a^b", "größe", "long-name-of-sixteen", "x" * 29, "x" * 40, "1", "'q", "a=b", "\x01"]
+)
 features = names | st.tuples(names, numbers).map(":".join) | st.just(":1")
 spaces = st.sampled_from(
     ["", " ", "f", "f ", "long_namespace ", "f:2 ", "g:0.5 ", "g:1e300 ", "g:x ", "größe ", "12345678 "]
@@ -151,6 +156,26 @@ def test_any_bytes(path, content, size):
     content = content.removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff")
     path.write_bytes(content)
     assert repr(parsed(path, workers=0, block_size=size)) == repr(plain(content))
+
+
+@compiled
+def ends(base, place, limit, first, second):
+    return ends_among(base, place, limit, first, second)
+
+
+@given(content=st.binary(min_size=64, max_size=64), place=st.integers(0, 32))
+def test_ends_are_found_many_at_a_time(content, place):
+    text = np.frombuffer(content, np.uint8)
+    found = int(ends(np.uint64(text.ctypes.data), *map(np.uint64, (place, 33, 58, 124))))
+    assert found == sum((c <= 32 or c in b":|") << n for n, c in enumerate(content[place : place + LINE]))
+
+
+def test_blocks_may_hold_many_times_what_those_before_them_did(tmp_path):
+    few, many = "1 |f " + "a" * 1000 + "\n", "1 |f" + " a" * 500 + "\n" + "1 |\n" * 200
+    (tmp_path / "a.vw").write_text(few * 3000 + many * 1500 + few * 3000)
+    named, y = load(tmp_path / "a.vw", block_size=1 << 20 | 1 << 14)
+    assert np.diff(named.indptr).tolist() == [1] * 3000 + ([500] + [0] * 200) * 1500 + [1] * 3000
+    assert len(y) == 6000 + 201 * 1500
 
 
 def test_batches_with_different_namespaces_load_together(tmp_path):

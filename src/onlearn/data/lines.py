@@ -14,6 +14,8 @@ from onlearn.data.registry import Options, Parsed
 from onlearn.data.sources import Stream
 
 INFINITE = "a number is infinite"
+ENOUGH = 1 << 20  # bytes that tell what others are like
+SPARE = 1.25
 
 
 class Lines:
@@ -32,18 +34,27 @@ class Lines:
 class Room:
     """How many rows and features to make room for: guessed from the bytes, and from what earlier blocks took.
 
-    To count them first would cost a tenth of the time of parsing.
+    To count them first would cost a tenth of the time of parsing. And with much more room than it takes, each block
+    would be put where memory has not been in use before, which takes as long.
     """
 
     def __init__(self) -> None:
         self.rows, self.features = 1 / 32, 1 / 8  # a byte
+        self.most = 0.0, 0.0  # that a block took, as far as is known
 
     def of(self, block: Block) -> tuple[int, int]:
         return int(self.rows * block.stop) + 16, int(self.features * block.stop) + 16
 
+    def took(self, block: Block, rows: int, features: int) -> None:
+        """What it was for a block; others are taken to be like it, but for some more."""
+        if block.stop >= ENOUGH:
+            self.most = max(self.most[0], rows / block.stop), max(self.most[1], features / block.stop)
+            self.rows, self.features = (min(1.0, SPARE * most) for most in self.most)
+
     def more(self) -> None:
-        """It was too little."""
+        """It was too little, and so it may be for others."""
         self.rows, self.features = min(1.0, 2 * self.rows), min(1.0, 2 * self.features)
+        self.most = self.rows / SPARE, self.features / SPARE
 
 
 def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> list[Bad]:

@@ -15,7 +15,7 @@ from onlearn.named import NamedRows
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
 DIGIT, LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
 RARE = 256
-AHEAD = np.uint64(14)  # features whose place is asked for ahead, as it is hardly ever in a cache
+AHEAD = np.uint64(64)  # features whose place is asked for ahead, as it is hardly ever in a cache
 MOST = (1 << 32) - 2  # what a place is counted up to
 FEW = 24  # features up to which comparing beats counting
 
@@ -196,7 +196,11 @@ def weigh_rows(
 @compiled
 def count_rows(ids: Any, groups: Any, counted: Any, counts: Any) -> None:
     """Add the rows each feature of some groups is in; the rows have been summed, so it is in each once."""
-    for p in range(np.uint64(len(ids))):
+    end = np.uint64(len(ids))
+    for p in range(end):
+        ahead = np.uint64(p) + AHEAD
+        if ahead < end:
+            prefetch(counts, np.uint64(ids[ahead]))
         if counted[np.uint64(groups[p])]:
             counts[np.uint64(ids[p])] += 1
 

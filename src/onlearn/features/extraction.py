@@ -181,7 +181,7 @@ class Extraction:
     def _count(self, part: Part, counted: np.ndarray) -> None:
         """Take the documents that features are in into account."""
         if self.vocabulary.width > len(self.documents):
-            grown = np.zeros(max(self.vocabulary.width, len(self.documents) * 3 // 2), np.int64)
+            grown = np.zeros(max(self.vocabulary.room, len(self.documents) * 3 // 2), np.int64)
             grown[: len(self.documents)] = self.documents
             self.documents = grown
         count_rows(part.ids, part.groups, counted, self.documents)
@@ -189,7 +189,8 @@ class Extraction:
     def _weigh(self, part: Part, weighing: Weighing | None) -> None:
         if weighing is not None:
             squares = np.empty(int(weighing.unit.max()) + 1)
-            rare = np.empty(RARE if weighing.inverse.any() else 0)
+            logarithms = min(self.rows + 1, max(RARE, len(part.ids) // 16))  # fewer than features would need
+            rare = np.empty(logarithms if weighing.inverse.any() else 0)
             weigh_rows(*part, weighing, self.documents, self.rows, squares, rare)
 
 

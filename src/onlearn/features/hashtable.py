@@ -13,7 +13,7 @@ import numpy as np
 
 from onlearn.compile import compiled, prefetch
 
-AHEAD, SOON = np.uint64(14), np.uint64(6)  # features
+AHEAD, SOON = np.uint64(64), np.uint64(32)  # features: far enough for memory's delay, with both cores busy
 NUMBER = np.uint64((1 << 31) - 1)  # the bits of a slot that hold the number; the others are those of the hash
 ZERO, ONE, SIX = np.uint64(0), np.uint64(1), np.uint64(6)
 LOW = np.uint64(63)

@@ -69,6 +69,11 @@ class Vocabulary:
         """How many numbers there are: names, and buckets once they are in use."""
         return self._count + ((1 << self.bits) if self.state == "hash" else 0)
 
+    @property
+    def room(self) -> int:
+        """How many numbers there may be before there must be room for more; what has room for so many need not grow."""
+        return max(self.width, len(self._hashes))
+
     # ------------------------------------------------------------------ numbering
 
     def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> sp.csr_matrix:
@@ -170,7 +175,9 @@ class Vocabulary:
 
     def _rebuild(self, size: int) -> None:
         """A table of ``size`` slots."""
-        self._slots = np.zeros(size, np.uint64)
+        # Written to before it is looked at: a page of memory that is read first is handed out twice.
+        self._slots = np.empty(size, np.uint64)
+        self._slots.fill(0)
         hashtable.place(self._slots, self._hashes, 0, self._count)
 
     # ------------------------------------------------------------------ names

@@ -16,9 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.geometry.family import FASTEST, GEOMETRIES
+from onlearn.rows import ONE, Sparse, span, step
 from onlearn.spelling import choice, param
-from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, catch_up, clock, move, note, settle
+from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, catch_up, clock, move, note, room_aside, settle
 from onlearn.weave import helper
+
+SOME, FEW = np.uint64(64), np.uint64(16)  # weights that are moved together, if there are more than a few
 
 
 @choice(GEOMETRIES, "adagrad")
@@ -66,6 +69,38 @@ def _(g, j, x, t, sqnorm):
     change = g.knobs[0] * gradient / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
     g.w[j] += change
     return change
+
+
+@room_aside.on(Adapted)
+def _(g):
+    return np.empty(2 * int(SOME))
+
+
+@step.on(Sparse, Adapted, object)
+def _(rows, i, g, st, t, q, aside):
+    """Some weights at a time, all of them different: so roots and quotients are taken in vectors, in half the time."""
+    p, stop = span(rows, i)
+    at, rate = clock(st, 0), g.knobs[0]
+    if rows.bias != 0.0:
+        note(st, np.uint64(0), move(g, np.uint64(0), rows.bias, t, q), at)
+    while stop - p >= FEW:
+        some = min(stop - p, SOME)
+        for k in range(some):
+            aside[k] = g.squares[np.uint64(rows.indices[p + k]) + ONE]
+        for k in range(some):
+            gradient = min(max(t * np.float64(rows.data[p + k]), -LARGEST), LARGEST)
+            squares = aside[k] + gradient * gradient
+            aside[k] = squares
+            aside[k + SOME] = rate * gradient / np.sqrt(squares) if squares > 0.0 else 0.0
+        for k in range(some):
+            j = np.uint64(rows.indices[p + k]) + ONE
+            g.squares[j] = aside[k]
+            g.w[j] += aside[k + SOME]
+            note(st, j, aside[k + SOME], at)
+        p += some
+    for k in range(p, stop):
+        j = np.uint64(rows.indices[k]) + ONE
+        note(st, j, move(g, j, np.float64(rows.data[k]), t, q), at)
 
 
 @settle.on(Penalised, object)

@@ -52,6 +52,7 @@ class Svmlight(Lines):
                 unsure = counts.unsure
             else:
                 break
+        self.room.took(block, counts.rows + counts.bad, counts.features)
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
         n, features = counts.rows, counts.features
         spoiled = fix_unsure(text, rows.unsure[: counts.unsure], values, rows.numbers, rows.indptr[: n + 1])

@@ -58,6 +58,7 @@ class VowpalWabbit(Lines):
                 unsure = counts.unsure
             else:
                 break
+        self.room.took(block, counts.rows + counts.bad, counts.features)
         bad = bad_lines(block, rows, counts.bad, loop.REASONS)
         n, most = counts.rows, counts.features
         indptr, asked = rows.indptr[: n + 1], features.unsure[: counts.unsure]

@@ -15,12 +15,23 @@ from typing import Any
 import numpy as np
 
 from onlearn.compile import compiled
-from onlearn.data.parse.words import as_float, byte, eight_at, leading_digits, leading_zeros, times
+from onlearn.data.parse.words import (
+    BITS,
+    ZEROS,
+    as_float,
+    byte,
+    eight_at,
+    joined,
+    leading_digits,
+    leading_zeros,
+    no_digits,
+    times,
+)
 
 # What became of a token. UNSURE: well formed, but to be asked about.
 GOOD, UNSURE, MISSING, INFINITE, MALFORMED = range(5)
 
-ZERO, ONE, EIGHT, NINE, TEN = (np.uint64(n) for n in (0, 1, 8, 9, 10))
+ZERO, ONE, TWO, EIGHT, NINE, TEN = (np.uint64(n) for n in (0, 1, 2, 8, 9, 10))
 TENS = np.uint64(10) ** np.arange(9, dtype=np.uint64)
 DIGIT, POINT = np.uint64(48), np.uint64(46)
 DIGITS = np.uint64(18)  # whole numbers of so many fit into 64 bits
@@ -206,6 +217,22 @@ def decimal(base: Any, start: Any) -> Any:
             p += count
         after = p - after
     return mantissa, p - first, after, p
+
+
+@compiled
+def fraction(base: Any, start: Any, stop: Any) -> Any:
+    """The number between two places, and whether it is one: a sign or none, a digit, a point, one to eight digits.
+
+    As most are. There is no loop in it, whose end the processor would have to guess.
+    """
+    negative = byte(base, start) == 45
+    first = start + np.uint64(negative)
+    whole, count = np.uint64(byte(base, first)) - DIGIT, stop - first - TWO
+    if count - ONE < EIGHT and whole <= NINE and byte(base, first + ONE) == 46:
+        digits = (eight_at(base, first + TWO) ^ ZEROS) << ((EIGHT - count) << BITS)
+        value = np.float64(np.int64(whole * TENS[count] + joined(digits))) / POWERS[count]
+        return -value if negative else value, no_digits(digits) == ZERO
+    return 0.0, False
 
 
 @compiled

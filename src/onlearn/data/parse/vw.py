@@ -24,11 +24,12 @@ from onlearn.data.parse.numbers import (
     any_number,
     ask,
     decimal,
+    fraction,
     number,
 )
 from onlearn.data.parse.rows import note_bad, why_not
 from onlearn.data.parse.table import code_of, hash_span
-from onlearn.data.parse.words import BITS, below, eight, equal, trailing_zeros
+from onlearn.data.parse.words import BITS, below, eight, ends_among, equal, trailing_zeros
 from onlearn.hashing import START, finish, mix
 
 NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
@@ -274,7 +275,11 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                 p += ONE
                 continue
             start = p
-            p = end_of_name(text, p)
+            ends = ends_among(base, p, AFTER_BLANK, A_COLON, A_BAR)
+            p += trailing_zeros(ends)
+            if ends == ZERO or (text[p] != COLON and not ENDS[text[p]]):
+                p = end_of_name(text, start)
+                ends = ZERO
             length = p - start
             if length == ZERO:
                 reason = NO_NAME
@@ -282,28 +287,34 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
             value = 1.0
             if text[p] == COLON:
                 at = p + ONE
-                mantissa, digits, after, p = decimal(base, at)
+                # The value's end, found together with the name's: so the next feature need not wait for the value.
+                p = start + trailing_zeros(ends & (ends - ONE))
                 c = text[p]
-                outcome = GOOD
-                if digits - ONE < DIGITS and mantissa <= EXACT and ENDS[c]:
-                    value = np.float64(np.int64(mantissa)) / POWERS[after]
-                    if text[at] == 45:
-                        value = -value
-                else:
-                    value, p, outcome = number(base, at)
-                    c = text[p]
-                if not ENDS[c] or c == COLON:
-                    outcome = MALFORMED
-                if outcome != GOOD:
-                    if outcome == UNSURE:
-                        if unsure < len(out.scales):
-                            out.scales[unsure] = scale
-                        unsure = ask(out.unsure, unsure, np.int64(k), at, p)
-                    elif outcome == MISSING and drop:
-                        continue
+                usual = c == 32 or c == NEWLINE
+                if usual:
+                    value, usual = fraction(base, at, p)
+                if not usual:
+                    mantissa, digits, after, end = decimal(base, at)
+                    outcome = GOOD
+                    if end == p and digits - ONE < DIGITS and mantissa <= EXACT and ENDS[c]:
+                        value = np.float64(np.int64(mantissa)) / POWERS[after]
+                        if text[at] == 45:
+                            value = -value
                     else:
-                        p, reason = at, why_not(outcome, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING)
-                        break
+                        value, p, outcome = number(base, at)
+                        c = text[p]
+                    if not ENDS[c] or c == COLON:
+                        outcome = MALFORMED
+                    if outcome != GOOD:
+                        if outcome == UNSURE:
+                            if unsure < len(out.scales):
+                                out.scales[unsure] = scale
+                            unsure = ask(out.unsure, unsure, np.int64(k), at, p)
+                        elif outcome == MISSING and drop:
+                            continue
+                        else:
+                            p, reason = at, why_not(outcome, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING)
+                            break
             if k >= most:
                 return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
             # hash_span in a form for names, most of which have up to eight bytes

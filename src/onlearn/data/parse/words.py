@@ -14,6 +14,7 @@ import numpy as np
 from onlearn.compile import INTERPRETED, compiled
 
 PADDING = 64
+LINE = 32  # bytes that are looked at together, in one vector or two
 
 if INTERPRETED:
 
@@ -25,6 +26,10 @@ if INTERPRETED:
 
     def eight_at(base: Any, place: Any) -> Any:
         return np.uint64(int.from_bytes(ctypes.string_at(int(base) + int(place), 8), "little"))
+
+    def ends_among(base: Any, place: Any, limit: Any, first: Any, second: Any) -> Any:
+        found = ctypes.string_at(int(base) + int(place), LINE)
+        return np.uint64(sum(1 << n for n, c in enumerate(found) if c < limit or c in (first, second)))
 
     def trailing_zeros(word: Any) -> Any:
         return np.uint64((int(word) & -int(word)).bit_length() - 1 if int(word) else 64)
@@ -74,6 +79,28 @@ else:
             return builder.load(address, align=1)
 
         return types.uint64(types.uint64, types.uint64), generate
+
+    @intrinsic
+    def ends_among(context: Any, base: Any, place: Any, limit: Any, first: Any, second: Any) -> Any:
+        """A bit for each of the ``LINE`` bytes from a place on: whether it is below a limit, or one of two."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            letter, number = ir.IntType(8), ir.IntType(32)
+            kind = ir.VectorType(letter, LINE)
+            nothing, first_lane = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(number, LINE), None)
+
+            def spread(word: Any) -> Any:
+                one = builder.insert_element(nothing, builder.trunc(word, letter), ir.Constant(number, 0))
+                return builder.shuffle_vector(one, nothing, first_lane)
+
+            address = builder.inttoptr(builder.add(arguments[0], arguments[1]), kind.as_pointer())
+            found = builder.load(address, align=1)
+            ends = builder.icmp_unsigned("<", found, spread(arguments[2]))
+            for other in arguments[3:]:
+                ends = builder.or_(ends, builder.icmp_unsigned("==", found, spread(other)))
+            return builder.zext(builder.bitcast(ends, ir.IntType(LINE)), ir.IntType(64))
+
+        return types.uint64(*[types.uint64] * 5), generate
 
     @intrinsic
     def trailing_zeros(context: Any, word: Any) -> Any:
@@ -131,13 +158,23 @@ TEN, SIXTEEN, HALF, WORD = np.uint64(10), np.uint64(16), np.uint64(32), np.uint6
 def leading_digits(word: Any) -> Any:
     """How many of eight bytes are digits, up to the first that is not, and what number they are."""
     digits = word ^ ZEROS
-    bits = trailing_zeros((((digits & REST) + PAST_NINE) | digits) & HIGH) & ~np.uint64(7)  # a shift by 64 is none
+    bits = trailing_zeros(no_digits(digits)) & ~np.uint64(7)  # a shift by 64 is none
     if bits == np.uint64(0):
         return bits, bits
-    digits <<= WORD - bits  # zeros before them
+    return bits >> BITS, joined(digits << (WORD - bits))  # zeros before them
+
+
+@compiled
+def joined(digits: Any) -> Any:
+    """The number of eight digits, each of which is a byte from 0 to 9."""
     digits = digits * TEN + (digits >> np.uint64(8))
-    number = ((digits & PAIRS) * FIRST + ((digits >> SIXTEEN) & PAIRS) * SECOND) >> HALF
-    return bits >> BITS, number
+    return ((digits & PAIRS) * FIRST + ((digits >> SIXTEEN) & PAIRS) * SECOND) >> HALF
+
+
+@compiled
+def no_digits(digits: Any) -> Any:
+    """The high bits of bytes that are not from 0 to 9."""
+    return (((digits & REST) + PAST_NINE) | digits) & HIGH
 
 
 @compiled
