@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn import machine
-from onlearn.compile import INTERPRETED, Compiled, borrow, give_back, pointer
+from onlearn.compile import INTERPRETED, Compiled, borrow, give_back, pointer, scratch
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -160,6 +160,21 @@ def test_borrowed_memory_is_zero_and_apart():
         return total
 
     assert [made(borrows)(n) for n in (0, 1, 1000)] == [0.0] * 3
+
+
+def test_scratch_is_the_functions_own():
+    def turns(x):
+        room, total = scratch(4), 0.0
+        for n in range(3):  # the same room each time
+            other = scratch(4)
+            for k in range(4):
+                room[k] = x + k
+                other[k] = n
+            for k in range(4):
+                total += room[k] * other[k]
+        return total
+
+    assert made(turns)(1.0) == 10.0 * (0 + 1 + 2)
 
 
 def test_pointers():

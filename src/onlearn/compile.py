@@ -6,8 +6,8 @@ stand may call each other across the files of their package, and so their folder
 Woven loops have a file of their own that holds all they do (see ``weave``), but for what this file and ``vectors`` add.
 
 ``prefetch`` asks the processor for a cache line that a later example will need. Shuffled rows lie anywhere in
-memory; without it an epoch mostly waits. ``borrow`` and ``give_back`` are for the rare loop that needs memory for a
-moment, since compiled code makes no arrays.
+memory; without it an epoch mostly waits. Compiled code makes no arrays; for a moment it may have a ``scratch`` of a
+few numbers, or ``borrow`` more and ``give_back``.
 """
 
 from __future__ import annotations
@@ -288,6 +288,9 @@ if INTERPRETED:
     def prefetch(array: Any, index: Any) -> None:
         """Interpreted code has no use for it."""
 
+    def scratch(count: int) -> Any:
+        return np.empty(count)
+
     def borrow(count: Any) -> Any:
         return np.zeros(count)
 
@@ -307,19 +310,27 @@ else:
 
         return types.void(array, types.uint64), generate
 
+    @intrinsic(prefer_literal=True)
+    def scratch(context: Any, count: Any) -> Any:
+        """Room for so many numbers, a constant, on the stack: it is there until the function ends."""
+        given = count.literal_value
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = cgutils.alloca_once(builder, ir.DoubleType(), size=given)
+            return _doubles(target, builder, signature.return_type, data, ir.Constant(ir.IntType(64), given))
+
+        return types.float64[::1](count), generate
+
     @intrinsic
     def borrow(context: Any, count: Any) -> Any:
         """So many zeros, until they are given back."""
 
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            word, made = ir.IntType(64), target.make_array(signature.return_type)(target, builder)
-            kind = ir.FunctionType(ir.IntType(8).as_pointer(), [word, word])
-            calloc = cgutils.get_or_insert_function(builder.module, kind, "calloc")
-            size = ir.Constant(word, 8)
-            data = builder.bitcast(builder.call(calloc, [arguments[0], size]), ir.DoubleType().as_pointer())
-            fill = import_module("numba.np.arrayobj").populate_array
-            fill(made, data=data, shape=[arguments[0]], strides=[size], itemsize=size, meminfo=None)
-            return made._getvalue()
+            word, byte = ir.IntType(64), ir.IntType(8).as_pointer()
+            calloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(byte, [word, word]), "calloc")
+            room = builder.call(calloc, [arguments[0], ir.Constant(word, 8)])
+            data = builder.bitcast(room, ir.DoubleType().as_pointer())
+            return _doubles(target, builder, signature.return_type, data, arguments[0])
 
         return types.float64[::1](types.int64), generate
 
@@ -335,3 +346,10 @@ else:
             return target.get_dummy_value()
 
         return types.void(array), generate
+
+    def _doubles(target: Any, builder: Any, kind: Any, data: Any, count: Any) -> Any:
+        """An array of so many numbers at an address."""
+        made, size = target.make_array(kind)(target, builder), ir.Constant(ir.IntType(64), 8)
+        fill = import_module("numba.np.arrayobj").populate_array
+        fill(made, data=data, shape=[count], strides=[size], itemsize=size, meminfo=None)
+        return made._getvalue()

@@ -14,7 +14,7 @@ import numpy as np
 from onlearn.inputs import LAST
 from onlearn.outputs import decide, take_steps
 from onlearn.rows import lacks, look_ahead, one_opinion, opinion, score, scores, soon, sqnorm, step
-from onlearn.verbs import handed, live, room_aside, scale, settle, stride, tick
+from onlearn.verbs import handed, live, scale, settle, stride, tick
 from onlearn.weave import Loop, helper
 
 # Places in a tally. DUE is the count of examples seen at which the first four are next remembered, KEPT how often
@@ -81,7 +81,6 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 @Loop
 def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
     """One output: binary classification (y is -1 or +1) and regression."""
-    aside = room_aside(g)
     for n in range(len(order)):
         far = soon(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
@@ -106,7 +105,7 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
             if t != 0.0:
                 tally[UPDATES] += 1.0
                 t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
-                step(rows, i, g, st, stride(g, t, 0), q, aside)
+                step(rows, i, g, st, stride(g, t, 0), q)
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)

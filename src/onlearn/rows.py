@@ -248,12 +248,12 @@ def _(g, rows, i, q):
 
 
 @Verb
-def step(rows, i, g, st, t, q, aside):
-    """Move a learner with one output by t along row i; ``aside`` is what the verb ``room_aside`` returned."""
+def step(rows, i, g, st, t, q):
+    """Move a learner with one output by t along row i."""
 
 
 @step.on(object, object, object)
-def _(rows, i, g, st, t, q, aside):
+def _(rows, i, g, st, t, q):
     start, stop = span(rows, i)
     at = clock(st, 0)
     if rows.bias != 0.0:

@@ -83,16 +83,6 @@ def move(g, j, x, t, sqnorm):
 
 
 @Verb
-def room_aside(g):
-    """An array for what a step along a whole row puts aside; made once for all of them."""
-
-
-@room_aside.on(object)
-def _(g):
-    return g.w  # which is one already: nothing is put aside
-
-
-@Verb
 def expect(g, st, j):
     """Ask memory for what a step at weight j will touch, besides the weight itself."""
 

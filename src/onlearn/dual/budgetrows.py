@@ -205,7 +205,7 @@ def _sqnorm(g, rows, i, outputs, c):
     return rows.length[i]
 
 
-def _step(rows, i, g, st, t, q, aside):
+def _step(rows, i, g, st, t, q):
     k = admit(rows, i)
     press(rows, k, g, st, 1, 0, t, q)
     took(rows, i, g, t * t)

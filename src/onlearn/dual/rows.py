@@ -111,7 +111,7 @@ def press(rows: Any, i: int, g: Any, st: Any, outputs: int, c: int, t: float, q:
 
 
 @step.on(KernelRows, object, object)
-def _(rows, i, g, st, t, q, aside):
+def _(rows, i, g, st, t, q):
     admit(rows, i)
     press(rows, i, g, st, 1, 0, t, q)
 

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -211,8 +212,8 @@ class Opened:
             return []
         cost = np.sum([column.cost() for column in self.columns], axis=0)
         number = min(self.count, max(1, round(int(cost[-1]) / size)))
-        edges = np.unique([0, *np.searchsorted(cost, np.linspace(0, cost[-1], number + 1)[1:-1]), self.count])
-        return list(zip(edges[:-1].tolist(), edges[1:].tolist()))
+        inner = np.searchsorted(cost, np.linspace(0, cost[-1], number + 1)[1:-1])
+        return list(pairwise(sorted({0, *inner.tolist(), self.count})))
 
 
 class _Named:

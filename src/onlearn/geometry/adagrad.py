@@ -15,13 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.compile import scratch
 from onlearn.geometry.family import FASTEST, GEOMETRIES
 from onlearn.rows import ONE, Sparse, span, step
 from onlearn.spelling import choice, param
-from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, catch_up, clock, move, note, room_aside, settle
+from onlearn.verbs import LARGEST, Numbers, Outputs, Weights, catch_up, clock, move, note, settle
 from onlearn.weave import helper
 
 SOME, FEW = np.uint64(64), np.uint64(16)  # weights that are moved together, if there are more than a few
+ASIDE = 2 * 64  # numbers put aside for them
 
 
 @choice(GEOMETRIES, "adagrad")
@@ -71,14 +73,10 @@ def _(g, j, x, t, sqnorm):
     return change
 
 
-@room_aside.on(Adapted)
-def _(g):
-    return np.empty(2 * int(SOME))
-
-
 @step.on(Sparse, Adapted, object)
-def _(rows, i, g, st, t, q, aside):
+def _(rows, i, g, st, t, q):
     """Some weights at a time, all of them different: so roots and quotients are taken in vectors, in half the time."""
+    aside = scratch(ASIDE)
     p, stop = span(rows, i)
     at, rate = clock(st, 0), g.knobs[0]
     if rows.bias != 0.0:

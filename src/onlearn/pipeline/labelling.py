@@ -19,12 +19,17 @@ def question(labels: list[str]) -> str | None:
     return f"{len(labels):,} distinct labels that are numbers: is this regression (--task regress)?"
 
 
+def met(batch: Batch) -> list[int]:
+    """The numbers of the labels that rows of a batch have."""
+    if batch.codes is None:
+        return []
+    return np.flatnonzero(np.bincount(batch.codes[batch.codes >= 0])).tolist()  # type: ignore[no-any-return]
+
+
 def refuse_amounts(batch: Batch) -> None:
     """Refuse first rows whose labels can only be amounts: a class for each would take very long and teach nothing."""
-    codes = np.zeros(0, dtype=np.int64) if batch.codes is None else batch.codes
     names = batch.label_names or []
-    there = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=1))  # np.unique would import masked arrays
-    values = [number(names[code]) for code in there.tolist()]
+    values = [number(names[code]) for code in met(batch)]
     if len(values) <= SOME or any(value is None for value in values):
         return
     fractions = any(value is not None and not float(value).is_integer() for value in values)

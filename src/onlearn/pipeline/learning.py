@@ -269,7 +269,7 @@ class Run(Telling):
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
         names = batch.label_names or []
         if self.plan.labels is None and ((self.waits and self.anew) or model.learner.grow is True):
-            met = set(np.unique(batch.codes).tolist()) if batch.codes is not None else set()
+            met = set(labelling.met(batch))
             places = positions(names, model.labels, dots=False)
             model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
         table = np.array([*positions(names, model.labels, dots=False), -1], dtype=np.int64)
