@@ -23,7 +23,7 @@ def met(batch: Batch) -> list[int]:
     """The numbers of the labels that rows of a batch have."""
     if batch.codes is None:
         return []
-    return np.flatnonzero(np.bincount(batch.codes[batch.codes >= 0])).tolist()  # type: ignore[no-any-return]
+    return np.flatnonzero(np.bincount(batch.codes[batch.codes >= 0])).tolist()
 
 
 def refuse_amounts(batch: Batch) -> None:
