@@ -17,6 +17,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,8 @@ C_ORDER, F_ORDER, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
 TOLD = C_ORDER | F_ORDER | ALIGNED | WRITEABLE
 DIMENSIONS = 16  # bits by which their number stands above the flags
 CHECK = 16  # bytes of the digest that tells a damaged file
+# How Numba is told about the processor, and how to compile.
+TELLING = ("NUMBA_CPU", "NUMBA_OPT", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUG")
 
 Kinds = tuple[Any, ...]
 made: list[str] = []  # the names of functions that this process compiled because none before it had
@@ -151,18 +154,25 @@ def _word(one: Any) -> str:
 
 @cache
 def made_for() -> bytes:
-    """What compiled code depends on beside its source: the processor and who compiles."""
+    """What compiled code depends on beside its source: the processor, who compiles, and how that was told to."""
     import llvmlite.binding as llvm
 
-    digest = hashlib.blake2b(digest_size=8)
-    said = [value for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_CPU")]
-    for part in (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), *said):
-        digest.update(part.encode())
-    digest.update(str(object.__basicsize__).encode())
-    for package in ("numba", "llvmlite"):
-        home: Any = find_spec(package)
-        digest.update(Path(home.origin).with_name("_version.py").read_bytes())
-    return digest.digest()
+    told = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(TELLING)]
+    with suppress(RuntimeError):  # LLVM does not know them for every processor
+        told.append(llvm.get_host_cpu_features().flatten())
+    told += [llvm.get_host_cpu_name(), str(object.__basicsize__), _version("numba"), _version("llvmlite")]
+    return hashlib.blake2b("\n".join(told).encode(), digest_size=8).digest()
+
+
+def _version(package: str) -> str:
+    """The version of a package that is not imported."""
+    home: Any = find_spec(package)
+    try:
+        return Path(home.origin).with_name("_version.py").read_text()
+    except OSError:
+        from importlib.metadata import version  # takes longer than all else here
+
+        return version(package)
 
 
 def symbol_of(name: str, arguments: str, folder: str | None) -> str:
