@@ -52,7 +52,7 @@ class Standing:
         self.cache = Cache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
-        self.scratch = np.empty(0, dtype=data.dtype)
+        self.scratch = self.lines = np.empty(0, dtype=data.dtype)
 
     def recognise(self) -> None:
         """Look which rows are support examples already."""
@@ -152,24 +152,40 @@ class Standing:
             self.supports.kernel.block(points, self.supports.take(columns[:old]), values[:, :old], safe=True)
         return values
 
-    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
-        """Kernel values of a block's rows with some of them (``which``), a line for each of those."""
-        place = self.place[rows[which]]
-        held = self.cache.holds(place)
-        if not held.any():
-            return self.supports.kernel.block(points.take(which), points, safe=True)
-        out = np.empty((len(which), len(rows)), dtype=self.data.dtype)
-        out[held] = self.cache.lines(rows, place[held])
-        if not held.all():
-            out[~held] = self.supports.kernel.block(points.take(which[~held]), points, safe=True)
-        return out
+    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray, start: int, there: int) -> np.ndarray:
+        """Kernel values of a block's rows from ``start`` on with some of them (``which``), a line for each of those.
 
-    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any) -> None:
-        """Take down what a block came to: its sums, its new support examples, what changed."""
+        They follow the lines that are ``there``; all lines are returned, flat, until the next block.
+        """
+        size = len(rows)
+        if len(self.lines) < (there + len(which)) * size:  # used again and again, for fresh memory is slow
+            more = np.empty((there + len(which)) * size * 3 // 2, dtype=self.data.dtype)
+            more[: there * size] = self.lines[: there * size]
+            self.lines = more
+        new = self.lines[: (there + len(which)) * size].reshape(-1, size)[there:, start:]
+        place = self.place[rows[which]]
+        held, rest = self.cache.holds(place), points.take(slice(start, None))
+        if not held.any():
+            self.supports.kernel.block(points.take(which), rest, new, safe=True)
+            return self.lines
+        new[held] = self.cache.lines(rows[start:], place[held])
+        if not held.all():
+            new[~held] = self.supports.kernel.block(points.take(which[~held]), rest, safe=True)
+        return self.lines
+
+    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, stops: Any = ()) -> None:
+        """Take down what a block came to: its sums, its new support examples, what changed.
+
+        Where the block was stopped at, the rows before stand as they did after the changes up to then.
+        """
         self.sums[rows] = sums
         self.place[rows[fresh]] = len(self.supports) - len(fresh) + np.arange(len(fresh))
+        before, done = self.log.count, 0
         self.log.add(*changes)
-        self.at[rows] = self.log.count
+        for stop, changed in stops:
+            self.at[rows[done:stop]] = before + changed
+            done = stop
+        self.at[rows[done:]] = self.log.count
 
     # ------------------------------------------------------------------ saving
 
