@@ -19,6 +19,7 @@ from onlearn.dual.supports import Supports
 VALUES = 1 << 22  # kernel values that are computed at a time when a pass begins, about
 FEWEST, MOST = 64, 8192  # rows they are of
 AMOUNTS = 1 << 22  # changes of weights, one for each place in the log, that kept values are multiplied by at a time
+FEW = 512  # support examples that are gathered to be multiplied at once
 NONE = np.empty(0, dtype=np.int64)
 
 
@@ -144,34 +145,36 @@ class Standing:
         if self.scratch.size < size:  # used again and again, for fresh memory is slow
             self.scratch = np.empty(size * 3 // 2, dtype=self.data.dtype)
         values = self.scratch[:size].reshape(len(points), len(columns))
-        # the newest ones are there without a gap
+        # the newest ones are there without a gap; but few are better all computed at once
         old = int(np.searchsorted(columns - np.arange(len(columns)), count - len(columns)))
+        if old and len(columns) <= FEW:
+            old = len(columns)
         if old < len(columns):
             self.supports.products(points, int(columns[old]), values[:, old:], safe=True)
         if old:
             self.supports.kernel.block(points, self.supports.take(columns[:old]), values[:, :old], safe=True)
         return values
 
-    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray, start: int, there: int) -> np.ndarray:
+    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray, start: int, there: int) -> Any:
         """Kernel values of a block's rows from ``start`` on with some of them (``which``), a line for each of those.
 
-        They follow the lines that are ``there``; all lines are returned, flat, until the next block.
+        They follow the lines that are ``there``. Returns whose the new lines are, in their order, and all lines, flat;
+        these last until the next block.
         """
-        size = len(rows)
-        if len(self.lines) < (there + len(which)) * size:  # used again and again, for fresh memory is slow
-            more = np.empty((there + len(which)) * size * 3 // 2, dtype=self.data.dtype)
+        size, after = len(rows), there + len(which)
+        if len(self.lines) < after * size:  # used again and again, for fresh memory is slow
+            more = np.empty(after * size * 3 // 2, dtype=self.data.dtype)
             more[: there * size] = self.lines[: there * size]
             self.lines = more
-        new = self.lines[: (there + len(which)) * size].reshape(-1, size)[there:, start:]
-        place = self.place[rows[which]]
-        held, rest = self.cache.holds(place), points.take(slice(start, None))
-        if not held.any():
-            self.supports.kernel.block(points.take(which), rest, new, safe=True)
-            return self.lines
-        new[held] = self.cache.lines(rows[start:], place[held])
-        if not held.all():
-            new[~held] = self.supports.kernel.block(points.take(which[~held]), rest, safe=True)
-        return self.lines
+        held = self.cache.holds(self.place[rows[which]])
+        some, kept = which[~held], which[held]
+        new = self.lines[there * size : after * size].reshape(-1, size)[:, start:]
+        if len(some):
+            rest = points.take(slice(start, None))
+            self.supports.kernel.block(points.take(some), rest, new[: len(some)], safe=True)
+        if len(kept):
+            self.cache.copy_lines(rows[start:], self.place[rows[kept]], new[len(some) :])
+        return np.concatenate([some, kept]), self.lines
 
     def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, stops: Any = ()) -> None:
         """Take down what a block came to: its sums, its new support examples, what changed.

@@ -195,8 +195,8 @@ class DualTraining(Training):
                start: int) -> Any:  # fmt: skip
         """The block with columns for the rows that lack them. The rows before ``start`` are left as they are."""
         there = int(block.slot.max()) + 1
-        columns = standing.columns(rows, points, lacking, start, there)
-        block.slot[lacking] = there + np.arange(len(lacking))
+        order, columns = standing.columns(rows, points, lacking, start, there)
+        block.slot[order] = there + np.arange(len(order))
         return block._replace(columns=columns, first=start)
 
     def _lacking(self, block: Any, wanted: np.ndarray) -> np.ndarray:
