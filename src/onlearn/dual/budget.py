@@ -89,7 +89,7 @@ class BudgetTraining(DualTraining):
             bias=self.bias,
         )
         before = self.tally[UPDATES]
-        block, _ = self._resolve(standing, rows, points, block, y, weight)
+        block = self._resolve(standing, rows, points, block, y, weight)
         entries = block.used[1]
         log = block.log[: 3 * entries].reshape(-1, 3)
         self.supports.replay(data.raw, points, rows, log, block.share[:entries], int(block.used[0]))
@@ -116,8 +116,8 @@ class BudgetTraining(DualTraining):
         """Whether the policy keeps something for every pair of support examples."""
         return bool(getattr(self.policy, "compares", True))
 
-    def _fetch(self, standing: Any, rows: np.ndarray, points: Any, block: Any, lacking: np.ndarray,
-               start: int) -> Any:  # fmt: skip
+    def _fetch(self, standing: Any, rows: np.ndarray, points: Any, block: Any, start: int,
+               lacking: np.ndarray) -> Any:  # fmt: skip
         """All of each column: support examples are compared with one another, wherever in the block they are."""
         old = block.columns.reshape(-1, len(rows))
         block.slot[lacking] = len(old) + np.arange(len(lacking))

@@ -34,6 +34,7 @@ class KernelRows(NamedTuple):
     change: np.ndarray  # and by how much
     used: np.ndarray  # how many support examples there are, and how many entries of ``at`` and ``admitted``
     first: int  # the examples before it are done with: steps move the standing of the others only
+    upto: np.ndarray  # of each example that is done with: how many entries of ``change`` its standing goes up to
     bias: float
 
 

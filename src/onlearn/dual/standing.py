@@ -176,19 +176,12 @@ class Standing:
             self.cache.copy_lines(rows[start:], self.place[rows[kept]], new[len(some) :])
         return np.concatenate([some, kept]), self.lines
 
-    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, stops: Any = ()) -> None:
-        """Take down what a block came to: its sums, its new support examples, what changed.
-
-        Where the block was stopped at, the rows before stand as they did after the changes up to then.
-        """
+    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, upto: np.ndarray) -> None:
+        """Take down what a block came to: its sums and up to where they go, its new support examples, what changed."""
         self.sums[rows] = sums
         self.place[rows[fresh]] = len(self.supports) - len(fresh) + np.arange(len(fresh))
-        before, done = self.log.count, 0
+        self.at[rows] = self.log.count + upto
         self.log.add(*changes)
-        for stop, changed in stops:
-            self.at[rows[done:stop]] = before + changed
-            done = stop
-        self.at[rows[done:]] = self.log.count
 
     # ------------------------------------------------------------------ saving
 

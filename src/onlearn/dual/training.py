@@ -160,44 +160,49 @@ class DualTraining(Training):
             change=np.zeros(size * self.outputs),
             used=np.array([count, 0, 0]),
             first=0,
+            upto=np.zeros(size, dtype=np.int64),
             bias=self.bias,
         )
         before = self.tally[UPDATES]
-        block, ends = self._resolve(standing, rows, points, block, y, weight)
+        block = self._resolve(standing, rows, points, block, y, weight)
         fresh = block.admitted[: block.used[2]]
         self.supports.add(pick(standing.data.raw, rows[fresh]), points.take(fresh))
         self.features = len(self.supports)
-        changes = block.at[: block.used[1]], block.change[: block.used[1]]
-        standing.leave(rows, block.standing.reshape(size, -1), fresh, changes, ends)
+        changed = int(block.used[1])
+        block.upto[block.first :] = changed
+        changes = block.at[:changed], block.change[:changed]
+        standing.leave(rows, block.standing.reshape(size, -1), fresh, changes, block.upto)
         self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
 
     def _resolve(self, standing: Any, rows: np.ndarray, points: Any, block: Any, y: np.ndarray,
                  weight: np.ndarray) -> Any:  # fmt: skip
-        """Go through the block in its order, fetching columns of kernel values as they turn out to be needed.
-
-        Returns the block as it ends, and where it was stopped: up to which rows, after how many changes.
-        """
-        start, size, stops = 0, len(rows), []
+        """Go through the block in its order, fetching columns of kernel values as they turn out to be needed."""
+        start, size = 0, len(rows)
         while start < size:
             lacking = self._lacking(block, self._survey(block, start, y, weight))
             if len(lacking):
-                block = self._fetch(standing, rows, points, block, lacking, start)
+                block = self._fetch(standing, rows, points, block, start, lacking)
             failed = self._run_loop(block, np.arange(start, size), y[start:], weight[start:])
             if failed is None:
                 break
             start += failed
-            stops.append((start, int(block.used[1])))
             if not len(self._lacking(block, np.array([start]))):  # so the rule failed
                 self._refuse_step(rows[start])
-        return block, stops
+        return block
 
-    def _fetch(self, standing: Any, rows: np.ndarray, points: Any, block: Any, lacking: np.ndarray,
-               start: int) -> Any:  # fmt: skip
-        """The block with columns for the rows that lack them. The rows before ``start`` are left as they are."""
+    def _fetch(self, standing: Any, rows: np.ndarray, points: Any, block: Any, start: int,
+               lacking: np.ndarray) -> Any:  # fmt: skip
+        """The block with columns of the rows that lack them. Those before ``start`` are done with, if there are many.
+
+        The sums of these are left as they are until the next pass, when all that changed since is computed at once.
+        """
+        if start - block.first >= SMALL:
+            block.upto[block.first : start] = block.used[1]
+            block = block._replace(first=start)
         there = int(block.slot.max()) + 1
-        order, columns = standing.columns(rows, points, lacking, start, there)
+        order, columns = standing.columns(rows, points, lacking, block.first, there)
         block.slot[order] = there + np.arange(len(order))
-        return block._replace(columns=columns, first=start)
+        return block._replace(columns=columns)
 
     def _lacking(self, block: Any, wanted: np.ndarray) -> np.ndarray:
         """Those of the wanted rows whose column of kernel values has not been computed but is needed for a step."""
