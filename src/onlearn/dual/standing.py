@@ -3,8 +3,8 @@
 The sum of an example, over the support examples, of weight times kernel value changes only with the weights. So it is
 kept, and a block of examples that is about to be learned from gets only what changed since it was last looked at: in
 the first pass that is every support example so far, later on few. So kernel values are needed again only with the
-support examples that were learned from in several passes; those are kept, as far as the memory given goes. The others
-are computed again when their weight changes.
+support examples that were learned from in several passes; from three passes on they are kept, as far as the memory
+given goes. The others are computed again when their weight changes.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Standing:
         self.cache = Cache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
+        self.again = NONE  # support examples that were learned from in a pass after that of their first step
         self.scratch = self.lines = np.empty(0, dtype=data.dtype)
 
     def recognise(self) -> None:
@@ -60,12 +61,17 @@ class Standing:
         self.place = self.supports.places(self.data)
 
     def begin_pass(self) -> None:
-        """Make ready for another pass; keep the values of support examples that were learned from in two passes."""
+        """Make ready for another pass; keep the values of support examples that were learned from in three passes.
+
+        Most are learned from again but once, and keeping a value takes about as long as computing it.
+        """
         self.passes += 1
         if self.passes == 1:
             return
         changed = np.unique(self.log.at[self.begun : self.log.count] // self.outputs)
-        coming = self.cache.admit(changed[changed < self.settled])
+        older = changed[changed < self.settled]
+        coming = self.cache.admit(np.intersect1d(older, self.again))
+        self.again = np.union1d(older, self.again)
         places, group = self._groups(np.arange(len(self.at)))
         some = max(1, AMOUNTS // (len(changed) * self.outputs + 1))
         for first in range(0, len(places), some):
@@ -192,6 +198,7 @@ class Standing:
             "sums": self.sums,
             "place": self.place,
             "at": self.at,
+            "again": self.again,
             "log.at": self.log.at[: self.log.count],
             "log.change": self.log.change[: self.log.count],
         }
@@ -202,6 +209,7 @@ class Standing:
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take in what ``pack`` put out; the support examples are those of then already."""
         rows, outputs, count = len(self.place), self.outputs, len(arrays["log.at"])
+        again = arrays.get("again", NONE)  # which files of earlier versions lack
         if (
             arrays["sums"].shape != (rows, outputs)
             or arrays["place"].shape != (rows,)
@@ -209,10 +217,11 @@ class Standing:
             or arrays["log.change"].shape != (count,)
             or not _within(arrays["place"], -1, len(self.supports))
             or not _within(arrays["at"], 0, count + 1)
+            or not _within(again, 0, len(self.supports))
             or not _within(arrays["log.at"], 0, len(self.supports) * outputs)
         ):
             raise ValueError("what is stored of the rows' sums does not go with the rows")
-        self.sums, self.place, self.at = arrays["sums"], arrays["place"], arrays["at"]
+        self.sums, self.place, self.at, self.again = arrays["sums"], arrays["place"], arrays["at"], again
         self.log.at, self.log.change, self.log.count = arrays["log.at"], arrays["log.change"], count
         count = sum(key.startswith("kept.lines.") for key in arrays)
         tables = [(arrays[f"kept.{n}"], arrays[f"kept.lines.{n}"]) for n in range(count)]
