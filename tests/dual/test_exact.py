@@ -127,6 +127,43 @@ def test_blocks_learn_what_the_serial_algorithm_learns(seed: int, rows: int, pas
     np.testing.assert_allclose(model.decision_function(X), (kernel(X) + 1.0) @ average, rtol=1e-9, atol=1e-9)
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    passes=st.integers(2, 5),
+    least=st.sampled_from([1, 5, 40, 1000]),
+    few=st.sampled_from([0, 10, 1000]),
+    cache_mb=st.sampled_from([0, 1e-2, 64]),
+)
+def test_rows_a_block_is_done_with_get_what_changes_after_them_later(
+    seed: int, passes: int, least: int, few: int, cache_mb: float
+) -> None:
+    X, y = examples(seed, 150, 2)
+    y[::7] = 1 - y[::7]  # so that there are mistakes in every pass
+    kernel = kernels.Polynomial(2)
+    done = []
+
+    class Noting(training_module.Standing):
+        def columns(self, rows: Any, points: Any, which: Any, start: int, there: int) -> Any:
+            if not there:
+                self.lines.fill(np.nan)  # of the block before: nobody may read it
+            done.append(start)
+            return super().columns(rows, points, which, start, there)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_module, "Standing", Noting)
+        patch.setattr(training_module, "SMALL", least)
+        patch.setattr(training_module, "STEPS", 10**6)  # so all rows are one block
+        patch.setattr(standing_module, "FEW", few)
+        model = KernelClassifier(kernel, epochs=passes, random_state=seed, cache_mb=cache_mb).fit(X, y)
+    assert any(done) or least > 1  # a step that nobody saw coming is made in any noise
+    assert not any(done) or least < 150
+    order = [np.random.default_rng([seed, n]).permutation(150) for n in range(passes)]
+    _, average, mistakes = serial(kernel, X, np.where(y == 1, 1, -1), order, 1.0)
+    assert model.n_mistakes_ == mistakes
+    np.testing.assert_allclose(model.decision_function(X), (kernel(X) + 1.0) @ average, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_neither_cache_nor_block_size_changes_what_is_learned(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = examples(5, 400, classes)

@@ -44,6 +44,22 @@ def test_all_ways_agree(seed, rows, others, width, dtype):
                 assert (room[:, :2] == 7).all() and (room[:, others + 2 :] == 7).all()
 
 
+@given(
+    seed=st.integers(0, 99),
+    rows=st.integers(0, 9),
+    width=st.integers(1, 40),
+    share=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_zeros_are_left_out_and_nothing_else(seed, rows, width, share, dtype):
+    X = rows_of(seed, rows, width, dtype, share)
+    X[X == 9] = -0.0
+    lines, plain = Lines.of(X), sp.csr_matrix(X)
+    plain.eliminate_zeros()
+    for got, expected in zip(lines, (plain.data, plain.indices, plain.indptr[:-1], plain.indptr[1:]), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
 @given(seed=st.integers(0, 99), rows=st.integers(1, 9), width=st.integers(1, 40))
 def test_rows_are_taken_and_joined(seed, rows, width):
     X = rows_of(seed, rows, width, np.float32)

@@ -116,6 +116,14 @@ class BudgetTraining(DualTraining):
         """Whether the policy keeps something for every pair of support examples."""
         return bool(getattr(self.policy, "compares", True))
 
+    def _fetch(self, standing: Any, rows: np.ndarray, points: Any, block: Any, start: int,
+               lacking: np.ndarray) -> Any:  # fmt: skip
+        """All of each column: support examples are compared with one another, wherever in the block they are."""
+        old = block.columns.reshape(-1, len(rows))
+        block.slot[lacking] = len(old) + np.arange(len(lacking))
+        new = self.supports.kernel.block(points.take(lacking), points)
+        return block._replace(columns=np.concatenate([old, new]).reshape(-1))
+
     def _lacking(self, block: BudgetRows, wanted: np.ndarray) -> np.ndarray:
         lacking = np.zeros(len(wanted), dtype=np.bool_)
         find_lacking(block, wanted, lacking)
@@ -209,10 +217,6 @@ class BudgetStanding:
         if self.scratch.size < size:
             self.scratch = np.zeros(size, dtype=self.data.dtype)
         return self.scratch[:size]
-
-    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
-        """Kernel values of a block's rows with some of them (``which``), a line for each of those."""
-        return np.asarray(self.supports.kernel.block(points.take(which), points))
 
 
 def scrambled(seed: int) -> int:

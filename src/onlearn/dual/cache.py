@@ -45,12 +45,11 @@ class Cache:
             held[which] = True
         return held
 
-    def lines(self, rows: np.ndarray, supports: np.ndarray) -> np.ndarray:
-        """The values of some rows with support examples that are kept, a line for each of those."""
-        out = np.empty((len(supports), len(rows)), self.dtype)
+    def copy_lines(self, rows: np.ndarray, supports: np.ndarray, out: np.ndarray) -> None:
+        """The values of some rows with support examples that are kept, a line for each of those, into ``out``."""
         for which, at, lines in self._found(supports):
-            out[which] = lines[at[:, None], rows]
-        return out
+            for to, line in zip(which, at, strict=True):
+                np.take(lines[line], rows, out=out[to], mode="clip")  # "raise" would make a copy
 
     def add(self, sums: np.ndarray, rows: np.ndarray, group: np.ndarray, supports: np.ndarray,
             change: np.ndarray) -> None:  # fmt: skip

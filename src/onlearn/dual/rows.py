@@ -26,13 +26,15 @@ class KernelRows(NamedTuple):
     width: int
     standing: np.ndarray  # sums of stored weights times kernel values, ``outputs`` to an example; no constant feature
     length: np.ndarray  # k(x, x) and the square of the constant feature
-    columns: np.ndarray  # kernel values of all the block's examples with one of them, column after column
+    columns: np.ndarray  # kernel values of the block's examples with one of them, column after column
     slot: np.ndarray  # of each example the column that is its own, or -1
     place: np.ndarray  # of each example its number among the support examples, or -1
     admitted: np.ndarray  # the examples that became support examples, in that order
     at: np.ndarray  # weights that changed, counted from the first support example's
     change: np.ndarray  # and by how much
     used: np.ndarray  # how many support examples there are, and how many entries of ``at`` and ``admitted``
+    first: int  # the examples before it are done with: steps move the standing of the others only
+    upto: np.ndarray  # of each example that is done with: how many entries of ``change`` its standing goes up to
     bias: float
 
 
@@ -95,7 +97,7 @@ def admit(rows: Any, i: int) -> None:
 
 @helper
 def press(rows: Any, i: int, g: Any, st: Any, outputs: int, c: int, t: float, q: float) -> None:
-    """Move output c by t along example i, and with it the standing of the whole block."""
+    """Move output c by t along example i, and with it the standing of the block, as far as it is not done with."""
     if rows.bias != 0.0:
         note(st, np.uint64(c), move(g, np.uint64(c), rows.bias, t, q), clock(st, c))
     j = rows.place[i] * outputs + c
@@ -106,7 +108,7 @@ def press(rows: Any, i: int, g: Any, st: Any, outputs: int, c: int, t: float, q:
     rows.change[rows.used[1]] = change
     rows.used[1] += 1
     start = rows.slot[i] * len(rows.slot)
-    for r in range(len(rows.slot)):
+    for r in range(rows.first, len(rows.slot)):
         rows.standing[r * outputs + c] += change * rows.columns[start + r]
 
 

@@ -3,8 +3,8 @@
 The sum of an example, over the support examples, of weight times kernel value changes only with the weights. So it is
 kept, and a block of examples that is about to be learned from gets only what changed since it was last looked at: in
 the first pass that is every support example so far, later on few. So kernel values are needed again only with the
-support examples that were learned from in several passes; those are kept, as far as the memory given goes. The others
-are computed again when their weight changes.
+support examples that were learned from in several passes; from three passes on they are kept, as far as the memory
+given goes. The others are computed again when their weight changes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from onlearn.dual.supports import Supports
 VALUES = 1 << 22  # kernel values that are computed at a time when a pass begins, about
 FEWEST, MOST = 64, 8192  # rows they are of
 AMOUNTS = 1 << 22  # changes of weights, one for each place in the log, that kept values are multiplied by at a time
+FEW = 512  # support examples that are gathered to be multiplied at once
 NONE = np.empty(0, dtype=np.int64)
 
 
@@ -52,19 +53,25 @@ class Standing:
         self.cache = Cache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
-        self.scratch = np.empty(0, dtype=data.dtype)
+        self.again = NONE  # support examples that were learned from in a pass after that of their first step
+        self.scratch = self.lines = np.empty(0, dtype=data.dtype)
 
     def recognise(self) -> None:
         """Look which rows are support examples already."""
         self.place = self.supports.places(self.data)
 
     def begin_pass(self) -> None:
-        """Make ready for another pass; keep the values of support examples that were learned from in two passes."""
+        """Make ready for another pass; keep the values of support examples that were learned from in three passes.
+
+        Most are learned from again but once, and keeping a value takes about as long as computing it.
+        """
         self.passes += 1
         if self.passes == 1:
             return
         changed = np.unique(self.log.at[self.begun : self.log.count] // self.outputs)
-        coming = self.cache.admit(changed[changed < self.settled])
+        older = changed[changed < self.settled]
+        coming = self.cache.admit(np.intersect1d(older, self.again))
+        self.again = np.union1d(older, self.again)
         places, group = self._groups(np.arange(len(self.at)))
         some = max(1, AMOUNTS // (len(changed) * self.outputs + 1))
         for first in range(0, len(places), some):
@@ -144,32 +151,43 @@ class Standing:
         if self.scratch.size < size:  # used again and again, for fresh memory is slow
             self.scratch = np.empty(size * 3 // 2, dtype=self.data.dtype)
         values = self.scratch[:size].reshape(len(points), len(columns))
-        # the newest ones are there without a gap
+        # the newest ones are there without a gap; but few are better all computed at once
         old = int(np.searchsorted(columns - np.arange(len(columns)), count - len(columns)))
+        if old and len(columns) <= FEW:
+            old = len(columns)
         if old < len(columns):
             self.supports.products(points, int(columns[old]), values[:, old:], safe=True)
         if old:
             self.supports.kernel.block(points, self.supports.take(columns[:old]), values[:, :old], safe=True)
         return values
 
-    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
-        """Kernel values of a block's rows with some of them (``which``), a line for each of those."""
-        place = self.place[rows[which]]
-        held = self.cache.holds(place)
-        if not held.any():
-            return self.supports.kernel.block(points.take(which), points, safe=True)
-        out = np.empty((len(which), len(rows)), dtype=self.data.dtype)
-        out[held] = self.cache.lines(rows, place[held])
-        if not held.all():
-            out[~held] = self.supports.kernel.block(points.take(which[~held]), points, safe=True)
-        return out
+    def columns(self, rows: np.ndarray, points: Any, which: np.ndarray, start: int, there: int) -> Any:
+        """Kernel values of a block's rows from ``start`` on with some of them (``which``), a line for each of those.
 
-    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any) -> None:
-        """Take down what a block came to: its sums, its new support examples, what changed."""
+        They follow the lines that are ``there``. Returns whose the new lines are, in their order, and all lines, flat;
+        these last until the next block.
+        """
+        size, after = len(rows), there + len(which)
+        if len(self.lines) < after * size:  # used again and again, for fresh memory is slow
+            more = np.empty(after * size * 3 // 2, dtype=self.data.dtype)
+            more[: there * size] = self.lines[: there * size]
+            self.lines = more
+        held = self.cache.holds(self.place[rows[which]])
+        some, kept = which[~held], which[held]
+        new = self.lines[there * size : after * size].reshape(-1, size)[:, start:]
+        if len(some):
+            rest = points.take(slice(start, None))
+            self.supports.kernel.block(points.take(some), rest, new[: len(some)], safe=True)
+        if len(kept):
+            self.cache.copy_lines(rows[start:], self.place[rows[kept]], new[len(some) :])
+        return np.concatenate([some, kept]), self.lines
+
+    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, upto: np.ndarray) -> None:
+        """Take down what a block came to: its sums and up to where they go, its new support examples, what changed."""
         self.sums[rows] = sums
         self.place[rows[fresh]] = len(self.supports) - len(fresh) + np.arange(len(fresh))
+        self.at[rows] = self.log.count + upto
         self.log.add(*changes)
-        self.at[rows] = self.log.count
 
     # ------------------------------------------------------------------ saving
 
@@ -180,6 +198,7 @@ class Standing:
             "sums": self.sums,
             "place": self.place,
             "at": self.at,
+            "again": self.again,
             "log.at": self.log.at[: self.log.count],
             "log.change": self.log.change[: self.log.count],
         }
@@ -190,6 +209,7 @@ class Standing:
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take in what ``pack`` put out; the support examples are those of then already."""
         rows, outputs, count = len(self.place), self.outputs, len(arrays["log.at"])
+        again = arrays.get("again", NONE)  # which files of earlier versions lack
         if (
             arrays["sums"].shape != (rows, outputs)
             or arrays["place"].shape != (rows,)
@@ -197,10 +217,11 @@ class Standing:
             or arrays["log.change"].shape != (count,)
             or not _within(arrays["place"], -1, len(self.supports))
             or not _within(arrays["at"], 0, count + 1)
+            or not _within(again, 0, len(self.supports))
             or not _within(arrays["log.at"], 0, len(self.supports) * outputs)
         ):
             raise ValueError("what is stored of the rows' sums does not go with the rows")
-        self.sums, self.place, self.at = arrays["sums"], arrays["place"], arrays["at"]
+        self.sums, self.place, self.at, self.again = arrays["sums"], arrays["place"], arrays["at"], again
         self.log.at, self.log.change, self.log.count = arrays["log.at"], arrays["log.change"], count
         count = sum(key.startswith("kept.lines.") for key in arrays)
         tables = [(arrays[f"kept.{n}"], arrays[f"kept.lines.{n}"]) for n in range(count)]

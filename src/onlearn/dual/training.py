@@ -159,6 +159,8 @@ class DualTraining(Training):
             at=np.zeros(size * self.outputs, dtype=np.int64),
             change=np.zeros(size * self.outputs),
             used=np.array([count, 0, 0]),
+            first=0,
+            upto=np.zeros(size, dtype=np.int64),
             bias=self.bias,
         )
         before = self.tally[UPDATES]
@@ -166,8 +168,10 @@ class DualTraining(Training):
         fresh = block.admitted[: block.used[2]]
         self.supports.add(pick(standing.data.raw, rows[fresh]), points.take(fresh))
         self.features = len(self.supports)
-        changes = block.at[: block.used[1]], block.change[: block.used[1]]
-        standing.leave(rows, block.standing.reshape(size, -1), fresh, changes)
+        changed = int(block.used[1])
+        block.upto[block.first :] = changed
+        changes = block.at[:changed], block.change[:changed]
+        standing.leave(rows, block.standing.reshape(size, -1), fresh, changes, block.upto)
         self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
 
     def _resolve(self, standing: Any, rows: np.ndarray, points: Any, block: Any, y: np.ndarray,
@@ -177,10 +181,7 @@ class DualTraining(Training):
         while start < size:
             lacking = self._lacking(block, self._survey(block, start, y, weight))
             if len(lacking):
-                old = block.columns.reshape(-1, size)
-                block.slot[lacking] = len(old) + np.arange(len(lacking))
-                new = standing.columns(rows, points, lacking)
-                block = block._replace(columns=np.concatenate([old, new]).reshape(-1))
+                block = self._fetch(standing, rows, points, block, start, lacking)
             failed = self._run_loop(block, np.arange(start, size), y[start:], weight[start:])
             if failed is None:
                 break
@@ -188,6 +189,20 @@ class DualTraining(Training):
             if not len(self._lacking(block, np.array([start]))):  # so the rule failed
                 self._refuse_step(rows[start])
         return block
+
+    def _fetch(self, standing: Any, rows: np.ndarray, points: Any, block: Any, start: int,
+               lacking: np.ndarray) -> Any:  # fmt: skip
+        """The block with columns of the rows that lack them. Those before ``start`` are done with, if there are many.
+
+        The sums of these are left as they are until the next pass, when all that changed since is computed at once.
+        """
+        if start - block.first >= SMALL:
+            block.upto[block.first : start] = block.used[1]
+            block = block._replace(first=start)
+        there = int(block.slot.max()) + 1
+        order, columns = standing.columns(rows, points, lacking, block.first, there)
+        block.slot[order] = there + np.arange(len(order))
+        return block._replace(columns=columns)
 
     def _lacking(self, block: Any, wanted: np.ndarray) -> np.ndarray:
         """Those of the wanted rows whose column of kernel values has not been computed but is needed for a step."""

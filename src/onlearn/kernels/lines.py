@@ -171,22 +171,26 @@ def count_numbers(flat, width, ends, start, stop):
     """ends[i + 1] = how many numbers of row i are not zero."""
     for i in range(start, stop):
         count = 0
-        for p in range(i * width, (i + 1) * width):
+        for p in range(np.uint64(i * width), np.uint64((i + 1) * width)):  # unsigned, else it is not done in vectors
             count += flat[p] != 0
         ends[i + 1] = count
 
 
 @compiled
 def copy_numbers(flat, width, ends, data, columns, start, stop):
-    """The numbers that are not zero, and their columns."""
+    """The numbers that are not zero, and their columns.
+
+    Each is written, and the next one over it if it is zero: the processor cannot guess which ones are.
+    """
     for i in range(start, stop):
-        to = ends[i]
-        for j in range(width):
-            value = flat[i * width + j]
-            if value != 0:
-                data[to] = value
-                columns[to] = j
-                to += 1
+        to, end = np.uint64(ends[i]), np.uint64(ends[i + 1])
+        p = first = np.uint64(i * width)
+        while to < end:
+            value = flat[p]
+            data[to] = value
+            columns[to] = p - first
+            to += np.uint64(value != 0)
+            p += np.uint64(1)
 
 
 @compiled
