@@ -81,7 +81,7 @@ def main() -> None:
     """The ``onlearn`` command."""
     try:
         stand_in_for_closed()
-        # Threads of NumPy's BLAS spin for a while before they sleep, from when it is imported: on a core that others need.
+        # Threads of NumPy's BLAS spin before they sleep, as soon as it is imported: on a core that others need.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         later.postpone()
         memory.collect_seldom()
