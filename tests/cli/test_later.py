@@ -78,3 +78,35 @@ def test_modules_that_are_kept_out(monkeypatch, tmp_path):
     (tmp_path / later.SETTINGS).write_text("")  # which Numba needs YAML to read
     assert finder.find_spec("yaml") is None
     assert finder.find_spec("json") is None
+
+
+def test_types_for_annotations_are_not_worth_running_a_module(package, monkeypatch):
+    monkeypatch.setattr(later, "HINTS", {("slowpoke.inner", "Hint")})
+    from slowpoke.inner import Hint
+
+    assert package == []
+    assert Hint[int] and (Hint | None)
+
+
+def test_arrow_is_asked_as_its_own_module_asks():
+    """What stands in for a part of ``pyarrow.compute`` gives the same."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from onlearn.cli import arrow
+
+    texts, numbers = pa.array(["a", None, "NA", "b"]), pa.array([1, None, 3])
+    found = [arrow.is_in(texts, value_set=pa.array(["NA"])), pc.is_in(texts, value_set=pa.array(["NA"]))]
+    assert found[0].equals(found[1])
+    for mask in (found[0], pa.array([False]), pa.array([], pa.bool_())):
+        assert arrow.any(mask).equals(pc.any(mask))
+    for values in (texts, numbers, pa.chunked_array([numbers, numbers])):
+        assert arrow.drop_null(values).equals(pc.drop_null(values))
+    assert arrow.fill_null(numbers, -1).equals(pc.fill_null(numbers, -1))
+    assert arrow.fill_null(texts, "").equals(pc.fill_null(texts, ""))
+    for kind in (pa.float32(), pa.string(), "int8"):
+        assert arrow.cast(numbers, kind).equals(pc.cast(numbers, kind))
+    assert arrow.cast(pa.array([1.5]), pa.int64(), safe=False).equals(pc.cast(pa.array([1.5]), pa.int64(), safe=False))
+    with pytest.raises(pa.ArrowInvalid):
+        arrow.cast(pa.array([1.5]), pa.int64())
+    assert set(arrow.__all__) <= set(dir(pc))

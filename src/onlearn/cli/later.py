@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -27,6 +28,7 @@ LATER = {
     "numpy.f2py",
     "numpy.testing",
     "numpy.typing",
+    "pyarrow.compute",
     "scipy._lib.array_api_compat.numpy",
     "scipy._lib.array_api_extra",
     "scipy._lib.array_api_extra.testing",
@@ -50,6 +52,8 @@ TAKEN = {
     ("sklearn.utils.extmath", "safe_sqr"),
     ("sklearn.utils.parallel", "_get_threadpool_controller"),
 }
+# What can be had without running such a module.
+EASY = {"pyarrow.compute": "onlearn.cli.arrow"}
 # Types that others write annotations with, which nobody reads: any generic class will do.
 HINTS = {("numpy._typing", "NDArray"), ("numpy.typing", "NDArray"), ("numpy.typing", "ArrayLike")}
 SETTINGS = ".numba_config.yaml"
@@ -68,6 +72,8 @@ class Later(ModuleType):
             raise AttributeError(name)
         if (self.__name__, name) in HINTS:
             return list
+        if self.__name__ in EASY and hasattr(easy := import_module(EASY[self.__name__]), name):
+            return getattr(easy, name)
         if (self.__name__, name) in TAKEN:
             return lambda *given, **named: Later._run(self, name)(*given, **named)  # which by then may be as others are
         return self._run(name)
