@@ -1,10 +1,15 @@
-"""Arrow's dictionaries, columns that hold each distinct value once: what PyArrow lacks to take all kinds apart."""
+"""Arrow's columns: in one piece; and taken apart if they hold each distinct value once, which PyArrow does in part."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+
+def in_one_piece(column: Any) -> Any:
+    """A column of a table as an array. (``combine_chunks`` copies also what is one already.)"""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def codes(encoded: Any) -> np.ndarray:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import threading
 from contextlib import suppress
 from typing import Any
+
+LITTLE = 1 << 22  # bytes that are soon touched
 
 
 def collect_seldom() -> None:
@@ -26,6 +30,28 @@ def keep() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         for option, value in ((-1, 1 << 30), (-3, 1 << 30), (-8, 1)):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX
             mallopt(option, value)
+
+
+def touch(size: int) -> None:
+    """Have so many bytes ready by the time they are needed, by a thread: while modules are imported, a core is idle.
+
+    The system hands memory out page by page as it is first touched, and clears it then. That takes as long as to parse
+    what is put there, and once a run has begun, all cores have other work.
+    """
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt  # noqa: B018  (elsewhere, memory that is freed may not be kept for others)
+        if size >= LITTLE and len(os.sched_getaffinity(0)) > 1:
+            threading.Thread(target=_touch, args=(library, size), daemon=True).start()
+
+
+def _touch(library: Any, size: int) -> None:
+    allocate, release = library.malloc, library.free
+    allocate.restype, allocate.argtypes, release.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    place = allocate(size)
+    if place:
+        ctypes.memset(place, 0, size)
+        release(place)
 
 
 def small_pages() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -31,6 +32,7 @@ FIGURES = {
     "r2": "R2 {:.4f}",
 }
 SHORT = 1 << 28  # bytes of files that are learned from in seconds
+NEEDED, MOST = 6, 160 << 20  # bytes of memory that a run takes at least: for each byte of its files, but no more than
 SOURCES = typer.Argument(
     metavar="DATA...", help="Files to learn from: paths, patterns, or - for standard input.", show_default=False
 )
@@ -117,6 +119,7 @@ def train(
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
     """
     asked = dict(locals())
+    memory.touch(min(NEEDED * _size(sources), MOST))
     run = _prepared(asked)
     seconds, stopped, halted = _learn(run, asked)
     # From here on there is a model, and whoever presses Ctrl-C is told where.
@@ -138,6 +141,13 @@ def train(
         halted = True
     if halted:
         raise Stopped(f"{over} {output}")
+
+
+def _size(names: list[str]) -> int:
+    """The bytes of files, as far as they are easily told."""
+    with suppress(OSError):
+        return sum(os.path.getsize(name) for name in names)
+    return 0
 
 
 def _prepared(asked: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from onlearn.data.badrows import Bad, DataError
 from onlearn.data.lines import keep_rows
 from onlearn.data.nearby import did_you_mean
 from onlearn.data.registry import Options, Parsed
-from onlearn.dictionaries import codes
+from onlearn.dictionaries import codes, in_one_piece
 
 TARGETS = ("label", "target", "class", "y")
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
@@ -135,7 +135,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
     options, table = roles.options, parsed.rows
     spoiled: dict[int, str] = {}
     if roles.target is not None:
-        column = table.column(roles.target).combine_chunks()
+        column = in_one_piece(table.column(roles.target))
         if options.regress:
             values, wrong = as_numbers(column)
             parsed.numbers = values
@@ -150,12 +150,12 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         if options.labelled:
             spoil(spoiled, absent, f"the target, {roles.target!r}, is missing")
     if roles.weight is not None:
-        parsed.weight, _ = as_numbers(table.column(roles.weight).combine_chunks())
+        parsed.weight, _ = as_numbers(in_one_piece(table.column(roles.weight)))
         wrong = ~(np.isfinite(parsed.weight) & (parsed.weight >= 0))
         spoil(spoiled, wrong, f"the weight, {roles.weight!r}, is not a number of at least 0")
     if roles.id is not None:
         written = KEPT_ID if KEPT_ID in table.column_names else roles.id
-        parsed.ids = np.array(as_strings(table.column(written).combine_chunks()).to_pylist(), dtype=object)
+        parsed.ids = np.array(as_strings(in_one_piece(table.column(written))).to_pylist(), dtype=object)
     taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
     parsed.rows = table.drop_columns(taken) if taken else table
     spoil_infinite(spoiled, parsed.rows)

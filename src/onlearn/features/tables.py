@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.dictionaries import decoded
+from onlearn.dictionaries import decoded, in_one_piece
 from onlearn.features import truth
 from onlearn.inputs import refuse_lazy
 from onlearn.named import NamedRows
@@ -188,7 +188,7 @@ def column(table: Any, name: str) -> Any:
         raise ValueError(f"there is no column {name!r}: {there}")
     if table.column_names.count(name) > 1:
         raise ValueError(f"there are several columns {name!r}: name them apart")
-    found = table.column(name).combine_chunks()
+    found = in_one_piece(table.column(name))
     if hasattr(found, "chunks"):  # an older PyArrow leaves a list of at most one
         found = found.chunk(0) if found.num_chunks else table.schema.field(name).type
     return found

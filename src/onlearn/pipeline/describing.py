@@ -9,6 +9,7 @@ import numpy as np
 
 from onlearn.data import Batch, Reader, Sentences
 from onlearn.data.loading import together
+from onlearn.dictionaries import in_one_piece
 from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
 from onlearn.named import NamedRows
@@ -46,7 +47,7 @@ class TableRows:
             self.first.append(table.slice(0, LOOK_AT - self.held))
             self.held += self.first[-1].num_rows
         for name in table.column_names:
-            self.columns.setdefault(name, Column(name)).add(table.column(name).combine_chunks())
+            self.columns.setdefault(name, Column(name)).add(in_one_piece(table.column(name)))
 
     def report(self, rows: int) -> dict[str, Any]:
         roles = with_text(guess_roles(together(self.first)), self.named) if self.columns else {}

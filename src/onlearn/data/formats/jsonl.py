@@ -20,6 +20,7 @@ from onlearn.data.nested import flat, spread
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
 from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles, usual_target
+from onlearn.dictionaries import in_one_piece
 
 DEEPEST = 64  # brackets within brackets
 LARGE = 2**53  # whole numbers beyond are names, not amounts
@@ -87,7 +88,7 @@ class JsonLines:
             if name not in table.column_names:
                 columns[name] = pa.nulls(table.num_rows, self.kinds[name])
                 continue
-            column = table.column(name).combine_chunks()
+            column = in_one_piece(table.column(name))
             if pa.types.is_null(column.type):
                 columns[name] = column.cast(self.kinds[name]) if name in self.kinds else column
                 continue
