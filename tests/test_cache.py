@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,26 @@ def test_a_changed_source_is_compiled_anew(copied):
     after = run(FIT, **environment)
     assert any(name.startswith("learn_one_") for name in after["made"])
     assert after["weights"] == [[2.0 * w for w in before["weights"][0]]]
+
+
+@pytest.mark.slow
+def test_fields_in_another_order_are_compiled_anew(copied):
+    """Compiled code knows the fields of a state by their places."""
+    environment = dict(package=copied, NUMBA_CACHE_DIR=None)
+    program = FIT.replace("Perceptron", "AveragedPerceptron")
+    before = run(program, **environment)
+    source = copied / "stabilizers.py"
+    text = source.read_text()
+    fields = re.search(r"class Mean\(NamedTuple\):\n((?: +\w+: .*\n)+)", text)
+    made = re.search(r"return Mean\((.*)\)\n", text)
+    lines = fields[1].splitlines(keepends=True)
+    values = made[1].split(", ")
+    assert len(lines) == len(values) == 3
+    text = text.replace(fields[1], "".join([lines[1], lines[0], lines[2]]))
+    source.write_text(text.replace(made[1], ", ".join([values[1], values[0], values[2]])))
+    after = run(program, **environment)
+    assert any(name.startswith("learn_one_") for name in after["made"])
+    assert after["weights"] == before["weights"]
 
 
 @pytest.mark.parametrize("name", ["compile.py", "emit.py", "machine.py", "vectors.py", "weave.py"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,11 @@ pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 class Pair(NamedTuple):
     first: np.ndarray
     rest: tuple[int, float]
+
+
+class Swapped(NamedTuple):
+    rest: tuple[int, float]
+    first: np.ndarray
 
 
 def made(function: Any, **options: Any) -> Compiled:
@@ -122,7 +128,7 @@ def test_functions_call_each_other():
         del outer.__globals__["inner"]
 
 
-def test_what_makes_arrays_or_raises_is_refused():
+def test_what_makes_arrays_or_returns_them_is_refused():
     def makes(n):
         return np.zeros(n).sum()
 
@@ -234,6 +240,7 @@ def test_what_is_filed_apart():
             (square.astype("f4"),),
             (np.asfortranarray(square),),
         ),
+        *((np.frombuffer(b"a" * 33, np.uint8)[1:].view(np.float64)[:4],), (Swapped((1, 2.0), square),)),
         *((1,), (1.0,), (True,), (np.int32(1),), (None,), ((1, 2),), ((1,), 2), (Pair(square, (1, 2.0)),)),
     ]
     assert len({machine.told(one) for one in kinds}) == len(kinds)
@@ -242,10 +249,63 @@ def test_what_is_filed_apart():
 
 
 def test_the_file_says_when_it_is_damaged():
-    content = machine.packed("(qd)", b"code\n\nmore")
-    assert machine.unpacked(content) == ("(qd)", b"code\n\nmore")
+    made = machine.Made("(qd)", ["exp", "log"], b"code\n\nmore")
+    content = made.packed()
+    assert machine.unpacked(content) == made
     for cut in range(len(content)):
         assert machine.unpacked(content[:cut]) is None
+
+
+def test_code_that_calls_what_is_not_here_is_compiled_anew():
+    assert machine.is_here("exp")
+    assert not machine.is_here("NRT_Allocate")
+    assert machine.unpacked(machine.Made("q", ["no_such_function"], b"code").packed()) is None
+
+
+def test_functions_of_one_name_are_kept_apart(tmp_path):
+    (tmp_path / "a.py").write_text("def f(x):\n    return x + 1\n")
+    (tmp_path / "b.py").write_text("def f(x):\n    return x + 100\n")
+    found = []
+    for name in ("a", "b"):
+        spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found.append(made(module.f)(1))
+    assert found == [2, 101]
+
+    pair = [made(f) for f in (lambda x: x + 3, lambda x: x + 5)]
+    assert [f(1) for f in pair] == [4, 6]
+
+    def adding(n):
+        return made(lambda x: x + n)
+
+    assert [adding(n)(1) for n in (1, 5)] == [2, 6]
+
+
+def test_whole_numbers_that_are_too_large():
+    """They are refused, and leave nothing behind that others of their type would be calculated with."""
+
+    def positive(x):
+        return x > 0
+
+    for _ in range(2):
+        with pytest.raises(OverflowError, match="too large"):
+            made(positive)(2**63)
+        assert made(positive)(-5) is False
+
+
+def test_memory_that_cannot_be_borrowed():
+    def borrows(n):
+        room = borrow(n)
+        room[0] = 1.0
+        total = room[0] + room[n - 1]
+        give_back(room)
+        return total
+
+    function = made(borrows)
+    with pytest.raises(MemoryError):
+        function(1 << 58)
+    assert function(2) == 1.0
 
 
 def test_learning_imports_no_compiler(tmp_path):

@@ -1,6 +1,7 @@
 """The weaver: the woven text does what the loop as written does, and says so when it cannot."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -162,3 +163,28 @@ def test_what_was_woven_is_taken_as_it_lies(monkeypatch):
                 patch.setattr(weave, name, value)
             with pytest.raises(AssertionError, match="woven"):
                 again()
+
+
+def test_what_others_write_is_not_left_for_the_package(monkeypatch):
+    """A verb with a body from elsewhere is woven in this process alone; its text is nobody else's."""
+    function = inputs.all_finite.function
+    name, folder = function.__name__, Path(weave.cache_folder())
+    monkeypatch.setattr(weave, "_foreign", [])
+    assert Loop(function)(np.ones(3))
+    before = (folder / f"{name}.py").read_text()
+    monkeypatch.setattr(weave, "_foreign", [paint])
+    monkeypatch.setattr(weave, "source", lambda *given: f"def {name}(x):\n    return False\n")
+    assert not Loop(function)(np.ones(3))
+    assert (folder / f"{name}.py").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("import numpy as np\nfrom onlearn.compile import prefetch as prefetch\ndef f(): pass\n", True),
+        ("import math as math\n", True),
+        ("from mine import helper as helper\n", False),
+    ],
+)
+def test_what_a_text_does_not_tell_is_not_kept(text, kept):
+    assert weave._tells_all(text) is kept

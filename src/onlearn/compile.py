@@ -19,13 +19,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onlearn import machine
-from onlearn.machine import Code, Dispatch, Pointer
+from onlearn.machine import Code, Dispatch, Made, Pointer
 
 # Sums may be reordered (so that they vectorise) and fused, but NaN and infinity keep their meaning:
 # the guards against them rely on it.
@@ -33,9 +34,12 @@ REORDER = {"reassoc", "contract", "nsz"}
 
 
 def _interpreted() -> bool:
-    if os.path.exists(".numba_config.yaml"):  # only Numba reads this
+    if machine.SETTINGS.exists():  # only Numba reads this
         return bool(import_module("numba").config.DISABLE_JIT)
-    return os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0")
+    try:
+        return bool(int(os.environ.get("NUMBA_DISABLE_JIT") or 0))
+    except ValueError:  # as Numba has it
+        return False
 
 
 INTERPRETED = _interpreted()
@@ -61,8 +65,9 @@ def cache_folder(kind: str = "loops", *sources: Path) -> str | None:
     digest = hashlib.blake2b(digest_size=8)
     for source in sources or [package / f"{name}.py" for name in ("compile", "emit", "machine", "vectors", "weave")]:
         digest.update(source.read_bytes())
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    roots = [package / "__pycache__", user / "onlearn"]
+    roots = [package / "__pycache__"]
+    with suppress(RuntimeError):  # there may be no home
+        roots.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onlearn")
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         roots.insert(0, Path(chosen))
     for root in roots:
@@ -85,7 +90,6 @@ class Compiled:
 
     __wrapped__: Any
     __name__: str
-    __qualname__: str
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         update_wrapper(self, function)
@@ -96,8 +100,7 @@ class Compiled:
         return self._dispatch(arguments)
 
     def _code(self, arguments: tuple[Any, ...]) -> Code:
-        folder = _folder_beside(inspect.getfile(self.__wrapped__))
-        return code(lambda: self.__wrapped__, folder, self.__qualname__, arguments, self._options)
+        return code(lambda: self.__wrapped__, *_home(self.__wrapped__), arguments, self._options)
 
     @cached_property
     def _dispatcher(self) -> Any:
@@ -120,6 +123,7 @@ class Known:
     """A function that compiled ones call, and that Numba is told about when it first compiles one that does."""
 
     __wrapped__: Any
+    __name__: str
 
     def __init__(self, function: Any, tell: Callable[[Any], Any]) -> None:
         update_wrapper(self, function)
@@ -135,11 +139,15 @@ class Known:
     def __deepcopy__(self, memo: Any) -> Known:
         return self
 
+    def __reduce__(self) -> str:
+        return self.__name__
+
 
 class Allocating:
     """A function that needs Numba also to run: it makes arrays, or calls what is in Numba's library alone (frexp)."""
 
     __wrapped__: Any
+    __name__: str
 
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
@@ -159,6 +167,9 @@ class Allocating:
 
     def __deepcopy__(self, memo: Any) -> Allocating:
         return self
+
+    def __reduce__(self) -> str:
+        return self.__name__
 
 
 def compiled(function: Any = None, **options: Any) -> Any:
@@ -200,9 +211,12 @@ def overloaded(choose: Callable[..., Any], **options: Any) -> Callable[[Any], An
 def code(
     function: Callable[[], Any], folder: str | None, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Code:
-    """Code for arguments of such types, from disk, or compiled of the function that is then asked for."""
+    """Code for arguments of such types, from disk, or compiled of the function that is then asked for.
 
-    def compile_now(symbol: str) -> tuple[str, bytes]:
+    No other function of the folder has the name.
+    """
+
+    def compile_now(symbol: str) -> Made:
         from onlearn.emit import emit
 
         return emit(symbol, function(), arguments, options)
@@ -223,46 +237,61 @@ def pointer(function: Any, result: str, arguments: tuple[str, ...], keep: bool) 
 
         return pointer_type(result, arguments)
 
-    def compile_now(symbol: str) -> tuple[str, bytes]:
+    def compile_now(symbol: str) -> Made:
         from onlearn.emit import emit_pointer
 
         return emit_pointer(symbol, function, kind().sig)
 
+    signature = f"{result}({', '.join(arguments)})"
     if keep:
-        _, address = _kept(
-            _folder_beside(inspect.getfile(function)), function.__qualname__, f"{result},{arguments}", compile_now
-        )
+        folder, name = _home(function)
+        _, address = _kept(folder, name, signature, compile_now)
     else:
         from onlearn.emit import own_pointer
 
         address = own_pointer(function, kind())
-    return Pointer(function.__name__, address, kind)
+    return Pointer(signature, address, kind)
 
 
 _placed: dict[str, tuple[str, int]] = {}
 
 
-def _kept(
-    folder: str | None, name: str, arguments: str, compile_now: Callable[[str], tuple[str, bytes]]
-) -> tuple[str, int]:
+def _kept(folder: str | None, name: str, arguments: str, compile_now: Callable[[str], Made]) -> tuple[str, int]:
     """What code returns, and the address of its entry; compiled if it is not on disk."""
-    symbol = machine.symbol_of(name, arguments, folder)
-    if symbol in _placed:
-        return _placed[symbol]
-    file = None if folder is None else Path(folder, f"{name}-{symbol}.code")
-    found = None
-    if file is not None:
-        with suppress(OSError):
-            found = machine.unpacked(file.read_bytes())
-    if found is None:
-        found = compile_now(symbol)
-        machine.made.append(name)
+    with machine.loading:
+        symbol = machine.symbol_of(name, arguments, folder)
+        if symbol in _placed:
+            return _placed[symbol]
+        short = name.partition(" ")[0]
+        file = None if folder is None else Path(folder, f"{short.strip('<>')}-{symbol}.code")
+        found = None
         if file is not None:
-            with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
-                machine.write(file, machine.packed(*found))
-    results, code = found
-    _placed[symbol] = results, machine.place(symbol, code)
-    return _placed[symbol]
+            with suppress(OSError):
+                found = machine.unpacked(file.read_bytes())
+        if found is None:
+            found = compile_now(symbol)
+            machine.made.append(short)
+            if file is not None:
+                with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
+                    machine.write(file, found.packed())
+        _placed[symbol] = found.results, machine.place(symbol, found.code)
+        return _placed[symbol]
+
+
+_anonymous = count()
+
+
+def _home(function: Any) -> tuple[str | None, str]:
+    """The cache folder of a function, and a name that no other in it has.
+
+    One with values of its own from around it is kept nowhere, for its text does not tell them.
+    """
+    short, made_of, file = function.__qualname__, function.__code__, inspect.getfile(function)
+    if function.__closure__:
+        return None, f"{short} {next(_anonymous)}"
+    plain = [one for one in made_of.co_consts if isinstance(one, (int, float, str, bytes))]
+    where = f"{Path(file).name} {made_of.co_firstlineno}"
+    return _folder_beside(file), f"{short} {where} {made_of.co_code.hex()} {plain}"
 
 
 @cache
@@ -329,6 +358,8 @@ else:
             word, byte = ir.IntType(64), ir.IntType(8).as_pointer()
             calloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(byte, [word, word]), "calloc")
             room = builder.call(calloc, [arguments[0], ir.Constant(word, 8)])
+            with builder.if_then(cgutils.is_null(builder, room), likely=False):
+                target.call_conv._return_errcode_raw(builder, ir.Constant(ir.IntType(32), machine.NO_MEMORY))
             data = builder.bitcast(room, ir.DoubleType().as_pointer())
             return _doubles(target, builder, signature.return_type, data, arguments[0])
 

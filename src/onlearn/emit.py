@@ -6,7 +6,6 @@ which makes them of Python's objects, would need Numba's library at run time.
 
 from __future__ import annotations
 
-import ctypes
 from contextlib import suppress
 from operator import index
 from typing import Any
@@ -27,6 +26,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 
 from onlearn import machine
+from onlearn.machine import Made
 
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 FREE = {"_nrt": False}  # of Numba's library: arrays are neither made nor are those who use them counted
@@ -67,8 +67,8 @@ def _registered(made: Any) -> Any:
 
 
 @global_compiler_lock
-def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[str, bytes]:
-    """What the entry, which has this symbol, returns, and machine code."""
+def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Made:
+    """Machine code of a function for such arguments, whose entry has this symbol."""
     kinds = tuple(numba.typeof(one) for one in arguments)
     lowered = _lowered(function, kinds, None, options)
     target, library, returned = cpu_target.target_context, lowered.library, lowered.signature.return_type
@@ -82,11 +82,11 @@ def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[s
     with builder.if_then(status.is_ok):
         results = _store(target, builder, returned, value, entry.args[1])
     builder.ret(status.code)
-    return results, _object(library, module, symbol)
+    return Made(results, *_object(library, module, symbol))
 
 
 @global_compiler_lock
-def emit_pointer(symbol: str, function: Any, kind: Any) -> tuple[str, bytes]:
+def emit_pointer(symbol: str, function: Any, kind: Any) -> Made:
     """The same for a function that compiled ones call by its address; where it raises, it returns NaN."""
     lowered = _lowered(function, kind.args, kind.return_type, {})
     target = cpu_target.target_context
@@ -97,7 +97,7 @@ def emit_pointer(symbol: str, function: Any, kind: Any) -> tuple[str, bytes]:
     callee = target.declare_function(module, lowered.fndesc)
     status, value = target.call_conv.call_function(builder, callee, kind.return_type, kind.args, entry.args)
     builder.ret(builder.select(status.is_ok, value, ir.Constant(result, float("nan"))))
-    return "", _object(lowered.library, module, symbol)
+    return Made("", *_object(lowered.library, module, symbol))
 
 
 def pointer_type(result: str, arguments: tuple[str, ...]) -> Any:
@@ -120,8 +120,8 @@ def _lowered(function: Any, kinds: Any, returned: Any, options: dict[str, Any]) 
     )
 
 
-def _object(library: Any, entry: Any, symbol: str) -> bytes:
-    """Machine code of a library and the module of its entry; an error if it needs what is not in every process.
+def _object(library: Any, entry: Any, symbol: str) -> tuple[list[str], bytes]:
+    """What a library and the module of its entry call, and machine code; an error if that is not in every process.
 
     What Numba does to make a library ready, but for putting it in its place. All names but the entry's are hidden, so
     that they cannot be taken for those of other object files.
@@ -132,17 +132,19 @@ def _object(library: Any, entry: Any, symbol: str) -> bytes:
         module.link_in(other._get_module_for_linking(), preserve=True)
     library._optimize_final_module()
     module.verify()
-    everywhere, missing = ctypes.CDLL(None), []
+    needs = []
     for one in (*module.functions, *module.global_variables):
-        if not one.is_declaration:
+        if one.name.startswith("numba.dynamic"):  # an address of this process
+            needs.append(one.name)
+        elif not one.is_declaration:
             one.linkage = one.linkage if one.name == symbol else "internal"
-        elif not one.name.startswith("llvm.") and not hasattr(everywhere, one.name):
-            missing.append(one.name)
-        if one.name.startswith("numba.dynamic"):
-            missing.append(one.name)
-    if missing:
-        raise TypeError(f"compiled code of {library.name} needs {', '.join(missing)}: it makes arrays, or may raise")
-    return bytes(library._codegen._tm.emit_object(module))
+        elif not one.name.startswith("llvm."):
+            needs.append(one.name)
+    if missing := [name for name in needs if not machine.is_here(name)]:
+        raise TypeError(
+            f"compiled code of {library.name} needs {', '.join(missing)}, which is in Numba's library alone"
+        )
+    return needs, bytes(library._codegen._tm.emit_object(module))
 
 
 class _Slots:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,18 +31,23 @@ TOLD = C_ORDER | F_ORDER | ALIGNED | WRITEABLE
 DIMENSIONS = 16  # bits by which their number stands above the flags
 CHECK = 16  # bytes of the digest that tells a damaged file
 # How Numba is told about the processor, and how to compile.
-TELLING = ("NUMBA_CPU", "NUMBA_OPT", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUG")
+TELLING = (
+    *("NUMBA_CPU", "NUMBA_OPT", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUG"),
+    *("NUMBA_ENABLE_AVX", "NUMBA_DISABLE_INTEL"),
+)
+SETTINGS = Path(".numba_config.yaml")  # where Numba looks, too
+NO_MEMORY = 77  # the status of code that could not borrow memory; Numba's own are far from it
 
 Kinds = tuple[Any, ...]
 made: list[str] = []  # the names of functions that this process compiled because none before it had
-_loading = threading.RLock()
+loading = threading.RLock()  # threads that share out rows meet new code at the same moment
 
 
 class Pointer:
     """The address of a compiled function that others call; ``type_of`` says what Numba knows it as."""
 
-    def __init__(self, name: str, address: int, type_of: Callable[[], Any]) -> None:
-        self.__name__, self.address, self._type_of = name, address, type_of
+    def __init__(self, signature: str, address: int, type_of: Callable[[], Any]) -> None:
+        self.signature, self.address, self._type_of = signature, address, type_of
 
     def __index__(self) -> int:
         return self.address
@@ -69,6 +74,8 @@ class Code:
             room = self.room()
             status = self.call(self.pack(*slots), room)
             found = self.results.unpack(room)
+        if status == NO_MEMORY:
+            raise MemoryError("there is not enough memory to go on")
         if status:
             raise RuntimeError(f"compiled code ended with status {status}")
         return found if self.several else found[0] if found else None
@@ -87,8 +94,11 @@ class Dispatch:
         walk(arguments, kinds, slots)
         code = self.known.get(key := tuple(kinds))
         if code is None:
-            with _loading:  # threads that share out rows meet new code at the same moment
-                code = self.known.get(key) or self.find(arguments)
+            with loading:
+                code = self.known.get(key)
+                if code is None:
+                    check(arguments, slots)
+                    code = self.find(arguments)
                 self.known[key] = code
         return code(slots)
 
@@ -98,6 +108,8 @@ def walk(arguments: tuple[Any, ...], kinds: list[Any], slots: list[Any]) -> None
     for one in arguments:
         kind = type(one)
         if kind is np.ndarray or isinstance(one, np.ndarray):
+            if kind is not np.ndarray:  # Numba does not take all
+                kinds.append(kind)
             kinds.append(one.dtype)
             kinds.append(one.flags.num & TOLD | one.ndim << DIMENSIONS)
             slots.append(id(one))
@@ -106,9 +118,17 @@ def walk(arguments: tuple[Any, ...], kinds: list[Any], slots: list[Any]) -> None
             kinds.append(len(one))
             walk(one, kinds, slots)
         else:
-            kinds.append(kind)
+            kinds.append(one.signature if kind is Pointer else kind)
             if one is not None:
                 slots.append(one)
+
+
+def check(arguments: tuple[Any, ...], slots: list[Any]) -> None:
+    """Refuse numbers that do not fit into a slot, before code is made for them: Numba would think of another type."""
+    try:
+        struct.pack(form_of(arguments), *slots)
+    except struct.error as error:
+        raise OverflowError(f"a whole number is too large for compiled code: {error}") from None
 
 
 def form_of(arguments: tuple[Any, ...]) -> str:
@@ -140,13 +160,19 @@ def _word(one: Any) -> str:
         flags = one.flags.num
         order = "C" if flags & C_ORDER else "F" if flags & F_ORDER else "A"
         fit = ("" if flags & ALIGNED else "u") + ("" if flags & WRITEABLE else "r")
-        return f"{one.dtype.str}{one.ndim}{order}{fit}"
+        dtype = one.dtype.str if one.dtype.names is None else str(one.dtype.descr)
+        made_by = "" if type(one) is np.ndarray else _class(one)
+        return f"{made_by}{dtype}{one.ndim}{order}{fit}"
     if isinstance(one, tuple):
-        name = "" if type(one) is tuple else f"{type(one).__module__}.{type(one).__qualname__}"
+        name = "" if type(one) is tuple else f"{_class(one)}{getattr(one, '_fields', '')}"
         return f"{name}({told(one)})"
     if isinstance(one, np.generic):
         return one.dtype.str
-    return type(one).__name__
+    return one.signature if isinstance(one, Pointer) else _class(one)
+
+
+def _class(one: Any) -> str:
+    return f"{type(one).__module__}.{type(one).__qualname__}"
 
 
 # ---------------------------------------------------------------------------------------------------- files
@@ -160,6 +186,8 @@ def made_for() -> bytes:
     told = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(TELLING)]
     with suppress(RuntimeError):  # LLVM does not know them for every processor
         told.append(llvm.get_host_cpu_features().flatten())
+    with suppress(OSError):
+        told.append(SETTINGS.read_text())
     told += [llvm.get_host_cpu_name(), str(object.__basicsize__), _version("numba"), _version("llvmlite")]
     return hashlib.blake2b("\n".join(told).encode(), digest_size=8).digest()
 
@@ -181,24 +209,39 @@ def symbol_of(name: str, arguments: str, folder: str | None) -> str:
     return f"onlearn_{digest.hexdigest()}"
 
 
-def packed(results: str, code: bytes) -> bytes:
-    """The content of a file of code."""
-    body = f"{results}\n".encode() + code
-    return hashlib.blake2b(body, digest_size=CHECK).digest() + body
+class Made(NamedTuple):
+    """What was compiled."""
+
+    results: str  # how the entry packs what it returns; in parentheses: a tuple
+    needs: list[str]  # functions of the C library that the code calls
+    code: bytes
+
+    def packed(self) -> bytes:
+        """The content of a file."""
+        body = f"{self.results}\n{' '.join(self.needs)}\n".encode() + self.code
+        return hashlib.blake2b(body, digest_size=CHECK).digest() + body
 
 
-def unpacked(content: bytes) -> tuple[str, bytes] | None:
-    """What the entry returns, and the code; None if the file is damaged."""
+def unpacked(content: bytes) -> Made | None:
+    """What is in a file; None if it is damaged, or calls what this process has not."""
     body = content[CHECK:]
     if content[:CHECK] != hashlib.blake2b(body, digest_size=CHECK).digest():
         return None
-    results, code = body.split(b"\n", 1)
-    return results.decode(), code
+    results, needs, code = body.split(b"\n", 2)
+    made = Made(results.decode(), needs.decode().split(), code)
+    return made if all(map(is_here, made.needs)) else None
+
+
+def is_here(name: str) -> bool:
+    """Whether a function is in this process, and would be without Numba."""
+    import llvmlite.binding as llvm
+
+    return not name.startswith(("NRT_", "numba", "_numba")) and bool(llvm.address_of_symbol(name))
 
 
 def write(file: Path, content: bytes) -> None:
     """Write a file beside its place and move it there."""
-    beside = file.with_suffix(f".{os.getpid()}.tmp")
+    beside = file.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         beside.write_bytes(content)
         os.replace(beside, file)

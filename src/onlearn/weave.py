@@ -23,6 +23,7 @@ import hashlib
 import inspect
 import linecache
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -40,6 +41,7 @@ from onlearn.machine import Code, Dispatch, write
 Kinds = tuple[type, ...]
 Function = Callable[..., Any]
 
+WOVEN_BY = "# Woven by the package whose files are as of "
 _foreign: list[Function] = []  # bodies of verbs that are not of this package
 
 
@@ -104,16 +106,18 @@ class Loop:
         name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values())])
         ours = not _foreign and all(map(_is_ours, (self.function, *typed.values())))
         stamp = _stamp() if ours else None
-        text = _kept(name, stamp)
+        text = _kept(name, stamp) if stamp else None
         if text is None:
             text = source(self.function, typed)
-            _keep(name, text, stamp)
+            if stamp:
+                _keep(name, text, stamp)
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
         def woven() -> Any:
             return getattr(_module(name, text), self.__name__)
 
-        return code(woven, cache_folder(), f"{name}-{digest}", arguments, {"fastmath": REORDER})
+        folder = cache_folder() if _tells_all(text) else None
+        return code(woven, folder, f"{name} {digest}", arguments, {"fastmath": REORDER})
 
 
 def source(function: Function, kinds: dict[str, type]) -> str:
@@ -314,27 +318,30 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-def _kept(name: str, stamp: str | None) -> str | None:
+def _tells_all(text: str) -> bool:
+    """Whether a text has all that it does in it, but for what does not change, or names the folder if it does."""
+    taken = re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)
+    return all(one in ("math", "numpy", "onlearn") for one in taken)
+
+
+def _kept(name: str, stamp: str) -> str | None:
     """What was woven by the package as it is, if something was."""
     folder = cache_folder()
-    if stamp is None or folder is None:
+    if folder is None:
         return None
     try:
-        woven_by = Path(folder, f"{name}.stamp").read_text()
-        return Path(folder, f"{name}.py").read_text() if woven_by == stamp else None
+        first, _, text = Path(folder, f"{name}.py").read_text().partition("\n")
     except OSError:
         return None
+    return text if first == WOVEN_BY + stamp else None
 
 
-def _keep(name: str, text: str, stamp: str | None) -> None:
+def _keep(name: str, text: str, stamp: str) -> None:
     """Leave what was woven as a file: for the next process, and for whoever wants to read it."""
     folder = cache_folder()
-    if folder is None:
-        return
-    with suppress(OSError):  # the disk is full, say
-        write(Path(folder, f"{name}.py"), text.encode())
-        if stamp is not None:
-            write(Path(folder, f"{name}.stamp"), stamp.encode())
+    if folder is not None:
+        with suppress(OSError):  # the disk is full, say
+            write(Path(folder, f"{name}.py"), f"{WOVEN_BY}{stamp}\n{text}".encode())
 
 
 def _module(name: str, text: str) -> ModuleType:
