@@ -13,6 +13,7 @@ from sklearn.base import clone
 from onlearn.dual.representation import SAMPLE, SUPPORT, seconds
 
 EARLY = 0.25  # of the first pass: what has become of it says what to expect of the rest
+KEPT = 0.1  # of the support examples: so many are learned from in three passes or more, and their values kept
 MUCH = 2.0  # times as many support examples as were thought: worth saying
 
 
@@ -68,8 +69,9 @@ def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: i
     some = points.take(np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64))
     each = seconds(lambda: kernel.block(some, some)) / len(some) ** 2
     supports = max(1, min(round(SUPPORT * rows), rows if most is None else most))
-    again = min(supports / 2, cache_bytes / max(1, rows * points.dtype.itemsize)) if passes > 1 else 0.0
-    numbers = rows * (again * points.dtype.itemsize / 8 + outputs + 3) + supports * 2 * outputs
+    room = cache_bytes / max(1, rows * points.dtype.itemsize)
+    kept = min(KEPT * supports, room) if passes > 2 else 0.0
+    numbers = rows * (kept * points.dtype.itemsize / 8 + outputs + 3) + supports * 2 * outputs
     return Estimate(rows, supports, each * rows * supports * (1 + 0.1 * (passes - 1)), numbers * 8 / 2**20)
 
 
