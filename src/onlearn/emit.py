@@ -7,6 +7,7 @@ which makes them of Python's objects, would need Numba's library at run time.
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import count
 from operator import index
 from typing import Any
 
@@ -19,6 +20,7 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.typing import signature
@@ -107,11 +109,18 @@ def pointer_type(result: str, arguments: tuple[str, ...]) -> Any:
 
 
 def own_pointer(function: Any, kind: Any) -> int:
-    """The address of a function that may need Numba's library: it is not kept."""
-    made: Any = CFunc(function, (kind.sig.args, kind.sig.return_type), {}, {"error_model": "numpy"})
-    made.compile()
-    _alive.append(made)
-    return int(made.address)
+    """The address of a function that is not kept; one that may need Numba's library is called as Numba has it."""
+    symbol = f"onlearn_own_{next(_numbers)}"
+    try:
+        return machine.place(symbol, emit_pointer(symbol, function, kind.sig).code)
+    except (TypeError, NumbaError):
+        made: Any = CFunc(function, (kind.sig.args, kind.sig.return_type), {}, {"error_model": "numpy"})
+        made.compile()
+        _alive.append(made)
+        return int(made.address)
+
+
+_numbers = count()
 
 
 def _lowered(function: Any, kinds: Any, returned: Any, options: dict[str, Any]) -> Any:
