@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn import machine
-from onlearn.compile import INTERPRETED, Compiled, borrow, give_back, pointer, scratch
+from onlearn.compile import INTERPRETED, Compiled, borrow, give_back, pointer, prefetch, scratch
+from onlearn.hashing import hash_bytes
+from onlearn.kernels.subsetproducts import own_subsets
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -126,6 +130,12 @@ def test_functions_call_each_other():
         assert inner(3.0) == 6.0
     finally:
         del outer.__globals__["inner"]
+
+
+def test_copies_are_the_thing_itself():
+    for thing in (hash_bytes, prefetch, own_subsets):
+        assert copy.deepcopy(thing) is thing
+        assert pickle.loads(pickle.dumps(thing)) is thing
 
 
 def test_what_makes_arrays_or_returns_them_is_refused():

@@ -112,10 +112,7 @@ class Compiled:
     def _numba_type_(self) -> Any:  # what Numba asks for when a function it compiles calls this one
         return self._dispatcher._numba_type_
 
-    def __deepcopy__(self, memo: Any) -> Compiled:
-        return self
-
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> str:  # copies, which Numba makes of all that a function names, are the thing itself
         return self.__name__
 
 
@@ -135,9 +132,6 @@ class Known:
     @cached_property
     def _numba_type_(self) -> Any:
         return self._tell(self.__wrapped__)
-
-    def __deepcopy__(self, memo: Any) -> Known:
-        return self
 
     def __reduce__(self) -> str:
         return self.__name__
@@ -164,9 +158,6 @@ class Allocating:
     @property
     def _numba_type_(self) -> Any:
         return self._dispatcher._numba_type_
-
-    def __deepcopy__(self, memo: Any) -> Allocating:
-        return self
 
     def __reduce__(self) -> str:
         return self.__name__

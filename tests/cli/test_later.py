@@ -110,3 +110,12 @@ def test_arrow_is_asked_as_its_own_module_asks():
     with pytest.raises(pa.ArrowInvalid):
         arrow.cast(pa.array([1.5]), pa.int64())
     assert set(arrow.__all__) <= set(dir(pc))
+
+
+def test_only_what_is_meant_is_had_without_running_a_module(package, monkeypatch):
+    monkeypatch.setattr(later, "EASY", {"slowpoke.inner": "onlearn.cli.arrow"})
+    inner = importlib.import_module("slowpoke.inner")
+    assert inner.drop_null and package == []
+    with pytest.raises(AttributeError):
+        inner.SetLookupOptions  # noqa: B018  (the stand-in imports it for itself)
+    assert package == ["inner", "slowpoke"]

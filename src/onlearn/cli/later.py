@@ -72,7 +72,7 @@ class Later(ModuleType):
             raise AttributeError(name)
         if (self.__name__, name) in HINTS:
             return list
-        if self.__name__ in EASY and hasattr(easy := import_module(EASY[self.__name__]), name):
+        if self.__name__ in EASY and name in (easy := import_module(EASY[self.__name__])).__all__:
             return getattr(easy, name)
         if (self.__name__, name) in TAKEN:
             return lambda *given, **named: Later._run(self, name)(*given, **named)  # which by then may be as others are
