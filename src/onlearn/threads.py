@@ -2,20 +2,14 @@
 
 Compiled loops hold no lock. Whoever is free takes the next piece, so a helper whose processor is busy elsewhere is not
 waited for; and the thread that has the work takes pieces, too, while the helpers wake up.
-
-Helpers are told to wake up on other processors than that thread's: Linux may put both on one, and takes milliseconds to
-notice, which is longer than many a task.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
 from itertools import count
 from typing import Any
 
@@ -23,11 +17,9 @@ PIECES = 8  # for each thread
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
 _helpers: list[ThreadPoolExecutor] = []
-_numbers: list[int] = []  # of the helpers, by which the system knows them
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_helpers.clear)
-    os.register_at_fork(after_in_child=_numbers.clear)
 
 
 def cores() -> int:
@@ -50,7 +42,7 @@ def over_rows(work: Callable[[int, int], Any], rows: int, cost: int, worthwhile:
 
 
 def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
-    """Call ``work(n)`` for each piece, in so many threads. When one of them fails, no piece is begun any more."""
+    """Call ``work(n)`` for each piece, in so many threads. When one of them fails, no further piece is started."""
     turns = count()  # ``next`` of it cannot be interrupted
     failed: list[BaseException] = []
 
@@ -61,10 +53,8 @@ def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
         except BaseException as error:  # told by the thread that has the work, when nobody is at it any more
             failed.append(error)
 
-    if workers > 1:
-        if not _helpers:
-            _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), "onlearn", _numbered))
-        _keep_apart()
+    if workers > 1 and not _helpers:
+        _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), "onlearn"))
     waiting = []
     with suppress(RuntimeError):  # Python is about to end, and begins nothing in other threads: this one does it all
         waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
@@ -74,26 +64,3 @@ def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
             helper.result()
     if failed:
         raise failed[0]
-
-
-def _numbered() -> None:
-    _numbers.append(threading.get_native_id())
-
-
-@cache
-def _processor() -> Callable[[], int] | None:
-    """What tells the processor that a thread runs on; None where that cannot be told, or made use of."""
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    return getattr(ctypes.CDLL(None), "sched_getcpu", None)
-
-
-def _keep_apart() -> None:
-    """Have helpers run on the processors that this thread may run on, but for the one where it is."""
-    processor = _processor()
-    if processor is None:
-        return
-    others = os.sched_getaffinity(0) - {processor()}
-    for number in _numbers if others else ():
-        with suppress(OSError):
-            os.sched_setaffinity(number, others)

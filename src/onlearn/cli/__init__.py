@@ -20,7 +20,6 @@ try:
     import typer
 
     from onlearn import __version__
-    from onlearn.cli import later, memory
     from onlearn.cli.terminal import Stopped, as_options, complain, manners, stand_in_for_closed
 except KeyboardInterrupt:  # so soon that nothing has begun
     print("onlearn: stopped", file=sys.stderr)
@@ -81,12 +80,9 @@ def main() -> None:
     """The ``onlearn`` command."""
     try:
         stand_in_for_closed()
-        # Threads of NumPy's BLAS spin before they sleep, as soon as it is imported: on a core that others need.
+        # OpenBLAS threads spin before they sleep, from the moment NumPy is imported: on a core that parsing needs.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-        later.postpone()
-        memory.collect_seldom()
-        memory.keep()
-        code = memory.with_room(run, sys.argv[1:])
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before it ran, or once more when it was about to say so
         complain("stopped")
         code = 130

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli import hashed, memory
+from onlearn.cli import hashed
 from onlearn.cli.evaluate import tell
 from onlearn.cli.kernel import told as kernel_of
 from onlearn.cli.options import refuse_both
@@ -31,8 +30,6 @@ FIGURES = {
     "mae": "MAE {:.4g}",
     "r2": "R2 {:.4f}",
 }
-SHORT = 1 << 28  # bytes of files that are learned from in seconds
-NEEDED, MOST = 6, 160 << 20  # bytes of memory that a run takes at least: for each byte of its files, but no more than
 SOURCES = typer.Argument(
     metavar="DATA...", help="Files to learn from: paths, patterns, or - for standard input.", show_default=False
 )
@@ -119,7 +116,6 @@ def train(
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
     """
     asked = dict(locals())
-    memory.touch(min(NEEDED * _size(sources), MOST))
     run = _prepared(asked)
     seconds, stopped, halted = _learn(run, asked)
     # From here on there is a model, and whoever presses Ctrl-C is told where.
@@ -141,13 +137,6 @@ def train(
         halted = True
     if halted:
         raise Stopped(f"{over} {output}")
-
-
-def _size(names: list[str]) -> int:
-    """The bytes of files, as far as they are easily told."""
-    with suppress(OSError):
-        return sum(os.path.getsize(name) for name in names)
-    return 0
 
 
 def _prepared(asked: dict[str, Any]) -> Any:
@@ -196,12 +185,8 @@ def _learn(run: Any, asked: dict[str, Any]) -> tuple[float, bool, bool]:
     """Learn, and save the model; how long it took, whether Ctrl-C ended it early, and whether it was pressed at all."""
     from onlearn.atomic import first_ctrl_c
     from onlearn.data import DataError
-    from onlearn.data.sources import sources
 
     output, began, stopped = asked["output"], perf_counter(), False
-    sizes = [source.size for source in sources(run.plan.sources)]
-    if None not in sizes and sum(size or 0 for size in sizes) < SHORT:
-        memory.small_pages()
     with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
         with _line(asked["quiet"] or asked["as_json"]) as watch, _interruptible(run):
             try:
