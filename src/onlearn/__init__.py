@@ -10,8 +10,11 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to import than all
 __version__ = "0.1.0"
 
 _HOMES = {
-    "onlearn.dual": ["KernelClassifier", "KernelPerceptron"],
-    "onlearn.approx": ["FeatureHasher", "Nystroem", "RandomKitchenSinks", "RandomProjection"],
+    "onlearn.dual.classifier": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.approx.hasher": ["FeatureHasher"],
+    "onlearn.approx.nystroem": ["Nystroem"],
+    "onlearn.approx.projection": ["RandomProjection"],
+    "onlearn.approx.sinks": ["RandomKitchenSinks"],
     "onlearn.features": ["Features", "feature"],
     "onlearn.linear": ["OnlineClassifier"],
     "onlearn.regression": ["OnlineRegressor"],
@@ -45,8 +48,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory  # noqa: F401
-    from onlearn.approx import FeatureHasher, Nystroem, RandomKitchenSinks, RandomProjection  # noqa: F401
-    from onlearn.dual import KernelClassifier, KernelPerceptron  # noqa: F401
+    from onlearn.approx.hasher import FeatureHasher  # noqa: F401
+    from onlearn.approx.nystroem import Nystroem  # noqa: F401
+    from onlearn.approx.projection import RandomProjection  # noqa: F401
+    from onlearn.approx.sinks import RandomKitchenSinks  # noqa: F401
+    from onlearn.dual.classifier import KernelClassifier, KernelPerceptron  # noqa: F401
     from onlearn.features import Features, feature  # noqa: F401
     from onlearn.learners import *  # noqa: F403
     from onlearn.linear import OnlineClassifier  # noqa: F401

@@ -35,3 +35,6 @@ def orthogonal(width: int, count: int, gamma: float, rng: np.random.Generator) -
 
 def laplacian(width: int, count: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
     return rng.standard_cauchy((width, count)) * (gamma / TURN)
+
+
+FREQUENCIES = {"gaussian": gaussian, "laplacian": laplacian}  # by the name of the kernel

@@ -84,7 +84,7 @@ class RandomKitchenSinks(OwnsKernel, manners.Numeric):
         if kernel.name == "polynomial":
             made = dict(zip(("places_", "signs_"), tensorsketch.draw(width, count, kernel.degree, rng), strict=True))
         else:
-            draw = frequencies.orthogonal if self.orthogonal else getattr(frequencies, kernel.name)
+            draw = frequencies.orthogonal if self.orthogonal else frequencies.FREQUENCIES[kernel.name]
             rate = getattr(kernel, "rate", kernel.gamma)
             made = {"frequencies_": draw(width, (count + 1) // 2, rate, rng), "phase_": rng.random(1)}
         for name in ARRAYS:

@@ -369,3 +369,6 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         if self._settled["budget"] is None:
             return certificate
         return certificate.beyond_theory("there was a budget, and the proof is for learners that keep all they learned")
+
+
+KernelPerceptron = KernelClassifier  # its name in textbooks

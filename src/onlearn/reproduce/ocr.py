@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.dual import KernelClassifier
+from onlearn.dual.classifier import KernelClassifier
 from onlearn.linear import OnlineClassifier
 from onlearn.reproduce.table import MissingDataError, Row, Table, folder
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.approx import RandomKitchenSinks
+from onlearn.approx.sinks import RandomKitchenSinks
 from onlearn.linear import OnlineClassifier
 from onlearn.reproduce.table import MissingDataError, Row, Table, folder
 
