@@ -16,8 +16,7 @@ import numpy as np
 from timing import OURS, Part, Row, race
 
 from onlearn.kernels import Substrings, Trees
-from onlearn.kernels.strings_block import running_sums
-from onlearn.kernels.strings_pairs import by_table
+from onlearn.kernels.string_pairs import by_table, running_sums
 
 PURE = "pure Python"
 PAIRS = 10  # pure Python does so many strings by so many

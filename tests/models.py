@@ -10,7 +10,7 @@ import numpy as np
 import onlearn
 from onlearn import data
 from onlearn.features import Features
-from onlearn.pipeline import Model
+from onlearn.models import Model
 
 MESSAGES = [
     ("spam", "win cash now, buy cheap pills"),

@@ -11,8 +11,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 import onlearn
-from onlearn import calibrate
-from onlearn.learners import NAMED
+from onlearn.engine import calibration as calibrate
+from onlearn.estimators.named import NAMED
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 5))

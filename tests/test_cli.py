@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 import onlearn
-import onlearn.demo
-from onlearn import cli, machine, warming
-from onlearn.learners import NAMED
+import onlearn.reproduce.demo
+from onlearn import cli, warm
+from onlearn.compiler import object_code
+from onlearn.estimators.named import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
 COMMANDS = ["train", "predict", "evaluate", "inspect", "explain", "data", "demo", "warm"]
 PARTS = [*([name] for name in COMMANDS if name != "data"), *(["data", name] for name in ("describe", "list", "fetch"))]
-SMALL = warming.Loop("perceptron", "additive", "last", None, "dense", "float64", "int32")
+SMALL = warm.Loop("perceptron", "additive", "last", None, "dense", "float64", "int32")
 
 
 def python(*arguments, **options):
@@ -213,8 +214,8 @@ def test_demo_as_tables(capsys):
 
 def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(warming, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
-    monkeypatch.setattr(warming, "kernel_loops", lambda everything: [])
+    monkeypatch.setattr(warm, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
+    monkeypatch.setattr(warm, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
     assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")
     assert cli.run(["warm", "--jobs", "1"]) == 0
@@ -222,36 +223,36 @@ def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
 
 
 def test_warm_where_nothing_can_be_kept(monkeypatch, capsys):
-    monkeypatch.setattr(warming, "can_keep", lambda: False)
+    monkeypatch.setattr(warm, "can_keep", lambda: False)
     assert cli.run(["warm"]) == 1
     assert "NUMBA_DISABLE_JIT" in said(capsys)
 
 
 def test_a_loop_that_cannot_be_compiled_is_named():
     with pytest.raises(RuntimeError, match=r"cannot compile nonsense, additive, .*unknown rule 'nonsense'"):
-        list(warming.warm([SMALL._replace(rule="nonsense")]))
+        list(warm.warm([SMALL._replace(rule="nonsense")]))
 
 
 def test_named_loops_are_all_that_a_learner_needs():
-    for loop in warming.named_loops(["AveragedPerceptron"]):
+    for loop in warm.named_loops(["AveragedPerceptron"]):
         if (loop.layout, loop.dtype) == ("sparse", "float32"):
-            warming.compile_loop(loop)
-    before = len(machine.made)
-    X = warming.sample(SMALL._replace(layout="sparse", dtype="float32"))
+            warm.compile_loop(loop)
+    before = len(object_code.made)
+    X = warm.sample(SMALL._replace(layout="sparse", dtype="float32"))
     for y in ([0, 1, 1], [0, 1, 2]):
         onlearn.AveragedPerceptron().partial_fit(X, y, classes=sorted(set(y))).predict_proba(X)
-    assert machine.made[before:] == []
+    assert object_code.made[before:] == []
 
 
 def test_kernel_loops_are_all_that_a_kernel_classifier_needs():
     usual = ("additive", "averaged", None, "dual", "float64")
-    (loop,) = [loop for loop in warming.kernel_loops() if loop[1:6] == usual]
-    warming.compile_loop(loop)
-    before = len(machine.made)
+    (loop,) = [loop for loop in warm.kernel_loops() if loop[1:6] == usual]
+    warm.compile_loop(loop)
+    before = len(object_code.made)
     X = [[n % 7 - 3.0, n % 5 - 2.0] for n in range(200)]
     onlearn.KernelClassifier("gaussian", epochs=3).fit(X, [a * b > 0 for a, b in X]).predict_proba(X)
-    assert machine.made[before:] == []
-    assert set(warming.kernel_loops()) < set(warming.kernel_loops(everything=True))
+    assert object_code.made[before:] == []
+    assert set(warm.kernel_loops()) < set(warm.kernel_loops(everything=True))
 
 
 def test_all_loops_have_the_named_ones_among_them():
@@ -259,7 +260,7 @@ def test_all_loops_have_the_named_ones_among_them():
         """What a loop is compiled for, by the names of the choices alone."""
         return {(*(text.partition("(")[0] for text in loop[1:3]), *loop[3:]) for loop in loops}
 
-    named, everything = warming.named_loops(), warming.all_loops()
+    named, everything = warm.named_loops(), warm.all_loops()
     assert kinds(named) <= kinds(everything)
     assert {loop.rule.partition("(")[0] for loop in named} == {cls()._choices()["rule"].name for cls in NAMED.values()}
     assert not [loop for loop in everything if "additive(l" in loop.geometry and loop.stabilizer == "voted"]

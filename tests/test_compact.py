@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import onlearn
-from onlearn import store
-from onlearn.compact import compact, expand
+from onlearn import model_file
+from onlearn.model_file import compact, expand
 
 KINDS = st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "<u2", "<u1"])
 
@@ -57,7 +57,7 @@ def sparse_model(tmp_path):
 
 def test_a_model_of_many_classes_takes_less_room_and_is_the_same(sparse_model, tmp_path):
     model, X, path = sparse_model
-    assert path.stat().st_size < 0.5 * sum(array.nbytes for array in store.describe(model)[1].values())
+    assert path.stat().st_size < 0.5 * sum(array.nbytes for array in model_file.describe(model)[1].values())
     back = onlearn.load(path)
     np.testing.assert_array_equal(back.decision_function(X), model.decision_function(X))
     back.save(tmp_path / "again.onl")
@@ -82,17 +82,17 @@ DAMAGE = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_what_cannot_have_been_compacted_is_refused(sparse_model, name):
     _, _, path = sparse_model
-    header, arrays, known = store._read(path, arrays=True)
+    header, arrays, known = model_file._read(path, arrays=True)
     damage, says = DAMAGE[name]
     damage(known["training.g.w"], arrays)
-    store.write_arrays(path, arrays, {"onlearn": json.dumps({**header, "compact": known})})
-    with pytest.raises(store.ModelFileError, match=says):
+    model_file.write_arrays(path, arrays, {"onlearn": json.dumps({**header, "compact": known})})
+    with pytest.raises(model_file.ModelFileError, match=says):
         onlearn.load(path)
 
 
 def test_weights_that_are_all_nan_are_not_saved(sparse_model, tmp_path):
     model, _, _ = sparse_model
     model._training.g.w[:] = np.nan
-    with pytest.raises(store.ModelFileError, match="nothing was saved"):
+    with pytest.raises(model_file.ModelFileError, match="nothing was saved"):
         model.save(tmp_path / "nan.onl")
     assert not (tmp_path / "nan.onl").exists()

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onlearn import demo, machine, warming
-from onlearn.theory.disjunction import smallest_disjunction
+from onlearn import warm
+from onlearn.compiler import object_code
+from onlearn.reproduce import demo
+from onlearn.theory.theorems import smallest_disjunction
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -72,15 +74,15 @@ def test_readme_tells_the_truth(found):
 
 def test_nothing_is_compiled_after_its_loops_are():
     for loop in demo.loops_for(["cancer"], ["Perceptron"]):
-        warming.compile_loop(loop)
-    before = len(machine.made)
+        warm.compile_loop(loop)
+    before = len(object_code.made)
     list(demo.results(["cancer"], ["Perceptron"]))
-    assert machine.made[before:] == []
+    assert object_code.made[before:] == []
 
 
 def test_neither_compiling_nor_learning_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for loop in demo.loops_for(["concept"], ["NormalizedWinnow"]):
-            warming.compile_loop(loop)
+            warm.compile_loop(loop)
         list(demo.results(["concept"], ["NormalizedWinnow"]))

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
-from onlearn.labels import encode, joined
-from onlearn.learners import NAMED
+from onlearn.engine.labels import encode, joined
+from onlearn.estimators.named import NAMED
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
@@ -352,7 +352,7 @@ def test_interrupting_fit_changes_nothing(monkeypatch, warm):
         tried = onlearn.OnlineClassifier(epochs=3, random_state=0) if before is None else model
         passes.clear()
         with monkeypatch.context() as patch:
-            patch.setattr("onlearn.training.Training.learn", interrupt)
+            patch.setattr("onlearn.engine.training.Training.learn", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 tried.fit(X, Y)
         if before is None:
@@ -370,7 +370,7 @@ def test_ctrl_c_in_partial_fit_waits_until_the_rows_are_learned(monkeypatch):
         return original(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr("onlearn.training.row_batches", interrupt)
+        patch.setattr("onlearn.engine.training.row_batches", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X, Y)
         first = onlearn.OnlineClassifier(random_state=0)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onlearn import OnlineClassifier
-from onlearn.inputs import radius
+from onlearn.engine.csr import radius
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 5)), 2) * (RNG.random((60, 5)) < 0.7)

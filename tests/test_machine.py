@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn import machine
-from onlearn.compile import INTERPRETED, Compiled, borrow, give_back, pointer, prefetch, scratch
-from onlearn.hashing import hash_bytes
-from onlearn.kernels.subsetproducts import own_subsets
+from onlearn.compiler import INTERPRETED, Compiled, borrow, give_back, object_code, pointer, prefetch, scratch
+from onlearn.data.named_rows import hash_bytes
+from onlearn.kernels.boolean import own_subsets
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -253,23 +252,23 @@ def test_what_is_filed_apart():
         *((np.frombuffer(b"a" * 33, np.uint8)[1:].view(np.float64)[:4],), (Swapped((1, 2.0), square),)),
         *((1,), (1.0,), (True,), (np.int32(1),), (None,), ((1, 2),), ((1,), 2), (Pair(square, (1, 2.0)),)),
     ]
-    assert len({machine.told(one) for one in kinds}) == len(kinds)
+    assert len({object_code.told(one) for one in kinds}) == len(kinds)
     row = np.ones((1, 3))  # in C's order and in Fortran's
-    assert machine.told((row,)) == machine.told((np.ones((2, 3)),))
+    assert object_code.told((row,)) == object_code.told((np.ones((2, 3)),))
 
 
 def test_the_file_says_when_it_is_damaged():
-    made = machine.Made("(qd)", ["exp", "log"], b"code\n\nmore")
+    made = object_code.Made("(qd)", ["exp", "log"], b"code\n\nmore")
     content = made.packed()
-    assert machine.unpacked(content) == made
+    assert object_code.unpacked(content) == made
     for cut in range(len(content)):
-        assert machine.unpacked(content[:cut]) is None
+        assert object_code.unpacked(content[:cut]) is None
 
 
 def test_code_that_calls_what_is_not_here_is_compiled_anew():
-    assert machine.is_here("exp")
-    assert not machine.is_here("NRT_Allocate")
-    assert machine.unpacked(machine.Made("q", ["no_such_function"], b"code").packed()) is None
+    assert object_code.is_here("exp")
+    assert not object_code.is_here("NRT_Allocate")
+    assert object_code.unpacked(object_code.Made("q", ["no_such_function"], b"code").packed()) is None
 
 
 def test_functions_of_one_name_are_kept_apart(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlearn import orders
+from onlearn.engine import passes as orders
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onlearn.predicting import best_outputs, linear_scores
+from onlearn.engine.scoring import best_outputs, linear_scores
 
 # fewer rows than a tile, outputs that fill vectors and that do not, and more of them than are scored at once
 SHAPES = [(1, 1, 2), (3, 5, 2), (5, 7, 3), (9, 3, 8), (101, 17, 20), (6, 2, 33), (11, 4, 50), (7, 3, 130)]

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn import geometry, rules
-from onlearn.calibrate import CALIBRATIONS
-from onlearn.geometry import GEOMETRIES
-from onlearn.rules import RULES
-from onlearn.stabilizers import STABILIZERS
+from onlearn.engine import geometry, rules
+from onlearn.engine.calibration import CALIBRATIONS
+from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.rules import RULES
+from onlearn.engine.stabilizers import STABILIZERS
 
 FAMILIES = {"rule": RULES, "geometry": GEOMETRIES, "stabilizer": STABILIZERS, "calibration": CALIBRATIONS}
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import onlearn
-from onlearn.store import ModelFileError, read_file, read_header
+from onlearn.model_file import ModelFileError, read_file, read_header
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(80, 4))

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from onlearn import inputs, weave
-from onlearn.geometry.additive import Plain
-from onlearn.loops import Audit, learn_one
-from onlearn.rows import Sparse
-from onlearn.stabilizers import Mean, Newest
-from onlearn.weave import Loop, Verb, helper, source
+from onlearn.compiler import inlining
+from onlearn.compiler.inlining import Loop, Verb, helper, source
+from onlearn.engine import csr
+from onlearn.engine.geometry.additive import Plain
+from onlearn.engine.loops import Audit, learn_one
+from onlearn.engine.rows import Sparse
+from onlearn.engine.stabilizers import Mean, Newest
 
 LIMIT = 2.5
 STEP = np.uint64(1)
@@ -128,14 +129,14 @@ def test_what_cannot_be_woven_is_refused():
 
 
 def test_without_a_cache_folder_loops_still_compile(monkeypatch):
-    monkeypatch.setattr(weave, "cache_folder", lambda: None)
-    monkeypatch.setattr("onlearn.compile.cache_folder", lambda: None)
-    fresh = weave.Loop(loop)
+    monkeypatch.setattr(inlining, "cache_folder", lambda: None)
+    monkeypatch.setattr("onlearn.compiler.cache_folder", lambda: None)
+    fresh = inlining.Loop(loop)
     assert fresh(Red(np.arange(6.0)), 4) == loop(Red(np.arange(6.0)), 4)
 
 
 def test_threads_that_meet_a_new_loop_together_weave_it_once():
-    fresh, woven = weave.Loop(loop), []
+    fresh, woven = inlining.Loop(loop), []
     find_once = fresh._dispatch.find
     fresh._dispatch.find = lambda given: (woven.append(given), find_once(given))[1]
     with ThreadPoolExecutor(8) as pool:
@@ -148,32 +149,32 @@ def test_what_was_woven_is_taken_as_it_lies(monkeypatch):
     """Until a file of the package changes, or somebody else gives a verb a body."""
 
     def again() -> bool:
-        return bool(Loop(inputs.all_finite.function)(np.ones(3)))
+        return bool(Loop(csr.all_finite.function)(np.ones(3)))
 
     def no_more(*arguments):
         raise AssertionError("woven")
 
-    monkeypatch.setattr(weave, "_foreign", [])
+    monkeypatch.setattr(inlining, "_foreign", [])
     assert again()
-    monkeypatch.setattr(weave, "source", no_more)
+    monkeypatch.setattr(inlining, "source", no_more)
     assert again()
     for changed in ({"_stamp": lambda: "another"}, {"_foreign": [no_more]}):
         with monkeypatch.context() as patch:
             for name, value in changed.items():
-                patch.setattr(weave, name, value)
+                patch.setattr(inlining, name, value)
             with pytest.raises(AssertionError, match="woven"):
                 again()
 
 
 def test_what_others_write_is_not_left_for_the_package(monkeypatch):
     """A verb with a body from elsewhere is woven in this process alone; its text is nobody else's."""
-    function = inputs.all_finite.function
-    name, folder = function.__name__, Path(weave.cache_folder())
-    monkeypatch.setattr(weave, "_foreign", [])
+    function = csr.all_finite.function
+    name, folder = function.__name__, Path(inlining.cache_folder())
+    monkeypatch.setattr(inlining, "_foreign", [])
     assert Loop(function)(np.ones(3))
     before = (folder / f"{name}.py").read_text()
-    monkeypatch.setattr(weave, "_foreign", [paint])
-    monkeypatch.setattr(weave, "source", lambda *given: f"def {name}(x):\n    return False\n")
+    monkeypatch.setattr(inlining, "_foreign", [paint])
+    monkeypatch.setattr(inlining, "source", lambda *given: f"def {name}(x):\n    return False\n")
     assert not Loop(function)(np.ones(3))
     assert (folder / f"{name}.py").read_text() == before
 
@@ -181,10 +182,10 @@ def test_what_others_write_is_not_left_for_the_package(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("import numpy as np\nfrom onlearn.compile import prefetch as prefetch\ndef f(): pass\n", True),
+        ("import numpy as np\nfrom onlearn.compiler import prefetch as prefetch\ndef f(): pass\n", True),
         ("import math as math\n", True),
         ("from mine import helper as helper\n", False),
     ],
 )
 def test_what_a_text_does_not_tell_is_not_kept(text, kept):
-    assert weave._tells_all(text) is kept
+    assert inlining._tells_all(text) is kept

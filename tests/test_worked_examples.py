@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 import onlearn
-from onlearn import OnlineClassifier, rules
-from onlearn.geometry import Additive
-from onlearn.stabilizers import Last
-from onlearn.training import Training
+from onlearn import OnlineClassifier
+from onlearn.engine import rules
+from onlearn.engine.geometry import Additive
+from onlearn.engine.stabilizers import Last
+from onlearn.engine.training import Training
 
 ONCE = dict(stabilizer="last", fit_intercept=False, shuffle=False, epochs=1)
 

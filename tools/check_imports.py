@@ -16,24 +16,21 @@ from pathlib import Path
 
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
-    "compiling": "machine emit compile",
+    "compiler": "compiler",
+    "foundation": "threads model_file",
     # theory is mathematics on plain arrays: it knows nothing of learners
-    "foundation": "threads vectors weave spelling verbs theory hashing named dictionaries compact orders",
-    "parts": "rules ownrules rows inputs geometry stabilizers outputs",
-    "loops": "loops predicting",
+    "theory": "theory",
+    "engine": "engine",
     "kernels": "kernels",
-    "services": "calibrate labels targets weighing",
-    "training": "soundness chronicle training fitting",
-    "estimators": "store carried settled atomic calibrated estimator linear regression learners",
     "dual": "dual",
-    "approx": "approx",
-    # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
-    "public": "onlearn",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
-    "pipeline": "pipeline",
-    "demo": "demo warming warming_kernels reproduce",
+    "estimators": "estimators rules stabilizers geometry calibrate",
+    # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
+    "public": "onlearn",
+    "models": "models",
+    "programs": "warm reproduce",
     "commands": "cli __main__",
 }
 

@@ -10,15 +10,13 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to import than all
 __version__ = "0.1.0"
 
 _HOMES = {
-    "onlearn.dual.classifier": ["KernelClassifier", "KernelPerceptron"],
-    "onlearn.approx.hasher": ["FeatureHasher"],
-    "onlearn.approx.nystroem": ["Nystroem"],
-    "onlearn.approx.projection": ["RandomProjection"],
-    "onlearn.approx.sinks": ["RandomKitchenSinks"],
-    "onlearn.features": ["Features", "feature"],
-    "onlearn.linear": ["OnlineClassifier"],
-    "onlearn.regression": ["OnlineRegressor"],
-    "onlearn.learners": [
+    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.estimators.hasher": ["FeatureHasher"],
+    "onlearn.estimators.nystroem": ["Nystroem"],
+    "onlearn.estimators.projection": ["RandomProjection"],
+    "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.linear": ["OnlineClassifier", "OnlineRegressor"],
+    "onlearn.estimators.named": [
         "Perceptron",
         "AveragedPerceptron",
         "VotedPerceptron",
@@ -35,9 +33,10 @@ _HOMES = {
         "AROW",
         "FTRL",
     ],
-    "onlearn.pipeline": ["Model"],
-    "onlearn.ownrules": ["rule"],
-    "onlearn.store": ["load"],
+    "onlearn.features": ["Features", "feature"],
+    "onlearn.models": ["Model"],
+    "onlearn.engine.user_rules": ["rule"],
+    "onlearn.model_file": ["load"],
 }
 _MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
@@ -48,18 +47,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory  # noqa: F401
-    from onlearn.approx.hasher import FeatureHasher  # noqa: F401
-    from onlearn.approx.nystroem import Nystroem  # noqa: F401
-    from onlearn.approx.projection import RandomProjection  # noqa: F401
-    from onlearn.approx.sinks import RandomKitchenSinks  # noqa: F401
-    from onlearn.dual.classifier import KernelClassifier, KernelPerceptron  # noqa: F401
+    from onlearn.engine.user_rules import rule  # noqa: F401
+    from onlearn.estimators.hasher import FeatureHasher  # noqa: F401
+    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron  # noqa: F401
+    from onlearn.estimators.kitchen_sinks import RandomKitchenSinks  # noqa: F401
+    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor  # noqa: F401
+    from onlearn.estimators.named import *  # noqa: F403
+    from onlearn.estimators.nystroem import Nystroem  # noqa: F401
+    from onlearn.estimators.projection import RandomProjection  # noqa: F401
     from onlearn.features import Features, feature  # noqa: F401
-    from onlearn.learners import *  # noqa: F403
-    from onlearn.linear import OnlineClassifier  # noqa: F401
-    from onlearn.ownrules import rule  # noqa: F401
-    from onlearn.pipeline import Model  # noqa: F401
-    from onlearn.regression import OnlineRegressor  # noqa: F401
-    from onlearn.store import load  # noqa: F401
+    from onlearn.model_file import load  # noqa: F401
+    from onlearn.models import Model  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

@@ -1,142 +1,31 @@
-"""From scores to probabilities: 1 / (1 + e^-(A s + B)), after Platt (1999).
+"""From scores to probabilities, under its public name: ``onlearn.calibrate.Holdout(0.1)``."""
 
-Where the scores come from is the choice: from the examples as they came in, each scored before it was
-learned from; from a part held out; or none, when the scores are log-odds already. Whatever they are, the
-probabilities never contradict ``predict``: where B would turn a score's sign around, the curve is bent to
-pass through 1/2 at score 0 instead.
-"""
+from onlearn.engine.calibration import (
+    CALIBRATIONS,
+    LINKS,
+    Auto,
+    Holdout,
+    Online,
+    Own,
+    binary,
+    fit,
+    fit_sigmoid,
+    fit_temperature,
+    several,
+    sigmoid,
+)
 
-from __future__ import annotations
-
-import numpy as np
-from scipy import special  # not its names: commands import it when they need it
-
-from onlearn.spelling import Family, choice, param
-
-CALIBRATIONS = Family("calibration")
-
-LINKS = ("softmax", "normalized")
-
-
-@choice(CALIBRATIONS, "auto")
-class Auto:
-    """Own probabilities for logistic rules, online calibration for all others, and for the voted stabilizer."""
-
-
-@choice(CALIBRATIONS, "own")
-class Own:
-    """The score is taken for log-odds as it stands (several classes: softmax of the scores; one-vs-all: their sigmoids,
-    made to sum to 1). Not for the voted stabilizer, whose scores are shares of votes."""
-
-
-@choice(CALIBRATIONS, "online")
-class Online:
-    """A and B from the scores that examples had before they were learned from."""
-
-    link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
-
-
-@choice(CALIBRATIONS, "holdout")
-class Holdout:
-    """A and B from a part of the data that is not learned from."""
-
-    fraction: float = param(0.1, "the part held out by fit", above=0, below=1)
-    link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
-
-
-FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
-
-
-def fit(scores: np.ndarray, gold: np.ndarray, link: str) -> tuple[float, float]:
-    """A and B from the scores of some examples, a column for each output, and the indices of their classes."""
-    if not len(gold):
-        return 1.0, 0.0
-    if scores.shape[1] == 1:
-        return fit_sigmoid(scores[:, 0], gold == 1)
-    if link == "softmax":
-        return fit_temperature(scores, gold.astype(int)), 0.0
-    right = np.arange(scores.shape[1]) == gold[:, None]
-    return fit_sigmoid(scores.ravel(), right.ravel())
-
-
-def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """A and B by Newton's method on Platt's smoothed targets; A is kept above zero."""
-    scores = np.asarray(scores, dtype=np.float64)
-    unit = _unit(scores)
-    s = np.clip(scores / unit, -FARTHEST, FARTHEST)
-    n = np.count_nonzero(positive)
-    target = np.where(positive, (n + 1) / (n + 2), 1 / (len(s) - n + 2))
-    a, b = 0.0, float(np.log((n + 1) / (len(s) - n + 1)))
-
-    def cost(a: float, b: float) -> float:
-        z = a * s + b
-        return float(np.sum(np.logaddexp(0, z) - target * z)) + 1e-3 * a * a
-
-    for _ in range(100):
-        p = special.expit(a * s + b)
-        v = p * (1 - p)
-        gradient = np.array([s @ (p - target) + 2e-3 * a, np.sum(p - target)])
-        hessian = np.array([[s * s @ v + 2e-3, s @ v], [s @ v, v.sum() + 1e-9]])
-        move = np.linalg.solve(hessian, gradient)
-        length, before = 1.0, cost(a, b)
-        while length > 1e-6 and cost(a - length * move[0], b - length * move[1]) > before:
-            length /= 2
-        a, b = a - length * move[0], b - length * move[1]
-        if np.abs(gradient).max() < 1e-8 * len(s):
-            break
-    return max(a, 1e-6) / unit, float(b)
-
-
-def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
-    """A of softmax(A s): the one number that makes the scores' softmax fit the classes seen best.
-
-    The targets are smoothed, as if of all examples together one had been of any class: else a few examples, all of them
-    right, would make A infinite.
-    """
-    unit = _unit(scores)
-    s = np.clip(np.asarray(scores, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
-    n = len(s)
-    wanted = (n * s[np.arange(n), gold].mean() + s.mean()) / (n + 1)
-
-    def cost(a: float) -> float:
-        return float(np.mean(special.logsumexp(a * s, axis=1)) - a * wanted) + 1e-6 * a * a
-
-    low, high = np.log(1e-4), np.log(1e4)
-    for _ in range(60):  # convex in a: golden-section search on its logarithm
-        left, right = high - 0.618 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, right) if cost(np.exp(left)) < cost(np.exp(right)) else (left, high)
-    return float(np.exp((low + high) / 2)) / unit
-
-
-def _unit(scores: np.ndarray) -> float:
-    """The size of the scores, so that the searches above need not care for it."""
-    size = float(np.sqrt(np.mean(np.square(np.clip(scores, -1e100, 1e100))))) if np.size(scores) else 0.0
-    return size or 1.0
-
-
-def sigmoid(s: np.ndarray, a: float, b: float) -> np.ndarray:
-    """P(positive) for scores s: above 1/2 exactly where s is above 0."""
-    z = a * s
-    if b:
-        contrary = (s > 0) if b < 0 else (s <= 0)
-        bent = z + b * -np.expm1(-np.abs(z / b))
-        z = np.where(contrary, bent, z + b)
-    p = special.expit(np.clip(z, -700, 700))
-    # what rounding made 1/2 keeps its side
-    return np.where((s > 0) & (p <= 0.5), np.nextafter(0.5, 1), np.where((s <= 0) & (p > 0.5), 0.5, p))
-
-
-def binary(s: np.ndarray, a: float, b: float) -> np.ndarray:
-    p = sigmoid(s, a, b)
-    return np.column_stack([1 - p, p])
-
-
-def several(s: np.ndarray, a: float, b: float, link: str) -> np.ndarray:
-    """Class probabilities whose largest is where the largest score is."""
-    z = np.clip(a * s, -1e300, 1e300)
-    p = special.softmax(z, axis=1) if link == "softmax" else special.expit(np.clip(z + b, -700, 700)) + 1e-300
-    p /= p.sum(axis=1, keepdims=True)
-    best = np.argmax(s, axis=1)
-    tied = np.flatnonzero(np.argmax(p, axis=1) != best)  # rounding made two classes equal
-    p[tied, best[tied]] = np.nextafter(p[tied].max(axis=1), 2)
-    return p
+__all__ = [
+    "CALIBRATIONS",
+    "LINKS",
+    "Auto",
+    "Holdout",
+    "Online",
+    "Own",
+    "binary",
+    "fit",
+    "fit_sigmoid",
+    "fit_temperature",
+    "several",
+    "sigmoid",
+]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from onlearn import kernels
-from onlearn.approx import landmarks
+from onlearn.estimators import nystroem
 
 RNG = np.random.default_rng(0)
-WAYS = [landmarks.uniform, landmarks.kmeans_plus_plus, landmarks.rpcholesky]
+WAYS = [nystroem.uniform, nystroem.kmeans_plus_plus, nystroem.rpcholesky]
 
 
 def chosen(way, X, count, seed=0, text="gaussian(sigma=1)"):
@@ -36,7 +36,7 @@ def test_it_stops_when_nothing_is_left(way):
 def one_by_one(K, count, rng, way):
     """The plain algorithms, on a small matrix."""
     n = len(K)
-    if way is landmarks.rpcholesky:
+    if way is nystroem.rpcholesky:
         R, picked = K.copy(), []
         for _ in range(count):
             d = np.clip(np.diag(R), 0, None)
@@ -69,11 +69,11 @@ def test_the_distribution_is_that_of_one_by_one(way):
 def test_rpcholesky_sees_what_uniform_misses():
     """Nine hundred examples alike and a few far apart: uniform landmarks miss most of the few."""
     X = np.vstack([RNG.normal(size=(900, 3)) * 0.01, RNG.normal(size=(30, 3)) * 10])
-    found = chosen(landmarks.rpcholesky, X, 30)
-    assert (found >= 900).sum() > 20 > (chosen(landmarks.uniform, X, 30) >= 900).sum() + 10
+    found = chosen(nystroem.rpcholesky, X, 30)
+    assert (found >= 900).sum() > 20 > (chosen(nystroem.uniform, X, 30) >= 900).sum() + 10
 
 
 def test_beyond_its_room_rpcholesky_takes_a_sample(monkeypatch):
-    monkeypatch.setattr(landmarks, "ROOM", 1000)
-    found = chosen(landmarks.rpcholesky, RNG.normal(size=(300, 4)), 20)
+    monkeypatch.setattr(nystroem, "ROOM", 1000)
+    found = chosen(nystroem.rpcholesky, RNG.normal(size=(300, 4)), 20)
     assert len(set(found)) == 20 and max(found) < 300

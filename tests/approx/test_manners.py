@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
 from onlearn import FeatureHasher, Nystroem, RandomKitchenSinks, RandomProjection, kernels
-from onlearn.store import ModelFileError
+from onlearn.model_file import ModelFileError
 
 X = np.random.default_rng(0).normal(size=(40, 6))
 FITTED = {

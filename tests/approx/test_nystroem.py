@@ -55,7 +55,7 @@ def test_the_error_is_that_of_new_examples(way):
 
 
 def test_the_error_on_a_sample_is_close(monkeypatch):
-    from onlearn.approx import nystroem
+    from onlearn.estimators import nystroem
 
     rows = RNG.normal(size=(3000, 3))
     whole = Nystroem("gaussian(sigma=1)", 30, random_state=0)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onlearn import RandomProjection
-from onlearn.approx import projection
+from onlearn.estimators import projection
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 1200))

@@ -97,13 +97,13 @@ def test_a_polynomial_sketch_of_degree_one_is_a_count_sketch():
 
 
 def test_tiles_do_not_show(monkeypatch):
-    from onlearn.approx import manners
+    from onlearn.estimators import transformer
 
     for text in ("gaussian", "polynomial(2)"):
         sinks = RandomKitchenSinks(text, 20, random_state=0).fit(X)
         whole = sinks.transform(X)
         with monkeypatch.context() as patch:
-            patch.setattr(manners, "TILE", 1000)
+            patch.setattr(transformer, "TILE", 1000)
             np.testing.assert_allclose(sinks.transform(X), whole, rtol=1e-12, atol=1e-12)
 
 

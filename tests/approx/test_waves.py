@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onlearn.approx.waves import to_waves
+from onlearn.estimators.kitchen_sinks import to_waves
 
 
 @pytest.mark.parametrize(("dtype", "close"), [(np.float32, 4e-7), (np.float64, 1e-14)])

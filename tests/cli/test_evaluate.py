@@ -16,7 +16,7 @@ from sklearn import metrics
 import onlearn
 from models import MESSAGES, trained
 from onlearn.data import load
-from onlearn.pipeline import open_model
+from onlearn.models import open_model
 
 
 def report(run, *arguments, err=""):

@@ -12,7 +12,7 @@ import onlearn
 from models import trained
 from onlearn import data
 from onlearn.features import Text
-from onlearn.pipeline import open_model
+from onlearn.models import open_model
 
 
 def report(run, *arguments):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import onlearn
-from onlearn.pipeline import open_model
+from onlearn.models import open_model
 
 
 def report(run, *arguments):

@@ -14,7 +14,7 @@ import pytest
 
 import onlearn
 from onlearn import KernelClassifier, cli
-from onlearn.pipeline.kernelruns import Whole
+from onlearn.models.kernel_run import Whole
 
 ENDINGS = {"latin": ["us", "um", "it", "or"], "greek": ["os", "on", "ph", "ai"]}
 

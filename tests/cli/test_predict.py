@@ -17,7 +17,7 @@ import pytest
 import onlearn
 from models import trained
 from onlearn import cli, data
-from onlearn.pipeline import open_model
+from onlearn.models import open_model
 
 SOURCES = str(Path(onlearn.__file__).parents[1])
 # No bytecode is written, for a process that may write 100 bytes only would leave half of it.
@@ -200,7 +200,7 @@ def test_ctrl_c_leaves_nothing(kit, tmp_path, monkeypatch, capsys):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("onlearn.pipeline.writing.CsvWriter.lines", stop)
+    monkeypatch.setattr("onlearn.models.predictions.CsvWriter.lines", stop)
     assert cli.run(["predict", kit.text_onl, kit.text_jsonl, "-o", str(tmp_path / "out.csv")]) == 130
     assert capsys.readouterr().err == "onlearn: stopped\n"
     assert not list(tmp_path.iterdir())
@@ -359,7 +359,7 @@ def test_whoever_reads_may_stop_reading(unbuffered, form, kit, tmp_path):
 
 
 def test_standard_output_that_takes_a_part_at_a_time():
-    from onlearn.cli.output import Whole
+    from onlearn.cli.terminal import Whole
 
     taken = []
 

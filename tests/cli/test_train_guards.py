@@ -13,8 +13,8 @@ import pytest
 import onlearn
 from onlearn.cli import run
 from onlearn.data import DataError
-from onlearn.pipeline.learning import Run
-from onlearn.pipeline.plan import Plan
+from onlearn.models.plan import Plan
+from onlearn.models.run import Run
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_model_that_cannot_be_written_is_named(here, capsys, monkeypatch):
     def full(*_):
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
-    monkeypatch.setattr("onlearn.store.write_arrays", full)
+    monkeypatch.setattr("onlearn.model_file.write_arrays", full)
     assert train("a.svm", "-q", "--passes", "1") == 2
     assert capsys.readouterr().err == "onlearn: m.onl: cannot be written: File too large\n"
     assert not [path for path in here.iterdir() if "m.onl" in path.name]

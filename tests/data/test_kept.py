@@ -18,8 +18,8 @@ from hypothesis.extra import numpy as hnp
 from onlearn import data
 from onlearn.data import kept as kept_module
 from onlearn.data.kept import place
+from onlearn.data.named_rows import NamedRows
 from onlearn.data.packing import restored, squeezed
-from onlearn.named import NamedRows
 
 
 def files(folder):

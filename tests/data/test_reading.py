@@ -16,8 +16,8 @@ from pyarrow import feather, parquet
 
 import onlearn
 from onlearn.data import BadRows, DataError, format_names, load, read
-from onlearn.data.ahead import ahead
 from onlearn.data.formats import columnar, csv
+from onlearn.threads import ahead
 
 ROWS = "".join(f"{n % 2} {n % 7}:{n / 3} 9:1\n" for n in range(500))
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn.compile import compiled
+from onlearn.compiler import compiled
+from onlearn.compiler.intrinsics import LINE, ends_among
 from onlearn.data import BadRows, DataError, load, read
-from onlearn.data.parse.words import LINE, ends_among
-from onlearn.hashing import START, hash_name
+from onlearn.data.named_rows import START, hash_name
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 MISSING = re.compile(rb"[+-]?nan", re.I)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from onlearn import KernelClassifier, kernels, rule
 from onlearn.dual.budget import BudgetTraining, scrambled
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.slots import Slots
+from onlearn.dual.supports import Slots
 
 ALL = ["remove(random)", "remove(oldest)", "project(0.1)", "merge"]
 EXACT = ["remove(random)", "remove(oldest)", "project(0)", "merge"]
@@ -296,7 +296,7 @@ def test_more_slots_than_a_piece_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = examples(8, 200)
     common = dict(kernel="gaussian", budget=20, budget_policy="remove", random_state=0)
     expected = KernelClassifier(**common).fit(X, y).decision_function(X)
-    monkeypatch.setattr("onlearn.dual.slots.PIECE", 6)
+    monkeypatch.setattr("onlearn.dual.supports.PIECE", 6)
     np.testing.assert_allclose(KernelClassifier(**common).fit(X, y).decision_function(X), expected, atol=1e-10)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier, OnlineClassifier, kernels, rule
-from onlearn.dual import standing as standing_module
+from onlearn.dual import scores as standing_module
 from onlearn.dual import training as training_module
 
 RULES = ["perceptron", "margin(0.5)", "aggressive", "pa1(0.5)", "pa2", "lms", "hinge", "squared_hinge", "logistic"]

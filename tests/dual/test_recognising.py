@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn import KernelClassifier, kernels
-from onlearn.dual.recognising import places
+from onlearn.dual.supports import places
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 2.0]])
 SPARSE = sp.csr_matrix(DENSE)

@@ -25,8 +25,8 @@ from sklearn.pipeline import make_pipeline
 import onlearn
 from onlearn.features import Category, Features, Interaction, Number, Text
 from onlearn.features import extraction as walking
-from onlearn.features.named import rows_of_names
-from onlearn.store import save
+from onlearn.features.row_builders import rows_of_names
+from onlearn.model_file import save
 
 ROWS = [
     {"age": 31, "colour": "red", "review": "A fine film, a fine evening"},
@@ -252,7 +252,7 @@ def test_functions_of_ones_own(tmp_path):
     save(features, tmp_path / "f.onl")
     back = onlearn.load(tmp_path / "f.onl")
     np.testing.assert_array_equal(back.transform(ROWS).toarray(), X.toarray())
-    from onlearn.features.own import FUNCTIONS
+    from onlearn.features.extractors import FUNCTIONS
 
     del FUNCTIONS["shape"]
     with pytest.raises(ValueError, match="function 'shape', which a model file does not hold: define it"):
@@ -409,10 +409,10 @@ def test_interpreted_is_as_compiled():
 
 
 def test_after_compiling_ahead_nothing_is_left_to_compile():
-    from onlearn.features.ahead import compile_ahead
-    from onlearn.machine import made
+    from onlearn.compiler.object_code import made
+    from onlearn.warm import compile_features
 
-    assert "interactions" in list(compile_ahead())
+    assert "interactions" in list(compile_features())
     before = len(made)
     for dtype in ("float32", "float64"):
         for rows in (table_of(20), ["a b", "c"], rows_of_names([["q"]]), pd.DataFrame(ROWS)):

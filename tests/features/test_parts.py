@@ -23,7 +23,7 @@ from onlearn.features import (
     prune,
     prune_weights,
 )
-from onlearn.features.named import beside, rows_of_names
+from onlearn.features.row_builders import beside, rows_of_names
 
 # ---------------------------------------------------------------------- roles
 

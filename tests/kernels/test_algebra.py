@@ -12,7 +12,7 @@ from sklearn.base import clone
 from kernels.examples import BOOLEAN, COMPOSITES, LEAVES, rows, some_kernels
 from onlearn import kernels
 from onlearn.kernels import base
-from onlearn.kernels.vectors import Vectors
+from onlearn.kernels.products import Vectors
 
 X, Z = rows(6), rows(5, seed=1)
 

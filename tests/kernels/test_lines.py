@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier
-from onlearn.kernels import Polynomial, vectors
-from onlearn.kernels.lines import Lines
-from onlearn.kernels.vectors import Thin, Vectors
+from onlearn.kernels import Polynomial, products
+from onlearn.kernels.products import Thin, Vectors
+from onlearn.kernels.sparse_products import Lines
 
 
 def rows_of(seed, rows, width, dtype, share=0.3):
@@ -87,7 +87,7 @@ def test_a_learner_of_thin_rows_is_that_of_dense_ones(monkeypatch):
 
     quick = learned()
     assert isinstance(quick._training.supports.pieces[0]["vectors"], Thin)
-    monkeypatch.setattr(vectors, "SMALL", np.inf)
+    monkeypatch.setattr(products, "SMALL", np.inf)
     plain = learned()
     assert isinstance(plain._training.supports.pieces[0]["vectors"], Vectors)
     assert quick.n_mistakes_ == plain.n_mistakes_ and quick.n_support_ == plain.n_support_

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onlearn import kernels, machine
+from onlearn import kernels
 from onlearn import threads as shared
-from onlearn.compile import INTERPRETED
-from onlearn.kernels import threads
+from onlearn.compiler import INTERPRETED, object_code
+from onlearn.kernels import tiles
 
 FORMULAS = [
     "polynomial(4)",
@@ -68,7 +68,7 @@ def test_a_second_process_compiles_nothing():
 def test_a_forked_process_has_helpers_of_its_own():
     if "fork" not in multiprocessing.get_all_start_methods() or shared.cores() < 2:
         pytest.skip("no fork, or no helpers")
-    threads.in_threads(lambda start, stop: None, 100, 1 << 40)
+    tiles.in_threads(lambda start, stop: None, 100, 1 << 40)
     assert shared._helpers
     child = os.fork()
     if not child:
@@ -87,17 +87,17 @@ def test_the_blas_has_all_its_threads_back_after_use_in_several_threads(monkeypa
             self.number = number
 
     blas, first, second = Blas(), threading.Event(), threading.Event()
-    monkeypatch.setattr(threads, "_blas", lambda: [blas])
+    monkeypatch.setattr(tiles, "_blas", lambda: [blas])
 
     def stay() -> None:  # comes first, goes first
-        with threads._single:
+        with tiles._single:
             first.set()
             second.wait(10)
 
     other = threading.Thread(target=stay)
     other.start()
     assert first.wait(10)
-    with threads._single:
+    with tiles._single:
         assert blas.number == 1
         second.set()
         other.join()
@@ -110,8 +110,8 @@ def test_any_thread_keeps_the_blas_to_one_thread():
     seen = []
 
     def ask() -> None:
-        with threads._single:
-            seen.append({library.get_num_threads() for library in threads._blas()})
+        with tiles._single:
+            seen.append({library.get_num_threads() for library in tiles._blas()})
 
     ask()  # the one that came first
     other = threading.Thread(target=ask)
@@ -127,7 +127,7 @@ def test_all_rows_are_covered_once():
         def work(start: int, stop: int, met: np.ndarray = met) -> None:
             met[start:stop] += 1
 
-        threads.in_threads(work, rows, cost)
+        tiles.in_threads(work, rows, cost)
         assert (met == 1).all()
 
 
@@ -136,7 +136,7 @@ def test_errors_of_helpers_come_through():
         raise KeyError(start)
 
     with pytest.raises(KeyError):
-        threads.in_threads(fail, 100, 1 << 40)
+        tiles.in_threads(fail, 100, 1 << 40)
 
 
 @pytest.mark.parametrize("name", [*FORMULAS, "bilinear([[1, 0], [0, 2]])"])
@@ -146,5 +146,5 @@ def test_pickling(name):
 
 
 if __name__ == "__main__":
-    told = {"values": values(), "compiled": machine.made}
+    told = {"values": values(), "compiled": object_code.made}
     json.dump(told, sys.stdout)

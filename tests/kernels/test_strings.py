@@ -20,7 +20,7 @@ from sklearn.base import clone
 import onlearn
 from onlearn import kernels
 from onlearn.kernels import Substrings, Trees
-from onlearn.kernels.strings_pairs import by_table
+from onlearn.kernels.string_pairs import by_table
 
 SETTINGS = [(1, None, 1.0), (1, 3, 1.0), (2, None, 0.5), (2, 5, 0.7), (3, 3, 1.0), (1, None, 1.3), (70, None, 1.0)]
 

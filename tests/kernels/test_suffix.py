@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn.kernels import suffix
-from onlearn.kernels.strings_points import encode
+from onlearn.kernels.string_pairs import encode
 
 STRINGS = st.lists(st.text("abc", max_size=12), max_size=5)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from onlearn import kernels
-from onlearn.kernels import base, vectors
+from onlearn.kernels import base, products
 
 FORMULAS = {
     "linear": lambda x, z: x @ z,
@@ -81,8 +81,8 @@ def test_half_precision_becomes_single(k):
 
 def test_very_sparse_rows_meet_by_column():
     A, B = (sp.random(60, 3000, 0.01, format="csr", random_state=seed) for seed in (0, 1))
-    costs = vectors.vectors(A, "test")._ways(vectors.vectors(B, "test"))
-    assert min(costs, key=costs.__getitem__) is vectors._where_they_meet
+    costs = products.vectors(A, "test")._ways(products.vectors(B, "test"))
+    assert min(costs, key=costs.__getitem__) is products._where_they_meet
     np.testing.assert_allclose(kernels.Linear()(A, B), (A @ B.T).toarray(), rtol=1e-12)
     np.testing.assert_allclose(kernels.Linear()(A, B.toarray()), (A @ B.T).toarray(), rtol=1e-12)
     np.testing.assert_allclose(kernels.Linear()(A.toarray(), B), (A @ B.T).toarray(), rtol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onlearn.features import Features, Number, Text
-from onlearn.pipeline.defaults import default_learner, default_passes
+from onlearn.models.plan import default_learner, default_passes
 
 TEXT, TABLE = Features([Text("words")]), Features([Number("size")])
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from onlearn import labels
-from onlearn.pipeline.evaluation import BINS, Evaluation, RegressionEvaluation, positions
-from onlearn.pipeline.ranking import Ranking, in_order
+from onlearn.engine import labels
+from onlearn.models.evaluation import BINS, Evaluation, Ranking, RegressionEvaluation, in_order, positions
 
 
 def sample(classes, rows=500, seed=0):

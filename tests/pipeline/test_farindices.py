@@ -7,16 +7,16 @@ import pytest
 import scipy.sparse as sp
 
 import onlearn
-from onlearn.pipeline import Model, farindices, open_model
-from onlearn.pipeline.explaining import explain
-from onlearn.pipeline.farindices import Behind, Folded
-from onlearn.pipeline.learning import Run
-from onlearn.pipeline.plan import Plan
+from onlearn.models import Model, far_indices, open_model
+from onlearn.models.explain import explain
+from onlearn.models.far_indices import Behind, Folded
+from onlearn.models.plan import Plan
+from onlearn.models.run import Run
 
 
 @pytest.fixture(autouse=True)
 def few_columns(monkeypatch):
-    monkeypatch.setattr(farindices, "WIDEST", 64)
+    monkeypatch.setattr(far_indices, "WIDEST", 64)
 
 
 def rows(path, count=200):

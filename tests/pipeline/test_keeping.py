@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from onlearn import data
-from onlearn.pipeline.keeping import told
-from onlearn.pipeline.learning import Run
-from onlearn.pipeline.plan import Plan
+from onlearn.models.plan import Plan
+from onlearn.models.run import Run
+from onlearn.models.run_report import told
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 import onlearn
 from onlearn import KernelClassifier
 from onlearn.data import DataError
-from onlearn.pipeline.kernelruns import KernelRun
-from onlearn.pipeline.plan import Plan
+from onlearn.models.kernel_run import KernelRun
+from onlearn.models.plan import Plan
 
 LESSON = 64  # examples; the usual number of them would be more than the rows there are
 

@@ -10,9 +10,9 @@ import pytest
 
 import onlearn
 from onlearn import data
-from onlearn.pipeline.learning import Run
-from onlearn.pipeline.order import held_out
-from onlearn.pipeline.plan import Plan
+from onlearn.models.plan import Plan
+from onlearn.models.run import Run
+from onlearn.models.run_checks import held_out
 
 WORDS = ["good", "fine", "great", "awful", "dull", "poor", "film", "plot", "actor", "scene", "music", "end"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from onlearn.pipeline.evaluation import evaluate
-from onlearn.pipeline.learning import Run
-from onlearn.pipeline.plan import Plan
+from onlearn.models.evaluation import evaluate
+from onlearn.models.plan import Plan
+from onlearn.models.run import Run
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from onlearn.theory import Certificate, bounds
 from onlearn.theory.certificate import certify
-from onlearn.theory.disjunction import smallest_disjunction
+from onlearn.theory.theorems import smallest_disjunction
 
 PERCEPTRON = {"rule": "perceptron", "geometry": "additive"}
 

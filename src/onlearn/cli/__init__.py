@@ -161,5 +161,5 @@ def _is_about_input(error: Exception) -> bool:
         files = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
         return error.errno is not None or isinstance(error, files)
     # Named, not imported: an error of a module that was never needed cannot have been raised.
-    homes = ("onlearn.data.badrows", "onlearn.store")
+    homes = ("onlearn.data.bad_rows", "onlearn.model_file")
     return any(cls.__module__ in homes for cls in type(error).__mro__)

@@ -8,11 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.groups import group
-from onlearn.cli.hashed import numbered
 from onlearn.cli.options import Data, Format, Json, Quiet
-from onlearn.cli.output import echo_json
-from onlearn.cli.terminal import as_options, complain
+from onlearn.cli.terminal import as_options, complain, echo_json, group, numbered
 
 TASKS = ("classify", "regress")
 SHOWN = 20  # labels and columns shown to people
@@ -45,7 +42,7 @@ def describe(
       onlearn data describe train.csv --target income --json
     """
     from onlearn.data import BadRows, read
-    from onlearn.pipeline.describing import describe as described
+    from onlearn.models.describe import describe as described
 
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is not {' or '.join(TASKS)}", param_hint="--task")
@@ -76,7 +73,7 @@ def list_sets(json: Json = False) -> None:
       onlearn data list
       onlearn data list --json
     """
-    from onlearn.pipeline.datasets import KNOWN, at_hand
+    from onlearn.models.datasets import KNOWN, at_hand
 
     found: list[dict[str, Any]] = []
     for known in KNOWN.values():
@@ -86,7 +83,7 @@ def list_sets(json: Json = False) -> None:
     if json:
         echo_json(found)
         return
-    from onlearn.cli.tables import plain_table, show
+    from onlearn.cli.terminal import plain_table, show
 
     table = plain_table("name", "rows", "labels")
     table.add_column("about")
@@ -118,7 +115,7 @@ def fetch(
       onlearn data fetch mushroom -o sets
       onlearn data fetch openml:61
     """
-    from onlearn.pipeline.datasets import FetchError, at_hand, download
+    from onlearn.models.datasets import FetchError, at_hand, download
 
     what, folder = _known(name), Path(output)
     if folder.exists() and not folder.is_dir():
@@ -162,7 +159,7 @@ def _is_of(path: Path, name: str) -> bool:
 def _known(name: str) -> Any:
     import difflib
 
-    from onlearn.pipeline.datasets import KNOWN, known
+    from onlearn.models.datasets import KNOWN, known
 
     try:
         return known(name)
@@ -176,7 +173,7 @@ def _known(name: str) -> Any:
 
 
 def _print_description(report: dict[str, Any]) -> None:
-    from onlearn.cli.tables import plain_table, show
+    from onlearn.cli.terminal import plain_table, show
 
     summary = plain_table()
     summary.add_column(style="cyan")
@@ -219,7 +216,7 @@ def _indices(report: dict[str, Any]) -> str:
 
 
 def _print_columns(columns: dict[str, Any]) -> None:
-    from onlearn.cli.tables import plain_table, show
+    from onlearn.cli.terminal import plain_table, show
 
     table = plain_table("column")
     for name in ("taken for", "because"):

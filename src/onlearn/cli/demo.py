@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onlearn.cli.output import echo_json
-from onlearn.cli.terminal import complain, progress
+from onlearn.cli.terminal import complain, echo_json, progress
 
 if TYPE_CHECKING:
-    from onlearn.demo import Result
+    from onlearn.reproduce.demo import Result
 
 
 def demo(
@@ -41,8 +40,8 @@ def demo(
       onlearn demo --data concept --learner Winnow --learner Perceptron
       onlearn demo --json --seed 1 > results.json
     """
-    from onlearn.demo import DATA, results
-    from onlearn.learners import NAMED
+    from onlearn.estimators.named import NAMED
+    from onlearn.reproduce.demo import DATA, results
 
     sets = _known("data", data, DATA)
     learners = _known("learner", learner, NAMED)
@@ -68,8 +67,8 @@ def _known(option: str, asked: list[str] | None, names: Iterable[str]) -> list[s
 
 def _compile(sets: list[str], learners: list[str]) -> None:
     """If the first loop has to be compiled, so will the others have to be: all processors do it together."""
-    from onlearn.demo import loops_for
-    from onlearn.warming import can_keep, compile_loop, warm
+    from onlearn.reproduce.demo import loops_for
+    from onlearn.warm import can_keep, compile_loop, warm
 
     loops = loops_for(sets, learners)
     if not can_keep() or not compile_loop(loops[0]):
@@ -93,7 +92,7 @@ def _print_tables(found: list[Result]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from onlearn.demo import DATA
+    from onlearn.reproduce.demo import DATA
 
     console = Console()
     for name, group in groupby(found, key=lambda result: result.data):

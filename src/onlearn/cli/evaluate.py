@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlearn.cli.options import BadRowsFile, Data, Format, Json, MaxBad, ModelFile, Quiet, Strict, Target
-from onlearn.cli.output import echo_json
-from onlearn.cli.reading import batches, data_to_blame, reading
-from onlearn.cli.terminal import complain
+from onlearn.cli.options import (
+    BadRowsFile,
+    Data,
+    Format,
+    Json,
+    MaxBad,
+    ModelFile,
+    Quiet,
+    Strict,
+    Target,
+    batches,
+    data_to_blame,
+    reading,
+)
+from onlearn.cli.terminal import complain, echo_json
 
 FEW = 12  # classes up to which the confusion matrix is printed
 
@@ -33,8 +44,8 @@ def evaluate(
       onlearn evaluate m.onl test.jsonl
       onlearn evaluate m.onl test.csv --target income --json
     """
-    from onlearn.pipeline import open_model
-    from onlearn.pipeline.evaluation import evaluation_of
+    from onlearn.models import open_model
+    from onlearn.models.evaluation import evaluation_of
 
     opened = open_model(model)
     evaluation = evaluation_of(opened)
@@ -75,7 +86,7 @@ def tell(report: dict[str, Any], labels: list[str]) -> None:
 
 
 def _print(report: dict[str, Any]) -> None:
-    from onlearn.cli.tables import plain_table, show
+    from onlearn.cli.terminal import plain_table, show
 
     summary = plain_table()
     summary.add_column(style="cyan")
@@ -102,7 +113,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _print_classes(report: dict[str, Any]) -> None:
-    from onlearn.cli.tables import plain_table, show
+    from onlearn.cli.terminal import plain_table, show
 
     table = plain_table("label", "precision", "recall", "F1", "rows")
     for label, mine in report["per_class"].items():

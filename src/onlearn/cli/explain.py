@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.options import Format, Json, ModelFile
-from onlearn.cli.output import echo_json
-from onlearn.cli.terminal import complain
+from onlearn.cli.terminal import complain, echo_json
 
 if TYPE_CHECKING:
-    from onlearn.pipeline import Model
-    from onlearn.pipeline.explaining import Explanation, Part
+    from onlearn.models import Model
+    from onlearn.models.explain import Explanation, Part
 
 
 def explain(
@@ -49,7 +48,7 @@ def explain(
       onlearn explain m.onl '{"age":39,"job":"clerk"}'
       onlearn explain m.onl --at test.csv:17 --json
     """
-    from onlearn.pipeline import explaining, open_model
+    from onlearn.models import explain, open_model
 
     given = [name for name, value in (("ROW", row), ("--text", text), ("--at", at)) if value is not None]
     if len(given) != 1:
@@ -67,7 +66,7 @@ def explain(
     else:
         rows = _row(opened, str(row))
     try:
-        found = explaining.explain(opened, rows)
+        found = explain.explain(opened, rows)
     except (TypeError, ValueError) as error:
         from onlearn.data import DataError
 
@@ -105,9 +104,9 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 
 
 def _row(model: Model, row: str) -> Any:
-    from onlearn.data.nested import spread
-    from onlearn.pipeline.textalone import learned_from
-    from onlearn.pipeline.unknown import unknown_columns
+    from onlearn.data.table_roles import spread
+    from onlearn.models.plan import learned_from
+    from onlearn.models.run_checks import unknown_columns
 
     kind = model.features.kind_
     if row.lstrip().startswith("{"):
@@ -193,7 +192,7 @@ def amount_format(found: Explanation) -> str:
 
 
 def _print(found: Explanation, top: int) -> None:
-    from onlearn.cli.tables import plain_table, show, visible
+    from onlearn.cli.terminal import plain_table, show, visible
 
     form = amount_format(found)
     if found.favours is None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onlearn.cli import hashed
-from onlearn.cli.kernel import told as kernel_of
+from onlearn.cli import terminal
 from onlearn.cli.options import Json, ModelFile
-from onlearn.cli.output import echo_json
-from onlearn.cli.terminal import as_options
+from onlearn.cli.options import told as kernel_of
+from onlearn.cli.terminal import as_options, echo_json
 
 if TYPE_CHECKING:
-    from onlearn.pipeline import Model
+    from onlearn.models import Model
 
 SHOWN = 20  # labels and extractors shown to people
 
@@ -39,7 +38,7 @@ def inspect(
       onlearn inspect m.onl --class spam --top 30
       onlearn inspect m.onl --json
     """
-    from onlearn.pipeline import open_model
+    from onlearn.models import open_model
 
     opened = open_model(model)
     asked = _known(label, opened.labels)
@@ -65,7 +64,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     """Everything about a model, ready for JSON."""
     import numpy as np
 
-    from onlearn.pipeline.explaining import top_weights, weights
+    from onlearn.models.explain import top_weights, weights
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -91,7 +90,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
             made["features"]["collisions"] = features.vocabulary_.collisions()
     elif (far := model.far.collisions()) is not None:
         made["features"]["collisions"] = far
-    made["features"].update((key, value) for key, value in hashed.told(model).items() if key != "names")
+    made["features"].update((key, value) for key, value in terminal.told(model).items() if key != "names")
     try:
         coef, intercepts = weights(model)
     except ValueError as error:
@@ -117,7 +116,7 @@ def _plain(value: Any) -> Any:
 
 
 def _print(report: dict[str, Any]) -> None:
-    from onlearn.cli.tables import plain_table, show, visible
+    from onlearn.cli.terminal import plain_table, show, visible
 
     table = plain_table()
     table.add_column(style="cyan")
@@ -142,9 +141,9 @@ def _print(report: dict[str, Any]) -> None:
     count = report["features"]["count"]
     made = "none: texts as they are"
     if count is not None:
-        made = f"{hashed.counted(count, report['features'])}, from {report['features']['rows']}"
+        made = f"{terminal.counted(count, report['features'])}, from {report['features']['rows']}"
     rows["features"] = made
-    if (shared := hashed.line(report["features"])) is not None:
+    if (shared := terminal.line(report["features"])) is not None:
         rows["hashed features"] = shared
     extractors = report["features"].get("extractors", [])
     if extractors:

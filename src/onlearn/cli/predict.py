@@ -8,9 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.options import BadRowsFile, Data, Format, MaxBad, ModelFile, Quiet, Strict
-from onlearn.cli.output import output as written
-from onlearn.cli.reading import batches, data_to_blame, reading
+from onlearn.cli.options import (
+    BadRowsFile,
+    Data,
+    Format,
+    MaxBad,
+    ModelFile,
+    Quiet,
+    Strict,
+    batches,
+    data_to_blame,
+    reading,
+)
+from onlearn.cli.terminal import output as written
 
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 
@@ -45,9 +55,8 @@ def predict(
       onlearn predict m.onl new.csv --proba -o predictions.csv
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
     """
-    from onlearn.pipeline import open_model
-    from onlearn.pipeline.predictions import predictions
-    from onlearn.pipeline.writing import FORMATS, CsvWriter, JsonWriter
+    from onlearn.models import open_model
+    from onlearn.models.predictions import FORMATS, CsvWriter, JsonWriter, predictions
 
     if format_out is None:
         format_out = "jsonl" if output and Path(output).suffix.lower() in JSON_LINES else "csv"

@@ -8,9 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.groups import group
-from onlearn.cli.output import echo_json
-from onlearn.cli.terminal import progress
+from onlearn.cli.terminal import echo_json, group, progress
 
 app = group("Make published tables again and show ours beside the published.")
 

@@ -12,13 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli import hashed
+from onlearn.cli import terminal
 from onlearn.cli.evaluate import tell
-from onlearn.cli.kernel import told as kernel_of
-from onlearn.cli.options import refuse_both
-from onlearn.cli.output import echo_json, keep_apart
-from onlearn.cli.reading import data_to_blame
-from onlearn.cli.terminal import Stopped, as_options, complain
+from onlearn.cli.options import data_to_blame, refuse_both
+from onlearn.cli.options import told as kernel_of
+from onlearn.cli.terminal import Stopped, as_options, complain, echo_json, keep_apart
 
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
@@ -142,28 +140,30 @@ def train(
 def _prepared(asked: dict[str, Any]) -> Any:
     """The run that was asked for, or a refusal."""
     from onlearn import data
-    from onlearn.cli import planning
-    from onlearn.pipeline import Model
-    from onlearn.pipeline.opening import load_learner
-    from onlearn.pipeline.plan import PlanError
-    from onlearn.pipeline.resuming import unfinished
-    from onlearn.pipeline.runs import run_of
+    from onlearn.cli import train_options
+    from onlearn.features.roles import PlanError
+    from onlearn.models import Model
+    from onlearn.models.kernel_run import run_of
+    from onlearn.models.model import load_learner
+    from onlearn.models.run_report import unfinished
 
     output = asked["output"]
-    planning.check_output(output)
+    train_options.check_output(output)
     refuse_both(asked["strict"], asked["max_bad"])
     if asked["holdout"] is not None and "-" in asked["sources"]:
         raise typer.BadParameter("--holdout reads the data twice, which standard input cannot be: use --test")
     if asked["resume"]:
-        planning.check_resumed(asked)
-    plan = planning.plan_of(asked)
+        train_options.check_resumed(asked)
+    plan = train_options.plan_of(asked)
     files = [one.name for one in data.read([*asked["sources"], *(asked["test"] or ())]).sources]  # are they there?
     files += [name for name in (asked["resume"], output) if name]
     if asked["bad_rows"] is not None:
-        planning.check_bad_rows(asked["bad_rows"], output)
+        train_options.check_bad_rows(asked["bad_rows"], output)
         keep_apart(asked["bad_rows"], *files, option="--bad-rows")
     keep_apart(output, *files[: len(files) - 2 if asked["resume"] else -1], option="--output")
-    bad = data.BadRows(asked["bad_rows"], planning.part(asked["max_bad"], "--max-bad", whole=True), asked["strict"])
+    bad = data.BadRows(
+        asked["bad_rows"], train_options.part(asked["max_bad"], "--max-bad", whole=True), asked["strict"]
+    )
     model = None
     if asked["resume"]:
         model = load_learner(asked["resume"])
@@ -183,8 +183,8 @@ def _prepared(asked: dict[str, Any]) -> Any:
 
 def _learn(run: Any, asked: dict[str, Any]) -> tuple[float, bool, bool]:
     """Learn, and save the model; how long it took, whether Ctrl-C ended it early, and whether it was pressed at all."""
-    from onlearn.atomic import first_ctrl_c
     from onlearn.data import DataError
+    from onlearn.engine.interrupts import first_ctrl_c
 
     output, began, stopped = asked["output"], perf_counter(), False
     with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
@@ -211,7 +211,7 @@ def _learn(run: Any, asked: dict[str, Any]) -> tuple[float, bool, bool]:
 
 def _report(run: Any, asked: dict[str, Any], seconds: float, stopped: bool) -> dict[str, Any]:
     """What was learned; what went wrong on the way goes to stderr."""
-    from onlearn.pipeline.keeping import told
+    from onlearn.models.run_report import told
 
     bad = run.bad
     report = {
@@ -224,7 +224,7 @@ def _report(run: Any, asked: dict[str, Any], seconds: float, stopped: bool) -> d
         "passes": run.passes,
         "passes_ended": max(run.ended, run.ended_before),
         "features": (int(run.model.features.n_features_out_) if hasattr(run.model.learner, "n_features_in_") else None),
-        **hashed.told(run.model),
+        **terminal.told(run.model),
         **kernel_of(run.model.learner),
         "bad_rows": bad.count,
         "seconds": round(seconds, 3),
@@ -246,7 +246,7 @@ def _evaluate(run: Any, asked: dict[str, Any], report: dict[str, Any]) -> None:
     if not run.plan.holdout and not asked["test"]:
         return
     from onlearn.data import DataError
-    from onlearn.pipeline.evaluation import evaluate
+    from onlearn.models.evaluation import evaluate
 
     if run.plan.holdout:
         report["holdout"] = evaluate(run.model, run.held_out_batches()).report()
@@ -340,8 +340,8 @@ def _show(report: dict[str, Any]) -> None:
         table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     if report["features"] is not None:
-        table.add_row("features", hashed.counted(report["features"], report))
-    if (shared := hashed.line(report)) is not None:
+        table.add_row("features", terminal.counted(report["features"], report))
+    if (shared := terminal.line(report)) is not None:
         table.add_row("hashed features", shared)
     if "kernel" in report:
         table.add_row("support examples", f"{report['support_examples']:,}, kernel {escape(report['kernel'])}")

@@ -30,27 +30,27 @@ def warm(
       onlearn warm
       onlearn warm --all --jobs 4
     """
-    from onlearn import warming
+    from onlearn import warm
 
-    if not warming.can_keep():
-        complain(warming.WHY_NOT)
+    if not warm.can_keep():
+        complain(warm.WHY_NOT)
         raise typer.Exit(1)
     start = perf_counter()
-    loops = warming.all_loops() if everything else warming.named_loops()
-    loops = [*loops, *warming.kernel_loops(everything)]
+    loops = warm.all_loops() if everything else warm.named_loops()
+    loops = [*loops, *warm.kernel_loops(everything)]
     compiled = 0
     with progress("compiling", len(loops)) as advance:
-        for loop, fresh in warming.warm(loops, jobs):
+        for loop, fresh in warm.warm(loops, jobs):
             compiled += fresh
             advance("kernels" if loop.layout == "kernels" else f"{loop.geometry}, {loop.stabilizer}")
     with progress("compiling", 2) as advance:
         from onlearn import data
-        from onlearn.features.ahead import compile_ahead
+        from onlearn.warm import compile_features
 
         advance("readers")
         data.warm()
         advance("features")
-        for _ in compile_ahead():
+        for _ in compile_features():
             pass
     seconds = perf_counter() - start
     typer.echo(f"{compiled} loops compiled, {len(loops) - compiled} were ready, {seconds:.1f} s")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from onlearn.data.badrows import Bad, BadRows, DataError
+from onlearn.data.bad_rows import Bad, BadRows, DataError
 from onlearn.data.batch import Batch, Sentences
 from onlearn.data.cache import Cache
-from onlearn.data.loading import load
-from onlearn.data.reading import Reader, read
+from onlearn.data.reader import Reader, load, read, warm
 from onlearn.data.registry import reader, readers
-from onlearn.data.warming import warm
 
 __all__ = [
     "Bad",

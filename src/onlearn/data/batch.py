@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.named import NamedRows
+from onlearn.data.named_rows import NamedRows
 
 
 @dataclass(slots=True)

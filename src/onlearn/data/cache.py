@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from onlearn.data.badrows import DataError
+from onlearn.data.bad_rows import DataError
 
 ALIGNMENT = 64
 MEMORY = 512 << 20
@@ -170,18 +170,3 @@ class _Room:
         place[:] = array
         self.used = stop
         return place
-
-
-def in_one(arrays: list[np.ndarray]) -> np.ndarray:
-    """Arrays one behind another as one; those that lie so already are not copied."""
-    base = arrays[0].base
-    if (
-        isinstance(base, np.ndarray)
-        and base.ndim == 1
-        and all(a.base is base and a.dtype == base.dtype and a.flags.c_contiguous for a in arrays)
-        and base.flags.c_contiguous
-    ):
-        starts = [(a.ctypes.data - base.ctypes.data) // a.itemsize for a in arrays]
-        if all(a + len(one) == b for a, one, b in zip(starts, arrays, starts[1:])):
-            return base[starts[0] : starts[-1] + len(arrays[-1])]
-    return np.concatenate(arrays)

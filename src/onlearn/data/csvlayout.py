@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlearn.data.badrows import DataError
+from onlearn.data.bad_rows import DataError
 from onlearn.data.registry import Options
-from onlearn.data.tables import TARGETS
+from onlearn.data.table_roles import TARGETS
 
 DELIMITERS = (",", "\t", ";", "|")
 FEW = 50  # distinct labels that a column of classes has at most

@@ -22,10 +22,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from onlearn.data.ahead import ahead
 from onlearn.data.packing import pack, restored, squeezed, unpack
 from onlearn.data.registry import Parsed, readers
 from onlearn.data.sources import Source
+from onlearn.threads import ahead
 
 MAGIC = b"onlearn rows 1\n\n"
 ALIGNMENT = 64
@@ -252,7 +252,6 @@ def code() -> str:
     """A digest of the code that reads, so that rows of another version are not taken for those of this one."""
     digest = hashlib.blake2b(digest_size=16)
     package = Path(__file__).parent
-    beside = [package.parent / f"{name}.py" for name in ("dictionaries", "hashing", "named")]
-    for path in [*sorted(package.rglob("*.py")), *beside]:
+    for path in sorted(package.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.badrows import Bad
+from onlearn.data.bad_rows import Bad
+from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import Parsed
-from onlearn.named import NamedRows
 
 WHOLE = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
 LOOK_AT = 64  # numbers at the start that tell whether it is worth looking at all

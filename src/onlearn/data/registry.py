@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onlearn.data.badrows import Bad
-from onlearn.data.blocks import SIZE
-from onlearn.data.sources import Stream
+from onlearn.data.bad_rows import Bad
+from onlearn.data.sources import SIZE, Stream
 
 
 @dataclass(slots=True)

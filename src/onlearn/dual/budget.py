@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.dual.budgetrows import BudgetRows, find_lacking
+from onlearn.dual.budget_rows import BudgetRows, find_lacking
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.slots import Slots
-from onlearn.dual.standing import Examples
+from onlearn.dual.scores import Examples
+from onlearn.dual.supports import Slots
 from onlearn.dual.training import LARGE, VALUES, DualTraining
-from onlearn.loops import UPDATES
-from onlearn.verbs import layout
+from onlearn.engine.loops import UPDATES
+from onlearn.engine.protocol import layout
 
 HASHED = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of splitmix64
 

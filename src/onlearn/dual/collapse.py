@@ -3,18 +3,153 @@
 from __future__ import annotations
 
 import copy
+import time
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from onlearn.dual.mapping import map_state
-from onlearn.dual.representation import Choice, seconds, unlisted
-from onlearn.dual.scoring import staged_scores
+from onlearn import kernels
+from onlearn.dual.scores import staged_scores
 from onlearn.dual.supports import Supports, pick
 from onlearn.dual.training import DualTraining
-from onlearn.training import Training
+from onlearn.engine.protocol import layout
+from onlearn.engine.training import Training
+from onlearn.kernels.psd import in_words
+from onlearn.theory.certificate import certify_scores
+
+# ----------------------------------------------------------------------------------------------------
+# A hypothesis over other features that are linear combinations of the old ones: collapsing and reducing.
+#
+# Everything an additive learner keeps for each weight (the weights, what averaging lacks, the best hypothesis) is
+# linear
+# in the features. So one matrix takes the whole state along, and learning can go on from it.
+
+
+def map_state(training: Training, matrix: Any, into: Training) -> Training:
+    """Give ``into`` the state of a training whose feature k is row k of the matrix in the new features."""
+    if getattr(training.stabilizer, "every_hypothesis", False):
+        raise ValueError("a voted learner is many hypotheses, each a change of the one before: it cannot be collapsed")
+    count, outputs = training.features + 1, training.outputs
+    for part in ("g", "st"):
+        old, fresh = getattr(training, part), getattr(into, part)
+        fields = {}
+        for name, holds in layout(type(old)).items():
+            before = getattr(old, name)
+            if holds == "weights":
+                lines = before[: count * outputs].reshape(count, outputs)
+                fields[name] = np.vstack([lines[:1], np.asarray(matrix.T @ lines[1:])]).reshape(-1)
+            else:
+                fields[name] = before.copy()
+        setattr(into, part, type(fresh)(**fields))
+    for name in ("tally", "doubling", "since", "by_pass"):
+        setattr(into, name, getattr(training, name).copy())
+    into.audit = type(training.audit)(*(array.copy() for array in training.audit))
+    for name in ("passes", "classifies", "even", "stopped"):
+        setattr(into, name, getattr(training, name))
+    return into
+
+
+# ----------------------------------------------------------------------------------------------------
+# Primal or dual: weights of the kernel's features, or weights of examples? Decided by measuring both on a sample.
+
+
+SAMPLE = 256  # examples
+TURNS = 4
+SUPPORT = 0.1  # of the examples, as a guess: the part on which steps are made
+EACH = 2e-9  # seconds for a weight of an example in a linear pass
+MOST = 1 << 30  # bytes that the features of all examples may take
+
+
+class Choice(NamedTuple):
+    name: str  # "primal" or "dual"
+    reason: str
+
+
+def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False) -> Choice:
+    """The cheaper representation for these examples; ``forced``: the primal, if there is one."""
+    rows, width = len(points), raw.shape[1] if hasattr(raw, "shape") else 1
+    features = kernel.n_features(width)
+    if features is None:
+        if forced:
+            raise ValueError(f"{unlisted(kernel)}: use representation='dual'")
+        return Choice("dual", unlisted(kernel))
+    if forced:
+        return Choice("primal", "asked for")
+    size = rows * features * points.dtype.itemsize
+    if size > MOST:
+        room = f"{size / 2**30:.1f}" if size < 2**60 else in_words(size >> 30)
+        return Choice("dual", f"{in_words(features)} features of {rows} examples would take {room} GiB")
+    some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
+    mapping = seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some)
+    primal = mapping + passes * rows * features * EACH
+    sample = points.take(some)
+    dual = seconds(lambda: kernel.block(sample, sample)) / len(some) ** 2 * rows * max(1.0, SUPPORT * rows)
+    name = "primal" if primal < dual else "dual"
+    return Choice(
+        name,
+        f"about {primal:.2g} s with {features} features, "
+        f"{dual:.2g} s in the dual if {SUPPORT:.0%} of {rows} examples become support examples",
+    )
+
+
+def unlisted(kernel: Any) -> str:
+    """Why there are no features to learn weights of."""
+    if kernel.data in ("strings", "trees"):
+        return f"the features of {kernel} are pieces of the {kernel.data} at hand, without a list known beforehand"
+    return f"{kernel} has no finite list of features known beforehand"
+
+
+def seconds(work: Any) -> float:
+    """The time a piece of work takes when nothing comes between: the shortest of a few, after a first."""
+    work()
+    found = []
+    for _ in range(TURNS):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+# ----------------------------------------------------------------------------------------------------
+# The mistake bounds of a kernel learner: radius and margin in the feature space, by kernel values alone.
+
+
+CHECKED = 200  # examples on which a function that may not be a kernel is tried
+
+
+def verdict_on(kernel: Any, points: Any) -> Any:
+    """Whether a function that need not be a kernel is one on (a sample of) these examples."""
+    some = points.take(np.linspace(0, len(points) - 1, min(CHECKED, len(points))).astype(np.int64))
+    return kernels.judge(kernel, some)
+
+
+def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
+    """The certificate of a learner of two classes on the examples that it was trained on."""
+    supports, geometry = training.supports, training.geometry
+    if supports.kernel.data == "matrix":
+        supports = supports.found_in(points)
+    handed = training.weights()
+    line = handed if training.outputs == 1 else handed[:, 1:] - handed[:, :1]
+    scores = staged_scores(training, points, [handed])[0]
+    score = scores[:, 0] if training.outputs == 1 else scores[:, 1] - scores[:, 0]
+    weights, constant = line[1:, 0], float(line[0, 0])
+    every = supports.every() if len(supports) else None
+    square = weights @ (supports.products(every).astype(np.float64) @ weights) if every is not None else 0.0
+    lengths = supports.kernel.diagonal(points) + training.bias**2
+    certificate = certify_scores(
+        y * score,
+        radius=float(np.sqrt(max(0.0, lengths.max()))),  # of what is no kernel it may be below 0
+        norm=float(np.sqrt(max(0.0, square) + constant**2)),
+        mistakes=training.n_mistakes,
+        rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
+        passes=training.n_seen / len(points),
+        single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
+    )
+    verdict = None if supports.kernel.always_psd else verdict_on(supports.kernel, points)
+    return certificate if verdict is None or verdict else certificate.beyond_theory(str(verdict))
+
 
 TRIED = 256  # examples that prediction is timed on
 NEAR = 1e-10  # squared distance from the span, relative to the length, below which an example adds nothing

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.dual.budgetrows import (
+from onlearn.compiler.inlining import helper
+from onlearn.dual.budget_rows import (
     MIX,
     BudgetRows,
     budget_rows,
@@ -24,11 +25,10 @@ from onlearn.dual.budgetrows import (
     took,
     write_down,
 )
+from onlearn.engine.protocol import clock, note, scale
+from onlearn.engine.rows import lacks
+from onlearn.engine.spec import Family, choice, param
 from onlearn.kernels import Gaussian
-from onlearn.rows import lacks
-from onlearn.spelling import Family, choice, param
-from onlearn.verbs import clock, note, scale
-from onlearn.weave import helper
 
 POLICIES = Family("budget policy")
 LEFT, RIGHT, WAY = np.uint64(13), np.uint64(7), np.uint64(17)

@@ -12,10 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.outputs import decide
-from onlearn.rows import ask_ahead, column, lacks, look_ahead, score, scores, span, sqnorm, step, step_all, step_some
-from onlearn.verbs import clock, move, note, scale
-from onlearn.weave import Loop, helper
+from onlearn.compiler.inlining import Loop, helper
+from onlearn.engine.loops import decide
+from onlearn.engine.protocol import clock, move, note, scale
+from onlearn.engine.rows import (
+    ask_ahead,
+    column,
+    lacks,
+    look_ahead,
+    score,
+    scores,
+    span,
+    sqnorm,
+    step,
+    step_all,
+    step_some,
+)
 
 
 class KernelRows(NamedTuple):

@@ -7,19 +7,39 @@ if they would need them. Should another need them after all, the loop stops befo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from onlearn import outputs, rules
-from onlearn.dual.interrupt import never
 from onlearn.dual.rows import KernelRows, survey_many, survey_one
-from onlearn.dual.standing import Examples, Standing
+from onlearn.dual.scores import Examples, Standing
 from onlearn.dual.supports import Supports, pick
-from onlearn.geometry.decay import SMALLEST, restart
-from onlearn.loops import UPDATES
-from onlearn.training import Training
+from onlearn.engine import loops, rules
+from onlearn.engine.geometry.penalties import SMALLEST, restart
+from onlearn.engine.interrupts import first_ctrl_c
+from onlearn.engine.loops import UPDATES
+from onlearn.engine.training import Training
+
+# ----------------------------------------------------------------------------------------------------
+# Ctrl-C during a long fit: the block at hand is finished, and what was learned is kept.
+
+
+@contextmanager
+def interruptible(training: Any) -> Iterator[None]:
+    """While this lasts, a first Ctrl-C asks the training to stop; a second one is as usual."""
+    with first_ctrl_c() as pressed:
+        training.interrupted = pressed
+        try:
+            yield
+        finally:
+            training.interrupted = never
+
+
+def never() -> bool:
+    return False
+
 
 SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # of a block, aimed at: columns of kernel values are computed for little else
@@ -215,7 +235,7 @@ class DualTraining(Training):
         if self.output is None:
             survey_one(block, start, y, weight, rule, params, self.theta, self.g, self.st, steps)
         else:
-            room, loss = outputs.start(self.output, self.outputs), rules.compile_loss(self.rule)
+            room, loss = loops.start(self.output, self.outputs), rules.compile_loss(self.rule)
             survey_many(block, start, y, weight, room, rule, loss, params, self.theta, self.g, self.st, steps)
         return np.flatnonzero(steps)
 

@@ -1,12 +1,11 @@
 """Features: what is made of raw rows before learning, named, numbered and weighed."""
 
-from onlearn.features.columns import Category, Number
+from onlearn.features.extractors import Category, Number, feature
+from onlearn.features.feature_map import Features
 from onlearn.features.interactions import Interaction
-from onlearn.features.own import feature
 from onlearn.features.pruning import Counts, prune, prune_weights
 from onlearn.features.roles import Role, extractors_for, guess_roles
 from onlearn.features.text import Text
-from onlearn.features.transformer import Features
 from onlearn.features.vocabulary import Vocabulary
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.compile import compiled, prefetch
+from onlearn.compiler import compiled, prefetch
+from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import all_finite
 from onlearn.features.tables import fixed
-from onlearn.inputs import all_finite
-from onlearn.named import NamedRows
 
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
 DIGIT, LOW = np.uint64(255), np.uint64(0xFFFFFFFF)

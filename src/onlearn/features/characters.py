@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from onlearn.compile import cache_folder
+from onlearn.compiler import cache_folder
 
 PLANES = 0x40000  # the code points below this, and then
 IDEOGRAPHS = 0x20000  # from here on, letters without case and no marks

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.features import scaling
+from onlearn.data.named_rows import NamedRows
+from onlearn.features import extractors as scaling
 from onlearn.features.assemble import RARE, Part, Weighing, count_rows, matrix, summed, weigh_rows
-from onlearn.features.columns import WithIndicator
+from onlearn.features.extractors import Groups, WithIndicator
 from onlearn.features.interactions import Interaction, products
-from onlearn.features.named import beside
-from onlearn.features.spec import Groups
+from onlearn.features.row_builders import beside
 from onlearn.features.vocabulary import Vocabulary
-from onlearn.named import NamedRows
 from onlearn.threads import cores
 
 BLOCK = 1 << 17  # features, about

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.features.columns import Category, Number
-from onlearn.features.spec import check_choice
+from onlearn.features.extractors import Category, Number, check_choice
 from onlearn.features.tables import as_source, column, is_text
 from onlearn.features.text import Text
 
@@ -23,6 +22,10 @@ LONG = 50  # letters of a string that is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+
+
+class PlanError(ValueError):
+    """A plan that contradicts itself or the data."""
 
 
 class Role(NamedTuple):

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.dictionaries import decoded, in_one_piece
-from onlearn.features import truth
-from onlearn.inputs import refuse_lazy
-from onlearn.named import NamedRows
+from onlearn.data.arrow import decoded, in_one_piece
+from onlearn.data.named_rows import NamedRows
+from onlearn.engine.inputs import refuse_lazy
 
 TEXT = "text"  # the column that a plain list of texts is
 PLAIN = {"onlearn": "a list of texts"}
@@ -242,7 +241,7 @@ def as_words(values: Any, name: str) -> Any:
         made = [None if value is None or value != value else _word(value) for value in values.to_pylist()]
         return pa.array(made, pa.large_string())
     if pa.types.is_boolean(values.type):
-        return truth.as_words(values)
+        return truth_words(values)
     try:
         return pc.cast(values, pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -265,7 +264,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
         except pa.ArrowInvalid:
             encoded = values.dictionary_encode()
             words = encoded.dictionary.to_pylist()
-            known = [truth.number(word) for word in words]
+            known = [number(word) for word in words]
             if None in known:  # words come in the order in which they are met
                 wrong = known.index(None)
                 row = encoded.indices.index(wrong).as_py()
@@ -293,3 +292,55 @@ def fixed(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+# ---- true and false as words
+# Text files spell booleans as words, other tables have a type for them; a model trained on one is used with the other.
+
+SPELLINGS = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+USUAL = SPELLINGS[0]
+NUMBERS = {"false": 0.0, "true": 1.0}
+Known = Callable[[str], bool]  # whether a word is one of those that were learned
+
+
+def truth_words(values: Any) -> Any:
+    """A column of booleans as words."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    false, true = (pa.scalar(word, pa.large_string()) for word in USUAL)
+    return pc.if_else(values, true, false)
+
+
+def number(word: str) -> float | None:
+    """What a word stands for as a number; None if it stands for none."""
+    try:
+        return float(word)
+    except ValueError:
+        return NUMBERS.get(word.lower())
+
+
+def respelled(words: Any, booleans: bool, known: Known) -> Any:
+    """Words, of which those for true and false are spelled as they are known; None if there is nothing to change.
+
+    ``booleans``: they have no spelling of their own, and take the one of which most is known. Others keep theirs if it
+    is known, or if none is.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mask = pc.is_in(words, value_set=pa.array([word for pair in SPELLINGS for word in pair], words.type))
+    found = words.filter(mask).to_pylist()
+    if booleans:
+        pair = max(SPELLINGS, key=lambda pair: sum(map(known, pair)))
+        wanted = [pair[word == USUAL[1]] for word in found]
+    else:
+        wanted = [word if known(word) else _as_known(word, known) for word in found]
+    if wanted == found:
+        return None
+    return pc.replace_with_mask(words, mask, pa.array(wanted, words.type))
+
+
+def _as_known(word: str, known: Known) -> str:
+    same = (pair[word.lower() == "true"] for pair in SPELLINGS)
+    return next(filter(known, same), word)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.features import tokens
-from onlearn.features.bytewise import SLACK
+from onlearn.data.named_rows import NamedRows, hash_name
+from onlearn.features import tokenizer
 from onlearn.features.characters import characters
-from onlearn.features.spec import Groups, check_choice, check_grams, check_missing
+from onlearn.features.extractors import Groups, check_choice, check_grams, check_missing
 from onlearn.features.tables import strings
-from onlearn.hashing import hash_name
-from onlearn.named import NamedRows
+from onlearn.features.tokenizer import SLACK
 
 WEIGHTINGS = ("counts", "binary", "log", "idf", "tfidf", "log-tfidf")
 
@@ -93,16 +92,16 @@ class TextColumn:
         )
         word_hashes = np.empty(most, np.uint64)
         seed = hash_name(self.prefixes[0])
-        used = tokens.tokenise(
+        used = tokenizer.tokenise(
             self.text, self.offsets, start, stop, self.tables, spec.apostrophes, seed,
             text, words, word_starts, word_ends, word_hashes,
         )  # fmt: skip
         indptr = np.zeros(count + 1, np.int64)
         sizes = indptr[1:]
         if spec.ngrams is not None:
-            tokens.count_word_grams(words, *spec.ngrams, sizes)
+            tokenizer.count_word_grams(words, *spec.ngrams, sizes)
         if spec.chars is not None:
-            tokens.count_character_grams(text, words, word_starts, word_ends, *spec.chars, sizes)
+            tokenizer.count_character_grams(text, words, word_starts, word_ends, *spec.chars, sizes)
         np.cumsum(sizes, out=sizes)
         features = int(indptr[-1])
         hashes, starts, lengths = (
@@ -112,12 +111,12 @@ class TextColumn:
         )
         groups, cursor = np.empty(features, np.uint16), indptr[:-1].copy()
         if spec.ngrams is not None:
-            tokens.word_grams(
+            tokenizer.word_grams(
                 words, word_starts, word_ends, word_hashes, *spec.ngrams, np.uint16(0),
                 cursor, hashes, starts, lengths, groups,
             )  # fmt: skip
         if spec.chars is not None:
-            tokens.character_grams(
+            tokenizer.character_grams(
                 text, words, word_starts, word_ends, *spec.chars, hash_name(self.prefixes[-1]),
                 np.uint16(len(self.prefixes) - 1), cursor, hashes, starts, lengths, groups,
             )  # fmt: skip

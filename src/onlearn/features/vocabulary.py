@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onlearn.features import hashtable
+from onlearn.data.named_rows import NamedRows
+from onlearn.features import hash_table
 from onlearn.features.assemble import to_matrix
 from onlearn.features.tables import fixed
-from onlearn.named import NamedRows
 
 SMALLEST = 1 << 10  # slots
 FULLEST = 0.6  # share of the slots in use before the table is doubled
@@ -32,7 +32,7 @@ STATES = ("grow", "hash", "drop")  # what becomes of a name that is new while le
 class Vocabulary:
     """Names of features and their numbers.
 
-    >>> from onlearn.features.named import rows_of_names
+    >>> from onlearn.features.row_builders import rows_of_names
     >>> vocabulary = Vocabulary()
     >>> vocabulary.number(rows_of_names([["a", "b", "a"], ["c"]]), grow=True).toarray()
     array([[2., 1., 0.],
@@ -91,7 +91,7 @@ class Vocabulary:
         A name it is just adding may seem unknown still, but no number is ever wrong: they do not change.
         """
         ids = np.empty(len(hashes), np.int32)
-        hashtable.find(self._slots, self._hashes, fixed(hashes), ids)
+        hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
         return ids
 
     def learn(self, rows: NamedRows, known: np.ndarray | None = None) -> np.ndarray:
@@ -106,7 +106,7 @@ class Vocabulary:
         done = 0
         while True:
             room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots)))
-            done, self._count = hashtable.find_or_add(
+            done, self._count = hash_table.find_or_add(
                 self._slots, *features, prefix_of,
                 self._hashes, self._ends, self._prefix, self._pool, LONGEST, done, room, self._count, ids,
             )  # fmt: skip
@@ -121,10 +121,10 @@ class Vocabulary:
     def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
         """Numbers of names and, where these are in use, of buckets; with ``note`` it is kept which."""
         ids = np.empty(len(hashes), np.int32)
-        hashtable.find(self._slots, self._hashes, fixed(hashes), ids)
+        hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
         if self.state == "hash":
             mask = np.uint64((1 << self.bits) - 1)
-            hashtable.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
+            hash_table.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
         return ids
 
     def _fill_up(self) -> None:
@@ -178,7 +178,7 @@ class Vocabulary:
         # Written to before it is looked at: a page of memory that is read first is handed out twice.
         self._slots = np.empty(size, np.uint64)
         self._slots.fill(0)
-        hashtable.place(self._slots, self._hashes, 0, self._count)
+        hash_table.place(self._slots, self._hashes, 0, self._count)
 
     # ------------------------------------------------------------------ names
 
@@ -228,7 +228,7 @@ class Vocabulary:
         sizes = self._ends[kept + 1] - self._ends[kept]
         room = max(SMALLEST, len(kept))
         ends, pool = np.zeros(room + 1, np.int64), np.zeros(max(NAME * SMALLEST, int(sizes.sum()) + LONGEST), np.uint8)
-        hashtable.copy_names(self._ends, self._pool, kept, ends, pool)
+        hash_table.copy_names(self._ends, self._pool, kept, ends, pool)
         self._hashes, self._prefix = _longer(self._hashes[kept], room), _longer(self._prefix[kept], room)
         self._ends, self._pool, self._count = ends, pool, len(kept)
         self._rebuild(_slots_for(len(kept)))
@@ -306,7 +306,7 @@ class Vocabulary:
 
 def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
     """As ``Vocabulary.collisions`` has it, of ``size`` buckets and the bits of those in use."""
-    used = int(hashtable.count_bits(seen))
+    used = int(hash_table.count_bits(seen))
     features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
     return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
 

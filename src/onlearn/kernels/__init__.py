@@ -22,15 +22,13 @@ from onlearn.kernels.algebra import (
     poly,
 )
 from onlearn.kernels.base import ExampleError, Kernel, Points
-from onlearn.kernels.boolean import Conjunctions, Monomials
+from onlearn.kernels.boolean import Conjunctions, Monomials, Subsets
 from onlearn.kernels.family import HOMES
-from onlearn.kernels.formula import get
+from onlearn.kernels.formula import get, pack, pack_data, unpack, unpack_data
 from onlearn.kernels.given import Bilinear, Callable, Precomputed
-from onlearn.kernels.plain import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from onlearn.kernels.psd import check_kernel, is_psd, judge, repair
-from onlearn.kernels.stored import pack, pack_data, unpack, unpack_data
-from onlearn.kernels.subsets import Subsets
 from onlearn.kernels.transforms import Compose, NormalisationError, Normalize, Warp, compose, normalize, warp
+from onlearn.kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
 __all__ = [
     "Bilinear",

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels import explicit
+from onlearn.engine.spec import param
+from onlearn.kernels import psd
 from onlearn.kernels.base import SCALE, Kernel, Path, Points, Tile, as_number
 from onlearn.kernels.family import kernel
-from onlearn.kernels.passes import over_tile, polynomial_pass, series_pass
-from onlearn.kernels.threads import in_threads
-from onlearn.spelling import param
+from onlearn.kernels.sparse_products import over_tile, polynomial_pass, series_pass
+from onlearn.kernels.tiles import in_threads
 
 
 class Composite(Kernel):
@@ -114,7 +114,7 @@ class Sum(Composite):
         return None if first is None or second is None else first + second
 
     def features(self, X: Any) -> Any:
-        return explicit.beside([self.k1.features(X), self.k2.features(X)])
+        return psd.beside([self.k1.features(X), self.k2.features(X)])
 
     def formula(self) -> str:
         return f"{self.k1} + {self.inside(self.k2, 1)}"
@@ -147,8 +147,8 @@ class Product(Composite):
         return None if first is None or second is None else first * second
 
     def features(self, X: Any) -> Any:
-        explicit.refuse_too_many(self, X)
-        return explicit.outer(self.k1.features(X), self.k2.features(X))
+        psd.refuse_too_many(self, X)
+        return psd.outer(self.k1.features(X), self.k2.features(X))
 
     def formula(self) -> str:
         return f"{self.inside(self.k1, 1)}*{self.inside(self.k2, 2)}"
@@ -204,10 +204,10 @@ class Power(Composite):
         return None if size is None else size**self.degree
 
     def features(self, X: Any) -> Any:
-        explicit.refuse_too_many(self, X)
+        psd.refuse_too_many(self, X)
         base = made = self.k.features(X)
         for _ in range(self.degree - 1):
-            made = explicit.outer(made, base)
+            made = psd.outer(made, base)
         return made
 
     def formula(self) -> str:
@@ -280,15 +280,15 @@ class Poly(Composite):
         return None if size is None else sum(size**n for n, c in enumerate(self.coefs) if c)
 
     def features(self, X: Any) -> Any:
-        explicit.refuse_too_many(self, X)
+        psd.refuse_too_many(self, X)
         base = self.k.features(X)
-        made, found = explicit.ones_like(base), []
+        made, found = psd.ones_like(base), []
         for n, c in enumerate(self.coefs):
             if n:
-                made = explicit.outer(made, base)
+                made = psd.outer(made, base)
             if c:
                 found.append(made * float(c) ** 0.5)
-        return explicit.beside(found)
+        return psd.beside(found)
 
     def formula(self) -> str:
         return f"poly({self.k}, {[float(c) for c in self.coefs]!r})"

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.kernels.family import Parameters
-from onlearn.kernels.threads import over_tiles
+from onlearn.kernels.tiles import over_tiles
 from onlearn.threads import cores
 
 ROWS, COLUMNS = 512, 1024  # of a tile: enough for the BLAS to run at full speed, few enough to stay in the cache

@@ -11,19 +11,93 @@ then below the smallest number (2^-1022) count as 0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from math import comb, ldexp
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from onlearn.kernels import explicit
+from onlearn.compiler import allocating, compiled
+from onlearn.engine.spec import param
+from onlearn.kernels import psd
 from onlearn.kernels.base import Kernel, Points, Tile
-from onlearn.kernels.bits import Bits, SparseOnes, look_up, ones_of
+from onlearn.kernels.bits import Bits, SparseOnes, is_binary, look_up, ones_of, sparse_of
 from onlearn.kernels.family import flag, kernel, spelled
-from onlearn.kernels.vectors import numeric
-from onlearn.spelling import param
+from onlearn.kernels.products import Vectors, numeric, same_width, squared_lengths
+from onlearn.kernels.tiles import in_threads
+
+# ----------------------------------------------------------------------------------------------------
+# Products of 1 + x_i z_i over the columns, compiled; kept within range, for they may be very large on the way.
+
+
+HUGE, TINY = 2.0**400, 2.0**-400
+
+
+@allocating
+def own_subsets(data, starts):
+    """log2 prod(1 + x_i^2) of each row."""
+    out = np.empty(len(starts) - 1)
+    for i in range(len(out)):
+        total = 0.0
+        for p in range(starts[i], starts[i + 1]):
+            total += math.log1p(np.float64(data[p]) * np.float64(data[p]))
+        out[i] = total / math.log(2.0)
+    return out
+
+
+@compiled
+def finish(product, order, log):
+    """product 2^(order - log), in steps that do not overflow before the end."""
+    if product == 0.0:
+        return 0.0
+    left = np.float64(order) - log
+    whole = math.floor(left)
+    value = product * 2.0 ** (left - whole)
+    while whole > 400.0 and abs(value) < HUGE:
+        value, whole = value * HUGE, whole - 400.0
+    while whole < -400.0 and abs(value) > TINY * TINY:
+        value, whole = value * TINY, whole + 400.0
+    if abs(whole) > 1000.0:
+        return value * np.inf if whole > 0.0 else 0.0
+    return value * 2.0**whole
+
+
+@allocating
+def dense_subsets(X, Z, a, b, out, start, stop):
+    """prod(1 + x_i z_i) / 2^(a + b) for all pairs."""
+    width = np.uint64(X.shape[1])
+    for i in range(start, stop):
+        x = X[i]
+        for j in range(Z.shape[0]):
+            z, product, order = Z[j], 1.0, 0
+            for n in range(width):
+                product *= 1.0 + np.float64(x[n]) * np.float64(z[n])
+                if not TINY < abs(product) < HUGE and product != 0.0:
+                    product, shift = math.frexp(product)
+                    order += shift
+            out[i, j] = finish(product, order, a[i] + b[j])
+
+
+@allocating
+def sparse_subsets(data, indices, indptr, values, places, starts, a, b, out, start, stop):
+    """The same by merging the two rows, whose columns are in order."""
+    for i in range(start, stop):
+        for j in range(len(starts) - 1):
+            p, q, product, order = indptr[i], starts[j], 1.0, 0
+            while p < indptr[i + 1] and q < starts[j + 1]:
+                if indices[p] == places[q]:
+                    product *= 1.0 + np.float64(data[p]) * np.float64(values[q])
+                    if not TINY < abs(product) < HUGE and product != 0.0:
+                        product, shift = math.frexp(product)
+                        order += shift
+                left, right = indices[p], places[q]
+                p += left <= right
+                q += right <= left
+            out[i, j] = finish(product, order, a[i] + b[j])
+
 
 SINGLE = 2.0**100  # values beyond it are not for single precision
 LARGEST = 960  # leaves room for sums of very many large values
@@ -77,7 +151,7 @@ class Counting(Kernel):
         columns = [X[:, [n]] for n in range(X.shape[1])]
         if self.shared:
             return columns
-        return [explicit.beside([column, explicit.ones_like(column) - column]) for column in columns]
+        return [psd.beside([column, psd.ones_like(column) - column]) for column in columns]
 
 
 @lru_cache(maxsize=64)
@@ -111,11 +185,11 @@ class Monomials(Counting):
         return 3**width
 
     def features(self, X: Any) -> Any:
-        explicit.refuse_too_many(self, X)
+        psd.refuse_too_many(self, X)
         literals = self.literals(X)
-        made = explicit.ones_like(literals[0])
+        made = psd.ones_like(literals[0])
         for pair in literals:
-            made = explicit.outer(made, explicit.beside([explicit.ones_like(pair), pair]))
+            made = psd.outer(made, psd.beside([psd.ones_like(pair), pair]))
         return made
 
 
@@ -162,18 +236,123 @@ class Conjunctions(Counting):
         return total
 
     def features(self, X: Any) -> Any:
-        explicit.refuse_too_many(self, X)
+        psd.refuse_too_many(self, X)
         literals = self.literals(X)
         if self.exactly and self.size > len(literals):  # too few columns for any
             return literals[0][:, :0]
-        made: list[Any] = [explicit.ones_like(literals[0])]  # of each size, over the columns so far
+        made: list[Any] = [psd.ones_like(literals[0])]  # of each size, over the columns so far
         for column in literals:
             for size in range(min(len(made), self.size), 0, -1):
-                longer = explicit.outer(made[size - 1], column)
+                longer = psd.outer(made[size - 1], column)
                 if size == len(made):
                     made.append(longer)
                 else:
-                    made[size] = explicit.beside([made[size], longer])
+                    made[size] = psd.beside([made[size], longer])
         scaled = float(self.table(len(literals))[-1 if self.shared else 0])
         root = (scaled / self.counts(len(literals))[-1]) ** 0.5
-        return explicit.beside([made[size] * root for size in self.sizes() if size < len(made)])
+        return psd.beside([made[size] * root for size in self.sizes() if size < len(made)])
+
+
+# ----------------------------------------------------------------------------------------------------
+# The kernel of all products of different columns, prod(1 + x_i z_i): on 0 and 1, two to the ones in common.
+
+
+class Columns:
+    """Rows of numbers, as bits if they are nothing but 0 and 1, and log2 k(x, x) of each."""
+
+    def __init__(self, rows: Bits | SparseOnes | Vectors, logs: np.ndarray, dtype: Any) -> None:
+        self.rows, self.logs, self.dtype = rows, logs, np.dtype(dtype)
+
+    @property
+    def binary(self) -> bool:
+        return isinstance(self.rows, (Bits, SparseOnes))
+
+    @property
+    def plain(self) -> Vectors:
+        """The rows as numbers."""
+        return sparse_of(self.rows) if isinstance(self.rows, Bits) else self.rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: Any) -> Columns:
+        return Columns(self.rows.take(rows), self.logs[rows], self.dtype)
+
+    def join(self, others: Sequence[Columns]) -> Columns:
+        dtype = np.result_type(self.dtype, *(other.dtype for other in others))
+        logs = np.concatenate([self.logs, *(other.logs for other in others)])
+        if self.binary and all(other.binary for other in others):
+            binary: list[Any] = [other.rows for other in others]
+            return Columns(self.rows.join(binary), logs, dtype)
+        return Columns(Vectors.join(self.plain, [other.plain for other in others]), logs, dtype)
+
+
+@kernel("subsets")
+class Subsets(Kernel):
+    """k(x, z) = prod(1 + x_i z_i): the products of all sets of columns, 2^n of them"""
+
+    own_cosine = True
+    of_bits = grows = True
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        if "columns" in views:
+            return
+        if not (isinstance(X, np.ndarray) and X.dtype.kind == "b"):
+            X = numeric(X, self)
+        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        if X.dtype.kind == "b" or is_binary(X):
+            rows: Any = ones_of(X, self)
+            views["columns"] = Columns(rows, rows.counts.astype(np.float64), dtype)
+        else:
+            rows = Vectors(X, squared_lengths(X))
+            data, starts = (X.data, X.indptr) if sp.issparse(X) else (X.reshape(-1), np.arange(len(X) + 1) * X.shape[1])
+            views["columns"] = Columns(rows, own_subsets(data, starts), dtype)
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        P, Q = tile.P["columns"], tile.Q["columns"]
+        if P.binary and Q.binary and P.rows.width == Q.rows.width:
+            with np.errstate(over="ignore"):
+                table = np.exp2(np.arange(P.rows.width + 1.0)).astype(out.dtype)
+            look_up(P.rows, Q.rows, table, True, out)
+        else:
+            self.multiply(P, Q, np.zeros(len(P)), np.zeros(len(Q)), out)
+
+    def cosine(self, tile: Tile, out: np.ndarray) -> None:
+        """k(x, z) / sqrt(k(x, x) k(z, z)) by logarithms, for k itself is soon too large for any number."""
+        P, Q = tile.P["columns"], tile.Q["columns"]
+        if P.binary and Q.binary and P.rows.width == Q.rows.width:
+            look_up(P.rows, Q.rows, np.arange(P.rows.width + 1.0), True, out)
+            out -= (P.logs / 2)[:, None].astype(out.dtype)
+            out -= (Q.logs / 2).astype(out.dtype)
+            np.exp2(out, out=out)
+        else:
+            self.multiply(P, Q, P.logs / 2, Q.logs / 2, out)
+
+    def multiply(self, P: Columns, Q: Columns, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        A, B = P.plain, Q.plain
+        same_width(A, B)
+        if A.sparse and B.sparse:
+            lines: tuple[Any, ...] = A.X.data, A.X.indices, A.X.indptr, B.X.data, B.X.indices, B.X.indptr
+            step, cost = sparse_subsets, len(A) * B.X.nnz + len(B) * A.X.nnz
+        else:
+            lines = A.dense, B.dense
+            step, cost = dense_subsets, len(A) * len(B) * A.width
+
+        def work(start: int, stop: int) -> None:
+            step(*lines, a, b, out, start, stop)
+
+        in_threads(work, len(A), cost)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        return np.exp2(P["columns"].logs)
+
+    def n_features(self, width: int) -> int | None:
+        return 1 << width
+
+    def features(self, X: Any) -> Any:
+        psd.refuse_too_many(self, X)
+        X = numeric(X, self)
+        made = psd.ones_like(X)
+        for n in range(X.shape[1]):
+            made = psd.beside([made, psd.outer(made, X[:, [n]])])
+        return made

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from onlearn.spelling import is_finite, param
+from onlearn.engine.spec import is_finite, param
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform

@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 import difflib
 import operator
-from collections.abc import Callable
+import reprlib
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from onlearn.kernels.base import Kernel
 from onlearn.kernels.family import HOMES, MEMBERS, member
+from onlearn.kernels.products import numeric
 
 SIGNS = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
 OPERATORS = ("sum", "product", "scale", "power")  # written with signs, not by name
@@ -132,3 +137,170 @@ def _literal(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError):
         raise refuse(f"{_short(ast.unparse(node))!r} is neither a kernel nor a number, word or list") from None
+
+
+# ----------------------------------------------------------------------------------------------------
+# Kernels and examples as plain facts (JSON) and arrays, for the model file: nothing in them is ever run.
+
+
+Facts = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+DEEPEST = 100
+
+
+def pack(kernel: Kernel) -> tuple[Facts, Arrays]:
+    """A kernel as facts and arrays; an error if it holds a function of the user's, for that would be code."""
+    arrays: Arrays = {}
+    return _packed(kernel, arrays), arrays
+
+
+def _packed(kernel: Kernel, arrays: Arrays) -> Facts:
+    facts: Facts = {"name": kernel.name}
+    for key, value in kernel.get_params(deep=False).items():
+        if isinstance(value, Kernel):
+            facts[key] = {"kernel": _packed(value, arrays)}
+        elif isinstance(value, np.ndarray):
+            name = f"kernel.{len(arrays)}"
+            arrays[name] = value
+            facts[key] = {"array": name}
+        elif value is None or isinstance(value, (bool, int, float, str)):
+            facts[key] = value
+        elif isinstance(value, (list, tuple)):
+            facts[key] = [float(v) for v in value]
+        else:
+            raise ValueError(
+                f"{kernel} cannot be saved, for its {key} is a Python function and a model file holds no code: "
+                "use one that has a name, or save what you need to build it again"
+            )
+    return facts
+
+
+def unpack(facts: Any, arrays: Mapping[str, np.ndarray]) -> Kernel:
+    """The kernel that ``pack`` made these of."""
+    return _unpacked(facts, arrays, 0)
+
+
+def _unpacked(facts: Any, arrays: Mapping[str, np.ndarray], depth: int) -> Kernel:
+    if not isinstance(facts, dict) or not isinstance(facts.get("name"), str) or depth > DEEPEST:
+        raise ValueError("this is not the description of a kernel")
+    cls: Any = member(facts["name"])
+    if cls is None:
+        raise ValueError(f"unknown kernel {facts['name']!r}: it may come from a newer version")
+    known = {f.name for f in fields(cls)}
+    values: Facts = {}
+    for key, value in facts.items():
+        if key == "name":
+            continue
+        if key not in known:
+            raise ValueError(f"the kernel {facts['name']} has no parameter {key!r}: it may come from a newer version")
+        if isinstance(value, dict) and "kernel" in value:
+            value = _unpacked(value["kernel"], arrays, depth + 1)
+        elif isinstance(value, dict):
+            if value.get("array") not in arrays:
+                raise ValueError(f"the array {value.get('array')!r} of the kernel {facts['name']} is missing")
+            value = arrays[value["array"]]
+        values[key] = value
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise ValueError(f"the description of the kernel {facts['name']} is not complete: {error}") from error
+
+
+def pack_data(X: Any) -> tuple[Facts, Arrays]:
+    """Examples as facts and arrays: dense or sparse rows, strings or bytes, trees (as their bracketed strings)."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        return {"kind": "csr", "shape": list(X.shape)}, {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        return {"kind": "dense"}, {"data": np.ascontiguousarray(X)}
+    items = X.tolist() if isinstance(X, np.ndarray) else X
+    if isinstance(items, (list, tuple)) and all(
+        isinstance(item, (str, bytes, tuple)) or _is_tree(item) for item in items
+    ):
+        if items and isinstance(items[0], bytes):
+            return _pack_texts("bytes", [_only(item, bytes) for item in items])
+        return _pack_texts("strings", [_text(item).encode("utf-8", "surrogatepass") for item in items])
+    return pack_data(numeric(X, "a model file"))
+
+
+def _pack_texts(kind: str, texts: list[bytes]) -> tuple[Facts, Arrays]:
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    return {"kind": kind}, {"text": np.frombuffer(b"".join(texts), np.uint8), "ends": ends}
+
+
+def _only(item: Any, kind: type) -> Any:
+    if not isinstance(item, kind):
+        raise TypeError(f"examples must all be of one kind, but there are {kind.__name__} and {type(item).__name__}")
+    return item
+
+
+def _text(item: Any) -> str:
+    return bracketed(item) if isinstance(item, (tuple, list)) else str(_only(item, str))
+
+
+def _is_tree(item: Any) -> bool:
+    """Whether it is a tree of nested lists, and not a row of numbers."""
+    return isinstance(item, list) and bool(item) and isinstance(item[0], str)
+
+
+def bracketed(tree: Any) -> str:
+    """A tree of nested tuples, ``("S", ("NP", "we"), ("VP", "sleep"))``, as text: ``(S (NP we) (VP sleep))``.
+
+    Without recursion, for trees may be deeper than Python's stack.
+    """
+    words: list[str] = []
+    left = [tree]  # to be written, the last one first; None closes a bracket
+    while left:
+        part = left.pop()
+        if part is None:
+            words.append(")")
+        elif isinstance(part, str):
+            if not part or any(c.isspace() or c in "()" for c in part):
+                raise ValueError(
+                    f"the label {part!r} cannot be written in brackets: it is empty or has spaces or brackets"
+                )
+            words.append(part)
+        elif not isinstance(part, (tuple, list)) or not part or not isinstance(part[0], str):
+            raise ValueError(f"a tree is a label or a tuple of a label and trees, not {reprlib.repr(part)}")
+        else:
+            left += [None, *part[:0:-1], part[0]]
+            words.append("(")
+    return " ".join(words).replace("( ", "(").replace(" )", ")")
+
+
+def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The examples that ``pack_data`` made these of."""
+    wanted = {"csr": ("data", "indices", "indptr"), "dense": ("data",)}
+    kind = facts.get("kind") if isinstance(facts, dict) else None
+    if kind not in ("csr", "dense", "strings", "bytes"):
+        raise ValueError(f"examples of an unknown kind, {kind!r}: they may come from a newer version")
+    missing = [name for name in wanted.get(kind, ("text", "ends")) if name not in arrays]
+    if missing:
+        raise ValueError(f"the array {missing[0]!r} of the examples is missing")
+    if kind == "dense":
+        if arrays["data"].ndim != 2:
+            raise ValueError(f"dense examples have rows and columns, not the shape {arrays['data'].shape}")
+        return arrays["data"]
+    if kind == "csr":
+        return _csr(facts, arrays)
+    text, ends = np.asarray(arrays["text"]), np.asarray(arrays["ends"])
+    starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
+    whole = text.tobytes()
+    if (
+        text.dtype != np.uint8
+        or ends.ndim != 1
+        or (ends < starts).any()
+        or (ends[-1] if len(ends) else 0) != len(whole)
+    ):
+        raise ValueError("the stored strings do not fit their lengths: the file is damaged")
+    pieces = [whole[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return pieces if kind == "bytes" else [piece.decode("utf-8", "surrogatepass") for piece in pieces]
+
+
+def _csr(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Any:
+    try:
+        X = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(facts["shape"]))
+        X.check_format(full_check=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the stored sparse examples do not fit together: {error}") from error
+    return X

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from onlearn.kernels.base import Kernel, Points, Tile
 from onlearn.kernels.family import flag, kernel
-from onlearn.kernels.functions import shown
+from onlearn.kernels.products import Vectors, numeric, squared_lengths
 from onlearn.kernels.psd import asymmetry, refuse_asymmetric, tolerance
-from onlearn.kernels.vectors import Vectors, numeric, squared_lengths
+from onlearn.kernels.transforms import shown
 
 LONGEST = 36  # numbers of a matrix that are written out in a formula
 TOLERANCE = 1e-9

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.kernels.base import ROWS, Kernel, Points, Room, Tile
-from onlearn.kernels.threads import in_threads
+from onlearn.kernels.tiles import in_threads
 
 MULTIPLICATIONS = 16  # that a nanosecond stands for when we ask whether threads are worthwhile
 DECAY = "choose a smaller decay"

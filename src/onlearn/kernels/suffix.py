@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import allocating, compiled
+from onlearn.compiler import allocating, compiled
 
 MOST = 2**29  # characters: states and slots are numbered by int32
 EMPTY = -1

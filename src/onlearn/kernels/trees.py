@@ -2,18 +2,325 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import hashlib
+import re
+from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.kernels.base import Points, Tile
+from onlearn.compiler import allocating, compiled
+from onlearn.engine.spec import param
+from onlearn.kernels.base import ExampleError, Points, Tile
 from onlearn.kernels.family import kernel
-from onlearn.kernels.pairwise import Pairwise, share
-from onlearn.kernels.trees_pairs import tree_block, tree_diagonal
-from onlearn.kernels.trees_points import prepare
-from onlearn.spelling import param
+from onlearn.kernels.pairwise import Pairwise, listed, share, shown
+
+# ----------------------------------------------------------------------------------------------------
+# Reading parse trees: bracketed text or nested tuples, to nodes with productions.
+#
+# A node with its children's labels is a production, ``S -> NP VP``; leaves (words) have none. Two nodes are comparable
+# when their productions are equal, so a production is kept as a digest of 128 bits: the same in every process, and two
+# different ones never share it in practice (10^18 productions would have one chance in a million).
+
+
+TOKEN = re.compile(r"[()]|[^\s()]+")
+LEAF = -1
+
+
+class Nodes(NamedTuple):
+    """The nodes of a tree that have children, each after all below it."""
+
+    productions: list[bytes]
+    children: list[list[int]]  # numbers of nodes; LEAF for a leaf
+
+
+class Open(NamedTuple):
+    """A node whose children are being read."""
+
+    label: str
+    children: list[tuple[str, int]]  # label and number
+    position: int
+
+
+class Reader:
+    """Numbers the nodes of one tree as they are closed."""
+
+    def __init__(self) -> None:
+        self.nodes = Nodes([], [])
+
+    def close(self, node: Open) -> tuple[str, int]:
+        """What its parent must know of it."""
+        if not node.children:
+            return node.label, LEAF  # "(dog)" is the leaf "dog"
+        words = [(node.label, 0), *node.children]
+        # Lengths come first, so that no label can look like two; a node is not a leaf of the same name.
+        text = "".join(f"{len(label)}{'w' if number == LEAF else 'n'}{label}" for label, number in words)
+        self.nodes.productions.append(text.encode("utf-8", "surrogatepass"))
+        self.nodes.children.append([number for _, number in node.children])
+        return node.label, len(self.nodes.productions) - 1
+
+
+def read_brackets(text: str) -> Nodes:
+    """``(S (NP (D the) (N dog)) (VP (V barks)))``; the outermost brackets may be without a label, as in treebanks."""
+    reader, stack, done, token = Reader(), list[Open](), False, None
+    for token in TOKEN.finditer(text):
+        word, position = token[0], token.start()
+        if done:
+            raise ValueError(f"position {position}: {word!r} after the end of the tree; give one tree a string")
+        if word == "(":
+            stack.append(Open("", [], position))
+        elif not stack:
+            what = "closes a bracket that was never opened" if word == ")" else "stands outside of all brackets"
+            raise ValueError(f"position {position}: {word!r} {what}")
+        elif word == ")":
+            node = stack.pop()
+            if not node.label and not node.children:
+                raise ValueError(f"position {position}: nothing between the brackets; write (LABEL children...)")
+            part = reader.close(node)
+            if stack:
+                stack[-1].children.append(part)
+            done = not stack
+        elif not stack[-1].label and not stack[-1].children:
+            stack[-1] = stack[-1]._replace(label=word)
+        else:
+            stack[-1].children.append((word, LEAF))
+    if stack:
+        raise ValueError(f"position {stack[-1].position}: this bracket is never closed")
+    if token is None:
+        raise ValueError("it is empty; write (LABEL children...)")
+    return reader.nodes
+
+
+def read_tuples(tree: Sequence[Any]) -> Nodes:
+    """``("S", ("NP", ("D", "the"), ("N", "dog")), ("VP", ("V", "barks")))``."""
+    reader = Reader()
+    stack = [(_opened(tree), iter(tree[1:]))]
+    while True:
+        node, rest = stack[-1]
+        for child in rest:
+            if isinstance(child, str):
+                node.children.append((child, LEAF))
+            else:
+                stack.append((_opened(child), iter(child[1:])))
+                break
+        else:
+            part = reader.close(stack.pop()[0])
+            if not stack:
+                return reader.nodes
+            stack[-1][0].children.append(part)
+
+
+def _opened(node: Any) -> Open:
+    if not isinstance(node, (tuple, list)) or not node or not isinstance(node[0], str):
+        raise TypeError(f"a node must be (label, child, ...) and a leaf a string, not {shown(node)}")
+    return Open(node[0], [], 0)
+
+
+def read_tree(tree: Any) -> Nodes:
+    """A tree in either form."""
+    if isinstance(tree, str):
+        return read_brackets(tree)
+    if isinstance(tree, (tuple, list)):
+        return read_tuples(tree)
+    raise TypeError(f"it is {shown(tree)}, neither bracketed text nor nested tuples")
+
+
+def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
+    """The nodes of each tree, and the digests of all productions (uint64, two a node), tree by tree."""
+    trees = []
+    for number, tree in enumerate(listed(X, who, "trees")):
+        try:
+            trees.append(read_tree(tree))
+        except TypeError as error:
+            raise TypeError(f"{who}: tree {number}: {error}") from None
+        except ValueError as error:
+            why = f"no tree for {who}: {error}"
+            raise ExampleError(number, why, f"{who}: tree {number}: {error}") from None
+    known: dict[bytes, bytes] = {}
+    digests = []
+    for tree in trees:
+        for production in tree.productions:
+            digest = known.get(production)
+            if digest is None:
+                digest = known[production] = hashlib.blake2b(production, digest_size=16).digest()
+            digests.append(digest)
+    return trees, np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Fragments that two trees have in common, by way of their nodes with equal productions.
+#
+# Collins & Duffy, "Convolution kernels for natural language" (2002). C(a, b), the weighted number of common fragments
+# rooted at the nodes a and b, is 0 when their productions differ, else
+#
+#     decay * product over the children of (1 + C(child of a, child of b))    fragments: a child is cut off, or goes on
+#     decay * product over the children of C(child of a, child of b)          complete subtrees: each child goes on
+#
+# where leaves count 1, and k is the sum of C over all pairs of nodes. Moschitti, "Making tree kernels practical for
+# natural language learning" (2006): only pairs with equal productions are visited, found by merging the two lists of
+# nodes, which are sorted by production. In natural language there are about as many of them as there are nodes.
+
+
+@compiled
+def matches(x, i, z, j, lows, highs):
+    """For each node of tree i the range of equal productions among tree j's sorted nodes; returns how many pairs."""
+    xs, zs = x.starts[i], z.starts[j]
+    nodes, others = x.starts[i + 1] - xs, z.starts[j + 1] - zs
+    p, q, pairs = 0, 0, 0
+    while p < nodes:
+        a = xs + x.order[xs + p]
+        while q < others and before(z.digests, zs + z.order[zs + q], x.digests, a):
+            q += 1
+        past = q
+        while past < others and same(z.digests, zs + z.order[zs + past], x.digests, a):
+            past += 1
+        while p < nodes and same(x.digests, xs + x.order[xs + p], x.digests, a):
+            lows[x.order[xs + p]], highs[x.order[xs + p]] = q, past
+            pairs += past - q
+            p += 1
+        q = past
+    return pairs
+
+
+@compiled
+def before(a, i, b, j):
+    return a[i, 0] < b[j, 0] or (a[i, 0] == b[j, 0] and a[i, 1] < b[j, 1])
+
+
+@compiled
+def same(a, i, b, j):
+    return a[i, 0] == b[j, 0] and a[i, 1] == b[j, 1]
+
+
+@compiled
+def common(x, i, z, j, cut, decay, lows, highs, first, C):
+    """k of tree i of x and tree j of z, of which ``matches`` has found the pairs.
+
+    C(a, b) goes to ``C[first[a] + rank of b - lows[a]]``: there is room for pairs that match, and no others.
+    """
+    xs, zs = x.starts[i], z.starts[j]
+    total, count = 0.0, 0
+    for a in range(x.starts[i + 1] - xs):  # what is below a node comes before it
+        first[a] = count
+        start, stop = x.edges[xs + a], x.edges[xs + a + 1]
+        for q in range(lows[a], highs[a]):
+            shift = z.edges[zs + z.order[zs + q]] - start
+            value = decay
+            for e in range(start, stop):
+                c = x.children[e]
+                if c >= 0:
+                    rank = z.rank[zs + z.children[e + shift]]
+                    value *= cut + (C[first[c] + rank - lows[c]] if lows[c] <= rank < highs[c] else 0.0)
+            C[count] = value
+            count += 1
+            total += value
+    return total
+
+
+@allocating
+def tree_block(x, z, cut, decay, both, out, first, past, left, right):
+    """out[i, j] for the trees first to past of x and left to right of z.
+
+    ``cut`` is 1 if children may be cut off, else 0. With ``both``, x and z are the same: each pair is computed once.
+    """
+    room, C = np.zeros((3, largest(x)), dtype=np.int64), np.empty(64)
+    for i in range(first, past):
+        for j in range(left, min(i + 1, right) if both else right):
+            pairs = matches(x, i, z, j, room[0], room[1])
+            if pairs > len(C):
+                C = np.empty(2 * pairs)
+            out[i, j] = common(x, i, z, j, cut, decay, room[0], room[1], room[2], C)
+            if both:
+                out[j, i] = out[i, j]
+
+
+@allocating
+def tree_diagonal(x, cut, decay, out, first, past):
+    """out[i] = k(x_i, x_i)"""
+    room, C = np.zeros((3, largest(x)), dtype=np.int64), np.empty(64)
+    for i in range(first, past):
+        pairs = matches(x, i, x, i, room[0], room[1])
+        if pairs > len(C):
+            C = np.empty(2 * pairs)
+        out[i] = common(x, i, x, i, cut, decay, room[0], room[1], room[2], C)
+
+
+@compiled
+def largest(x):
+    """The most nodes a tree has."""
+    most = 1
+    for i in range(len(x.starts) - 1):
+        most = max(most, x.starts[i + 1] - x.starts[i])
+    return most
+
+
+# ----------------------------------------------------------------------------------------------------
+# Trees as compiled code sees them: the nodes of all trees in flat arrays.
+
+
+class Forest(NamedTuple):
+    """Numbers of nodes count from the first of their tree."""
+
+    starts: np.ndarray  # tree i has the nodes starts[i] to starts[i + 1]
+    digests: np.ndarray  # a row a node: its production
+    order: np.ndarray  # of each tree: its nodes, sorted by production
+    rank: np.ndarray  # of each node: where in that order it is
+    edges: np.ndarray  # node v has the children edges[v] to edges[v + 1]
+    children: np.ndarray  # number of the child, or LEAF
+
+
+class TreePoints:
+    """Parse trees, prepared: productions numbered, nodes sorted by them."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+
+    def __len__(self) -> int:
+        return len(self.forest.starts) - 1
+
+    def take(self, rows: Any) -> TreePoints:
+        starts, digests, order, rank, edges, children = self.forest
+        rows = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
+        nodes, new_starts = _spans(starts, rows)
+        kids, new_edges = _spans(edges, nodes)
+        return TreePoints(Forest(new_starts, digests[nodes], order[nodes], rank[nodes], new_edges, children[kids]))
+
+    def join(self, others: Sequence[TreePoints]) -> TreePoints:
+        forests = [self.forest, *(other.forest for other in others)]
+        starts = _after([f.starts for f in forests])
+        edges = _after([f.edges for f in forests])
+        digests, order, rank, children = (
+            np.concatenate([getattr(f, name) for f in forests]) for name in ("digests", "order", "rank", "children")
+        )
+        return TreePoints(Forest(starts, digests, order, rank, edges, children))
+
+
+def prepare(X: Any, who: str) -> TreePoints:
+    trees, digests = read_trees(X, who)
+    starts = np.cumsum([0, *(len(tree.productions) for tree in trees)])
+    kids = [children for tree in trees for children in tree.children]
+    edges = np.cumsum([0, *(len(children) for children in kids)])
+    children = np.fromiter((child for some in kids for child in some), dtype=np.int64, count=int(edges[-1]))
+    owner = np.repeat(np.arange(len(trees)), np.diff(starts))
+    places = np.lexsort((digests[:, 1], digests[:, 0], owner))
+    rank = np.empty_like(places)
+    rank[places] = np.arange(len(places)) - starts[owner]
+    return TreePoints(Forest(starts, digests, places - starts[owner], rank, edges, children))
+
+
+def _spans(edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All places of the given spans, one span after the other, and the new edges."""
+    lengths = np.diff(edges)[rows]
+    new = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(new[-1]) + np.repeat(edges[:-1][rows] - new[:-1], lengths), new
+
+
+def _after(edges: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in edges]))])
+
 
 STEP = 40.0  # nanoseconds, measured: a node of one of the two trees of a pair
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.dual.classifier import KernelClassifier
-from onlearn.linear import OnlineClassifier
+from onlearn.estimators.kernel import KernelClassifier
+from onlearn.estimators.linear import OnlineClassifier
 from onlearn.reproduce.table import MissingDataError, Row, Table, folder
 
 FILES = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.approx.sinks import RandomKitchenSinks
-from onlearn.linear import OnlineClassifier
+from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
+from onlearn.estimators.linear import OnlineClassifier
 from onlearn.reproduce.table import MissingDataError, Row, Table, folder
 
 FILES = ["spambase.data", "traintest.txt"]

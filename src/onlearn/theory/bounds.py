@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlearn.theory._rows import Floats, as_rows, radii, scores
+from onlearn.theory.separable import Floats, as_rows, radii, scores
 
 
 def perceptron(R: float, margin: float) -> float:

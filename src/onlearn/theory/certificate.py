@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlearn.theory._rows import as_rows
+from onlearn.theory.separable import as_rows
 from onlearn.theory.theorems import ADDITIVE, ROUNDING, THEOREMS, Bound, Run
 
 __all__ = ["Bound", "Certificate", "certify", "certify_scores"]

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data.badrows import DataError
-from onlearn.data.nested import flat
+from onlearn.data.arrow import decoded
+from onlearn.data.bad_rows import DataError
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Stream
-from onlearn.data.tables import Roles, take_roles, tellable
-from onlearn.dictionaries import decoded
+from onlearn.data.table_roles import Roles, flat, take_roles, tellable
 
 ROWS = 1 << 15
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.badrows import Bad, DataError
+from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.batch import Sentences
-from onlearn.data.blocks import Block, blocks
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sources import Stream
-from onlearn.data.tables import find_column
+from onlearn.data.sources import Block, Stream, blocks
+from onlearn.data.table_roles import find_column
 
 UNIVERSAL = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
 BREAKS = (b"\n\n", b"\n\r\n")

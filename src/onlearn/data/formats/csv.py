@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data import csvlayout
-from onlearn.data.badrows import Bad, DataError
-from onlearn.data.blocks import Block, blocks, first_lines
+from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.csvlayout import Layout
+from onlearn.data.detection import is_json
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sniffing import is_json
-from onlearn.data.sources import Stream
-from onlearn.data.tables import KEPT_ID, Roles, take_roles
+from onlearn.data.sources import Block, Stream, blocks, first_lines
+from onlearn.data.table_roles import KEPT_ID, Roles, take_roles
 
 QUOTE = ord('"')
 SAMPLE = 1 << 20  # bytes by which the layout is told
@@ -250,7 +249,7 @@ def is_infinite(cell: bytes) -> bool:
 
 def drop_wrong_bytes(block: Block, rows: np.ndarray, bad: list[Bad]) -> np.ndarray:
     """Rows that are UTF-8; the others become bad ones."""
-    from onlearn.data.parse.utf8 import first_wrong
+    from onlearn.data.formats.scanning import first_wrong
 
     if first_wrong(block.text, 0, block.stop) == block.stop:
         return rows

@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 
-from onlearn.data.badrows import Bad
-from onlearn.data.blocks import Block
-from onlearn.data.lines import Lines, line_starts
+from onlearn.data.arrow import codes
+from onlearn.data.bad_rows import Bad
+from onlearn.data.formats.scanning import Lines, line_starts
 from onlearn.data.registry import Parsed, reader
-from onlearn.data.tables import as_numbers
-from onlearn.dictionaries import codes
+from onlearn.data.sources import Block
+from onlearn.data.table_roles import as_numbers
 
 BLANKS = b" \t\r"
 MARK = b"__label__"
@@ -62,7 +62,7 @@ class FastText(Lines):
         if self.options.regress:
             parsed.numbers, wrong = as_numbers(column)
             if wrong.any():
-                from onlearn.data.lines import drop_rows
+                from onlearn.data.formats.scanning import drop_rows
 
                 drop_rows(parsed, block, dict.fromkeys(np.flatnonzero(wrong).tolist(), "the label is not a number"))
         else:

@@ -13,14 +13,71 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data.badrows import Bad
-from onlearn.data.blocks import Block, blocks, raw_line
-from onlearn.data.lines import keep_rows, line_starts, wrong_bytes
-from onlearn.data.nested import flat, spread
+from onlearn.compiler import compiled
+from onlearn.compiler.intrinsics import BITS, eight, equal, trailing_zeros
+from onlearn.data.arrow import in_one_piece
+from onlearn.data.bad_rows import Bad
+from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sources import Stream
-from onlearn.data.tables import MISSING, Roles, as_numbers, take_roles, usual_target
-from onlearn.dictionaries import in_one_piece
+from onlearn.data.sources import Block, Stream, blocks, raw_line
+from onlearn.data.table_roles import MISSING, Roles, as_numbers, flat, spread, take_roles, usual_target
+
+# ----------------------------------------------------------------------------------------------------
+# A look at JSON lines before a parser sees them: is each a single object, and how deep does it go?
+#
+# Arrow's parser dies of a ``null`` where an object should be, and nesting without end exhausts any parser's stack.
+
+
+ZERO, ONE = np.uint64(0), np.uint64(1)
+NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
+A_NEWLINE, A_QUOTE, A_BACKSLASH = np.uint64(NEWLINE), np.uint64(QUOTE), np.uint64(BACKSLASH)
+
+
+@compiled
+def end_of_string(text: Any, p: Any) -> Any:
+    """Where the string whose first character is at p ends: at a quote, or with the line. Eight bytes at a time."""
+    while True:
+        word = eight(text, p)
+        ends = equal(word, A_QUOTE) | equal(word, A_BACKSLASH) | equal(word, A_NEWLINE)
+        p += trailing_zeros(ends) >> BITS  # eight if there is none
+        if ends != ZERO:
+            if text[p] != BACKSLASH:
+                return p
+            p += ONE  # and what follows it is neither, unless the line ends there
+            if text[p] != NEWLINE:
+                p += ONE
+
+
+@compiled
+def depths(text: Any, starts: Any, lines: Any, found: Any) -> None:
+    """How deep the brackets of each line are nested; -1 for a line that is not one object from end to end."""
+    for n in range(len(lines)):
+        p = np.uint64(starts[lines[n]])
+        depth, most, values = 0, 0, 0
+        whole = True
+        c = text[p]
+        while c != NEWLINE:
+            if c == QUOTE:
+                p = end_of_string(text, p + ONE)
+                if text[p] == NEWLINE:
+                    whole = False
+                    break
+                whole &= depth > 0
+            elif c == 123 or c == 91:
+                if depth == 0:
+                    values += 1
+                    whole &= c == 123 and values == 1
+                depth += 1
+                most = max(most, depth)
+            elif c == 125 or c == 93:
+                depth -= 1
+                whole &= depth >= 0
+            elif depth == 0:
+                whole &= c == 32 or c == 9 or c == 13
+            p += ONE
+            c = text[p]
+        found[n] = most if whole and depth == 0 and values == 1 else -1
+
 
 DEEPEST = 64  # brackets within brackets
 LARGE = 2**53  # whole numbers beyond are names, not amounts
@@ -44,7 +101,7 @@ class JsonLines:
             import pyarrow.compute  # noqa: F401  (what settles pieces needs it: here, while the first are parsed)
 
     def parse(self, piece: Piece) -> Parsed:
-        from onlearn.data.parse.objects import depths
+        pass
 
         block = piece.block
         starts = line_starts(block)

@@ -1,19 +1,379 @@
-"""Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
+"""The Vowpal Wabbit loop: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
 
-Tags become ids. The base (an initial prediction) has no use here, and a note says so. Each feature needs a name.
+A word that touches the first bar is a tag, as in Vowpal Wabbit. Features are named by stretches of the text, and
+hashed on the way.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from onlearn.data.blocks import Block
-from onlearn.data.lines import Lines, Room, bad_lines, drop_rows, fix_unsure, rows_of_infinite, take_labels, wrong_bytes
+from onlearn.compiler import compiled
+from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
+from onlearn.data.formats.numbers import (
+    DIGITS,
+    EXACT,
+    GOOD,
+    MALFORMED,
+    MISSING,
+    ONE,
+    POWERS,
+    UNSURE,
+    ZERO,
+    any_number,
+    ask,
+    decimal,
+    fraction,
+    number,
+)
+from onlearn.data.formats.scanning import (
+    Lines,
+    Room,
+    bad_lines,
+    drop_rows,
+    fix_unsure,
+    note_bad,
+    rows_of_infinite,
+    take_labels,
+    why_not,
+    wrong_bytes,
+)
+from onlearn.data.named_rows import START, NamedRows, finish, mix
+from onlearn.data.parse.table import code_of, hash_span
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.inputs import all_finite
-from onlearn.named import NamedRows
+from onlearn.data.sources import Block
+from onlearn.engine.csr import all_finite
 
-UNSURE = 1000  # numbers in a block that may have to be asked about, at first
+NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
+CARET = np.uint64(94)
+EIGHT = np.uint64(8)
+AFTER_BLANK, A_COLON, A_BAR = np.uint64(33), np.uint64(COLON), np.uint64(BAR)
+SPACES = 1 << 16  # a group is a uint16
+
+REASONS = (
+    "",
+    "there is no label (a word that touches the bar is a tag)",
+    "the label is not a number",
+    "there is no |",
+    "the importance is not a number of at least 0 and of usual size",
+    "the base is not a number",
+    "there is more than label, importance, base and tag before the |",
+    "a namespace's scale is not a number of usual size",
+    "a feature has no name",
+    "the value is not a number",
+    "the value is infinite",
+    "the value is missing",
+    "there are too many namespaces",
+)
+(
+    NO_LABEL,
+    LABEL_TEXT,
+    NO_BAR,
+    BAD_IMPORTANCE,
+    BAD_BASE,
+    TOO_MUCH,
+    BAD_SCALE,
+    NO_NAME,
+    VALUE_TEXT,
+    VALUE_INFINITE,
+    VALUE_MISSING,
+    MANY_SPACES,
+) = range(1, 13)
+DONE, CROWDED_LABELS, CROWDED_SPACES, FULL = range(4)
+
+# Bytes that end a name: blanks, line ends, colon, bar.
+ENDS = np.zeros(256, dtype=np.uint8)
+ENDS[[9, 10, 13, 32, COLON, BAR]] = 1
+
+
+class Rows(NamedTuple):
+    """What the loop fills in."""
+
+    indptr: np.ndarray  # int64
+    codes: np.ndarray  # int64: of the label; -1 without one
+    numbers: np.ndarray  # float64: the label as a number, where asked for
+    weights: np.ndarray  # float64: the importance
+    tags: np.ndarray  # int64, two columns: start and stop
+    lines: np.ndarray  # int64, from 0
+    bad_lines: np.ndarray  # int64
+    bad_starts: np.ndarray  # int64: where the line begins
+    bad_places: np.ndarray  # int64: where the trouble is
+    bad_reasons: np.ndarray  # int64
+
+
+class Features(NamedTuple):
+    hashes: np.ndarray  # uint64
+    values: np.ndarray  # float64
+    starts: np.ndarray  # int64
+    lengths: np.ndarray  # int64
+    groups: np.ndarray  # uint16
+    unsure: np.ndarray  # int64: position, start, stop; position < 0 means label of row -position - 1
+    scales: np.ndarray  # float64: what an unsure value is to be multiplied by
+
+
+class Counts(NamedTuple):
+    rows: int
+    features: int
+    lines: int
+    bad: int
+    unsure: int
+    weighted: int  # whether there is any importance
+    tagged: int
+    based: int
+    stopped: int
+
+
+def new_rows(lines: int) -> Rows:
+    def integers() -> np.ndarray:
+        return np.empty(lines, dtype=np.int64)
+
+    return Rows(
+        indptr=np.zeros(lines + 1, dtype=np.int64),
+        codes=integers(),
+        numbers=np.empty(lines),
+        weights=np.empty(lines),
+        tags=np.empty((lines, 2), dtype=np.int64),
+        lines=integers(),
+        bad_lines=integers(),
+        bad_starts=integers(),
+        bad_places=integers(),
+        bad_reasons=integers(),
+    )
+
+
+def new_features(most: int, unsure: int) -> Features:
+    return Features(
+        hashes=np.empty(most, dtype=np.uint64),
+        values=np.empty(most),
+        starts=np.empty(most, dtype=np.int64),
+        lengths=np.empty(most, dtype=np.int64),
+        groups=np.empty(most, dtype=np.uint16),
+        unsure=np.empty((unsure, 3), dtype=np.int64),
+        scales=np.empty(unsure),
+    )
+
+
+@compiled
+def seed_of(text: Any, start: Any, stop: Any) -> Any:
+    """The hash of a namespace's prefix, which is its name and a caret: the seed of its features' hashes."""
+    length = stop - start
+    h = mix(START, length + ONE)
+    while length >= EIGHT:
+        h = mix(h, eight(text, start))
+        start += EIGHT
+        length -= EIGHT
+    bits = length << BITS
+    return finish(mix(h, (eight(text, start) & ((ONE << bits) - ONE)) | (CARET << bits)))
+
+
+@compiled
+def blank(c: Any) -> Any:
+    return c == 32 or c == 9 or c == 13
+
+
+@compiled
+def end_of_name(text: Any, p: Any) -> Any:
+    """Where the name that begins at p ends, found eight bytes at a time: at a blank, line end, colon or bar."""
+    while True:
+        word = eight(text, p)
+        ends = below(word, AFTER_BLANK) | equal(word, A_COLON) | equal(word, A_BAR)
+        p += trailing_zeros(ends) >> BITS  # eight if there is none
+        if ends != ZERO:
+            if ENDS[text[p]]:
+                return p
+            p += ONE  # another character below the blank
+
+
+@compiled
+def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):  # type: ignore[no-untyped-def]
+    """Parse ``text[:stop]``, which ends with a newline. ``want``: labels are required; ``drop``: NaN is absent.
+
+    ``spaces`` has the default namespace, the empty name, as code 0; ``seeds`` has START for it.
+    """
+    p, stop, base = ZERO, np.uint64(stop), np.uint64(text.ctypes.data)
+    row, k, line, bad, unsure = 0, ZERO, 0, 0, 0
+    weighted = tagged = based = False
+    room, most = len(row_out.codes), np.uint64(len(out.hashes))
+    while p < stop:
+        begin, first, pending = p, k, unsure
+        if row + bad >= room:
+            return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
+        reason = 0
+        while blank(text[p]):
+            p += ONE
+        if text[p] == NEWLINE:
+            p += ONE
+            line += 1
+            continue
+        code, label, weight, tag, tag_stop, words = np.int64(-1), np.nan, 1.0, ZERO, ZERO, 0
+        while text[p] != BAR:
+            if text[p] == NEWLINE:
+                reason = NO_BAR
+                break
+            start = p
+            c = text[p]
+            while c != 32 and c != 9 and c != 13 and c != NEWLINE and c != BAR:
+                p += ONE
+                c = text[p]
+            end = p
+            while blank(text[p]):
+                p += ONE
+            if text[p] == BAR and (end == p or text[start] == QUOTE):
+                tag, tag_stop = start + np.uint64(text[start] == QUOTE), end
+                tagged = True
+                break
+            words += 1
+            if words == 1:
+                if regress:
+                    label, at, outcome = any_number(base, start)
+                    if at != end or outcome > UNSURE:
+                        reason = LABEL_TEXT
+                    elif outcome == UNSURE:
+                        unsure = ask(out.unsure, unsure, -row - 1, start, end)
+                else:
+                    code = code_of(text, start, end, hash_span(text, start, end, START), labels)
+                    if code < 0:
+                        return counts(row, k, line, bad, unsure, weighted, tagged, based, CROWDED_LABELS)
+            elif words == 2:
+                weight, at, outcome = any_number(base, start)
+                weighted = True
+                if at != end or outcome != GOOD or weight < 0:
+                    reason = BAD_IMPORTANCE
+            elif words == 3:
+                _, at, outcome = any_number(base, start)
+                based = True
+                if at != end or outcome > UNSURE:
+                    reason = BAD_BASE
+            else:
+                reason = TOO_MUCH
+            if reason:
+                p = start
+                break
+        if reason == 0 and words == 0 and want:
+            reason = NO_LABEL
+        group, seed, scale = np.int64(0), START, 1.0
+        while reason == 0:
+            c = text[p]
+            if c == 32:
+                p += ONE
+                continue
+            if c == BAR:
+                p += ONE
+                start = p
+                while not ENDS[text[p]]:
+                    p += ONE
+                group, scale = np.int64(0), 1.0
+                if p > start:
+                    group = code_of(text, start, p, hash_span(text, start, p, START), spaces)
+                    if group < 0 or group >= len(seeds):
+                        return counts(row, k, line, bad, unsure, weighted, tagged, based, CROWDED_SPACES)
+                    if group >= SPACES:
+                        reason, p = MANY_SPACES, start
+                        break
+                    if seeds[group] == ZERO:
+                        seeds[group] = seed_of(text, start, p)
+                seed = seeds[group]
+                if text[p] == COLON:
+                    start = p + ONE
+                    scale, p, outcome = any_number(base, start)
+                    c = text[p]
+                    if outcome != GOOD or not (c == 32 or c == 10 or c == BAR or blank(c)):
+                        reason, p = BAD_SCALE, start
+                        break
+                continue
+            if c == NEWLINE:
+                break
+            if c == 9 or c == 13:
+                p += ONE
+                continue
+            start = p
+            ends = ends_among(base, p, AFTER_BLANK, A_COLON, A_BAR)
+            p += trailing_zeros(ends)
+            if ends == ZERO or (text[p] != COLON and not ENDS[text[p]]):
+                p = end_of_name(text, start)
+                ends = ZERO
+            length = p - start
+            if length == ZERO:
+                reason = NO_NAME
+                break
+            value = 1.0
+            if text[p] == COLON:
+                at = p + ONE
+                # The value's end, found together with the name's: so the next feature need not wait for the value.
+                p = start + trailing_zeros(ends & (ends - ONE))
+                c = text[p]
+                usual = c == 32 or c == NEWLINE
+                if usual:
+                    value, usual = fraction(base, at, p)
+                if not usual:
+                    mantissa, digits, after, end = decimal(base, at)
+                    outcome = GOOD
+                    if end == p and digits - ONE < DIGITS and mantissa <= EXACT and ENDS[c]:
+                        value = np.float64(np.int64(mantissa)) / POWERS[after]
+                        if text[at] == 45:
+                            value = -value
+                    else:
+                        value, p, outcome = number(base, at)
+                        c = text[p]
+                    if not ENDS[c] or c == COLON:
+                        outcome = MALFORMED
+                    if outcome != GOOD:
+                        if outcome == UNSURE:
+                            if unsure < len(out.scales):
+                                out.scales[unsure] = scale
+                            unsure = ask(out.unsure, unsure, np.int64(k), at, p)
+                        elif outcome == MISSING and drop:
+                            continue
+                        else:
+                            p, reason = at, why_not(outcome, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING)
+                            break
+            if k >= most:
+                return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
+            # hash_span in a form for names, most of which have up to eight bytes
+            h = mix(seed, length)
+            at = start
+            rest = length
+            while rest >= EIGHT:
+                h = mix(h, eight(text, at))
+                at += EIGHT
+                rest -= EIGHT
+            if rest:
+                h = mix(h, eight(text, at) & ((ONE << (rest << BITS)) - ONE))
+            out.hashes[k] = finish(h)
+            out.values[k] = value * scale
+            out.starts[k] = start
+            out.lengths[k] = length
+            out.groups[k] = group
+            k += ONE
+        if reason:
+            bad = note_bad(row_out, bad, line, begin, p, reason)
+            k, unsure = first, pending
+        else:
+            row_out.codes[row], row_out.numbers[row], row_out.weights[row] = code, label, weight
+            row_out.tags[row, 0], row_out.tags[row, 1], row_out.lines[row] = tag, tag_stop, line
+            row += 1
+            row_out.indptr[row] = k
+        while text[p] != NEWLINE:
+            p += ONE
+        p += ONE
+        line += 1
+    return counts(row, k, line, bad, unsure, weighted, tagged, based, DONE)
+
+
+@compiled
+def counts(row, k, line, bad, unsure, weighted, tagged, based, stopped):  # type: ignore[no-untyped-def]
+    return row, np.int64(k), line, bad, unsure, np.int64(weighted), np.int64(tagged), np.int64(based), stopped
+
+
+# ----------------------------------------------------------------------------------------------------
+# Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
+#
+# Tags become ids. The base (an initial prediction) has no use here, and a note says so. Each feature needs a name.
+
+
+UNSURE_ROOM = 1000  # numbers in a block that may have to be asked about, at first
 BASE_NOTE = "vw: initial predictions (the third number before the |) are not used"
 
 
@@ -26,9 +386,9 @@ class VowpalWabbit(Lines):
         self.room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        from onlearn.data.parse import vw as loop
+        pass
+        from onlearn.data.named_rows import START
         from onlearn.data.parse.table import grown, new_table
-        from onlearn.hashing import START
 
         options, text = self.options, block.text
         labels, spaces = new_table(), new_table()
@@ -38,28 +398,26 @@ class VowpalWabbit(Lines):
         seeds = np.zeros(len(spaces.hashes), dtype=np.uint64)
         seeds[0] = START
         drop = options.missing != "error"
-        unsure = UNSURE
+        unsure = UNSURE_ROOM
         while True:
             lines, most = self.room.of(block)
-            rows, features = loop.new_rows(lines), loop.new_features(most, unsure)
-            counts = loop.Counts(
-                *loop.parse(
-                    text, block.stop, rows, features, labels, spaces, seeds, options.regress, options.labelled, drop
-                )
+            rows, features = new_rows(lines), new_features(most, unsure)
+            counts = Counts(
+                *parse(text, block.stop, rows, features, labels, spaces, seeds, options.regress, options.labelled, drop)
             )
-            if counts.stopped == loop.CROWDED_LABELS:
+            if counts.stopped == CROWDED_LABELS:
                 labels = grown(labels)
-            elif counts.stopped == loop.CROWDED_SPACES:
+            elif counts.stopped == CROWDED_SPACES:
                 spaces = grown(spaces)
                 seeds = np.concatenate([seeds, np.zeros(len(spaces.hashes) - len(seeds), dtype=np.uint64)])
-            elif counts.stopped == loop.FULL:
+            elif counts.stopped == FULL:
                 self.room.more()
             elif counts.unsure > unsure:
                 unsure = counts.unsure
             else:
                 break
         self.room.took(block, counts.rows + counts.bad, counts.features)
-        bad = bad_lines(block, rows, counts.bad, loop.REASONS)
+        bad = bad_lines(block, rows, counts.bad, REASONS)
         n, most = counts.rows, counts.features
         indptr, asked = rows.indptr[: n + 1], features.unsure[: counts.unsure]
         spoiled = fix_unsure(text, asked, features.values, rows.numbers, indptr)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compile import compiled
-from onlearn.data.parse.numbers import GOOD, ONE, UNSURE, ZERO, any_number
+from onlearn.compiler import compiled
+from onlearn.data.formats.numbers import GOOD, ONE, UNSURE, ZERO, any_number
 
 NEWLINE = 10
 PLAIN, QUOTED, DOUBLED = range(3)

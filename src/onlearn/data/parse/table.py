@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compile import compiled
-from onlearn.data.parse.words import BITS, eight
-from onlearn.hashing import finish, mix
+from onlearn.compiler import compiled
+from onlearn.compiler.intrinsics import BITS, eight
+from onlearn.data.named_rows import finish, mix
 
 ONE, EIGHT = np.uint64(1), np.uint64(8)
 SIZE = 1 << 10  # places at first

@@ -1,0 +1,235 @@
+"""What formats of lines have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from onlearn.compiler import compiled
+from onlearn.compiler.intrinsics import eight
+from onlearn.data.bad_rows import Bad
+from onlearn.data.batch import rows_at
+from onlearn.data.formats.numbers import INFINITE, MISSING
+from onlearn.data.registry import Options, Parsed
+from onlearn.data.sources import Block, Stream, blocks, raw_line
+
+# ----------------------------------------------------------------------------------------------------
+# What the loops of svmlight and Vowpal Wabbit lines do alike when something is wrong: off the path of most rows.
+
+
+@compiled
+def note_bad(out: Any, bad: Any, line: Any, begin: Any, place: Any, reason: Any) -> Any:
+    """Write down a bad row; returns how many there are."""
+    out.bad_lines[bad], out.bad_starts[bad] = line, begin
+    out.bad_places[bad], out.bad_reasons[bad] = place, reason
+    return bad + 1
+
+
+@compiled
+def why_not(outcome: Any, malformed: Any, infinite: Any, missing: Any) -> Any:
+    """Why a value cannot be taken, by the caller's numbers for the reasons."""
+    if outcome == MISSING:
+        return missing
+    return infinite if outcome == INFINITE else malformed
+
+
+# ----------------------------------------------------------------------------------------------------
+# Where a text is not UTF-8.
+
+
+ONE, EIGHT, LINE = np.uint64(1), np.uint64(8), np.uint64(64)
+TOP = np.uint64(0x8080808080808080)
+
+
+@compiled
+def past_ascii(text: Any, p: Any, stop: Any) -> Any:
+    """How far the text is ASCII, in whole steps of 64 bytes: most texts are throughout, or nearly so."""
+    while p + LINE <= stop:
+        found = np.uint64(0)
+        for k in range(np.uint64(8)):
+            found |= eight(text, p + EIGHT * np.uint64(k))
+        if found & TOP != np.uint64(0):
+            break
+        p += LINE
+    return p
+
+
+@compiled
+def first_wrong(text: Any, start: Any, stop: Any) -> Any:
+    """The first byte in ``text[start:stop]`` that does not begin a character; ``stop`` if all is well."""
+    stop = np.uint64(stop)
+    p = past_ascii(text, np.uint64(start), stop)
+    while p < stop:
+        if p + EIGHT <= stop and eight(text, p) & TOP == np.uint64(0):
+            p += EIGHT
+            continue
+        c = text[p]
+        if c < 128:
+            p += ONE
+            continue
+        # The second byte's range excludes overlong forms, surrogates and what is beyond U+10FFFF.
+        low, high, more = 128, 191, 1
+        if c < 194 or c > 244:
+            return np.int64(p)
+        if c >= 240:
+            more = 3
+            if c == 240:
+                low = 144
+            elif c == 244:
+                high = 143
+        elif c >= 224:
+            more = 2
+            if c == 224:
+                low = 160
+            elif c == 237:
+                high = 159
+        at = p + ONE
+        for _ in range(more):
+            if at >= stop or text[at] < low or text[at] > high:
+                return np.int64(p)
+            low, high = 128, 191
+            at += ONE
+        p = past_ascii(text, at, stop)
+    return np.int64(stop)
+
+
+@compiled
+def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any, places: Any) -> None:
+    """For each of some lines (by number; ``starts`` has all), the place of the first wrong byte, or -1."""
+    for n in range(len(rows)):
+        line = rows[n]
+        end = starts[line + 1] if line + 1 < len(starts) else stop
+        place = first_wrong(text, starts[line], end)
+        places[n] = place if place < end else -1
+
+
+INFINITE_NUMBER = "a number is infinite"
+ENOUGH = 1 << 20  # bytes that tell what others are like
+SPARE = 1.25
+
+
+class Lines:
+    """Pieces are blocks of lines, and none depends on another."""
+
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        self.options, self.notes = options, notes
+
+    def pieces(self, stream: Stream) -> Iterator[Any]:
+        return blocks(stream, self.options.block_size)
+
+    def settle(self, parsed: Parsed) -> Parsed:
+        return parsed
+
+
+class Room:
+    """How many rows and features to make room for: guessed from the bytes, and from what earlier blocks took.
+
+    To count them first would cost a tenth of the time of parsing. And with much more room than it takes, each block
+    would be put where memory has not been in use before, which takes as long.
+    """
+
+    def __init__(self) -> None:
+        self.rows, self.features = 1 / 32, 1 / 8  # a byte
+        self.most = 0.0, 0.0  # that a block took, as far as is known
+
+    def of(self, block: Block) -> tuple[int, int]:
+        return int(self.rows * block.stop) + 16, int(self.features * block.stop) + 16
+
+    def took(self, block: Block, rows: int, features: int) -> None:
+        """What it was for a block; others are taken to be like it, but for some more."""
+        if block.stop >= ENOUGH:
+            self.most = max(self.most[0], rows / block.stop), max(self.most[1], features / block.stop)
+            self.rows, self.features = (min(1.0, SPARE * most) for most in self.most)
+
+    def more(self) -> None:
+        """It was too little, and so it may be for others."""
+        self.rows, self.features = min(1.0, 2 * self.rows), min(1.0, 2 * self.features)
+        self.most = self.rows / SPARE, self.features / SPARE
+
+
+def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> list[Bad]:
+    """The bad rows that a compiled loop has listed."""
+    found = []
+    for n in range(count):
+        start = int(rows.bad_starts[n])
+        column = int(rows.bad_places[n]) - start + 1
+        reason = reasons[int(rows.bad_reasons[n])]
+        found.append(Bad(int(rows.bad_lines[n]), column, reason, raw_line(block.text, start, block.stop)))
+    return found
+
+
+def fix_unsure(
+    text: np.ndarray, unsure: np.ndarray, values: np.ndarray, labels: np.ndarray, indptr: np.ndarray
+) -> dict[int, str]:
+    """Let ``float()`` decide about numbers the loop left open; rows in which one turned out infinite, and why."""
+    spoiled = {}
+    for position, start, stop in unsure.tolist():
+        value = float(text[start:stop].tobytes())
+        if position >= 0:
+            values[position] = value
+        else:
+            labels[-position - 1] = value
+            if abs(value) == float("inf"):
+                spoiled[-position - 1] = INFINITE_NUMBER
+    return spoiled | rows_of_infinite(values, unsure[unsure[:, 0] >= 0, 0], indptr)
+
+
+def rows_of_infinite(values: np.ndarray, positions: np.ndarray, indptr: np.ndarray) -> dict[int, str]:
+    """Rows that have an infinite value at one of these positions, and that as the reason."""
+    infinite = positions[np.isinf(values[positions])]
+    return dict.fromkeys((np.searchsorted(indptr, infinite, side="right") - 1).tolist(), INFINITE_NUMBER)
+
+
+def drop_rows(parsed: Parsed, block: Block, spoiled: dict[int, str]) -> None:
+    """Make rows bad after all: rare enough to be slow. Row -> reason."""
+    if not spoiled:
+        return
+    starts = line_starts(block)
+    for row, reason in sorted(spoiled.items()):
+        line = int(parsed.lines[row])
+        parsed.bad.append(Bad(line, 0, reason, raw_line(block.text, int(starts[line]), block.stop)))
+    parsed.bad.sort(key=lambda bad: bad.line)
+    keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
+
+
+def keep_rows(parsed: Parsed, keep: np.ndarray) -> None:
+    """Keep some rows only, by position."""
+    parsed.rows, parsed.lines = rows_at(parsed.rows, keep), parsed.lines[keep]
+    for name in ("codes", "numbers", "groups", "weight", "ids"):
+        if (array := getattr(parsed, name)) is not None:
+            setattr(parsed, name, array[keep])
+
+
+def take_labels(parsed: Parsed, codes: np.ndarray, names: list[bytes]) -> dict[int, str]:
+    """Labels as strings; rows whose label is not UTF-8, and why."""
+    parsed.codes, wrong = codes, []
+    for n, name in enumerate(names):
+        try:
+            parsed.names.append(name.decode())
+        except UnicodeDecodeError:
+            parsed.names.append("")
+            wrong.append(n)
+    return dict.fromkeys(np.flatnonzero(np.isin(codes, wrong)).tolist(), "the label is not UTF-8") if wrong else {}
+
+
+def line_starts(block: Block) -> np.ndarray:
+    """Where each line of a block begins."""
+    ends = np.flatnonzero(block.text[: block.stop] == 10)
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1] + 1])
+
+
+def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
+    """Rows, by the lines they stand in, that are not UTF-8, and where."""
+    pass
+
+    if first_wrong(block.text, 0, block.stop) == block.stop:
+        return {}
+    starts = line_starts(block)
+    places = np.empty(len(lines), dtype=np.int64)
+    wrong_lines(block.text, starts, block.stop, lines, places)
+    return {
+        int(row): f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
+        for row in np.flatnonzero(places >= 0)
+    }

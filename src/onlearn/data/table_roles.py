@@ -1,0 +1,220 @@
+"""What formats that give tables have in common: which column is the label, the weight, the id; and taking them out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.arrow import codes, in_one_piece
+from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.formats.scanning import keep_rows
+from onlearn.data.registry import Options, Parsed
+from onlearn.engine.spec import did_you_mean
+
+# ----------------------------------------------------------------------------------------------------
+# Objects within rows: their fields are columns named ``outer.inner``.
+
+
+def flat(table: Any) -> Any:
+    """A PyArrow table with the fields of its structs as columns."""
+    import pyarrow as pa
+
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    return table
+
+
+def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A row with the keys of dicts within as its own; two that would be the same are a ValueError.
+
+    >>> spread({"a": 1, "b": {"c": 2}})
+    {'a': 1, 'b.c': 2}
+    """
+    made: dict[str, Any] = {}
+    for key, value in row.items():
+        inner = spread(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        if made.keys() & inner.keys():
+            name = next(name for name in inner if name in made)
+            raise ValueError(f"there are several columns {name!r}: name them apart")
+        made |= inner
+    return made
+
+
+TARGETS = ("label", "target", "class", "y")
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
+KEPT_ID = "\0id"  # a column of ids as they are written, beside one that is a feature as well
+
+
+def find_column(names: list[str], wanted: str | int, what: str, where: str) -> str:
+    """The name of a column given by name or position."""
+    if isinstance(wanted, int) or (wanted not in names and wanted.lstrip("-").isdigit()):
+        position = int(wanted)
+        if not -len(names) <= position < len(names):
+            raise DataError(f"{where} has {len(names)} columns: there is no column {position} to be the {what}")
+        return names[position]
+    if wanted not in names:
+        raise DataError(f"{where} has no column {wanted!r} to be the {what}{did_you_mean(wanted, names)}")
+    return wanted
+
+
+def shown(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def usual_target(names: list[str]) -> str | None:
+    """The column whose name says that it is the label."""
+    by_name = {name.strip().lower(): name for name in reversed(names)}
+    return next((by_name[usual] for usual in TARGETS if usual in by_name), None)
+
+
+class Roles:
+    """Which columns are not features."""
+
+    def __init__(self, options: Options, names: list[str], where: str, notes: list[str], fallback: str | None) -> None:
+        self.options = options
+        self.target: str | None
+        if options.target is not None:
+            # A file to predict may lack the column.
+            absent = not options.labelled and isinstance(options.target, str) and options.target not in names
+            self.target = None if absent else find_column(names, options.target, "target", where)
+        else:
+            self.target = usual_target(names) or fallback
+            if self.target is not None:
+                notes.append(f"{where}: the target is column {self.target!r}; say target= if it is another")
+        if self.target is None and options.labelled:
+            raise DataError(f"{where}: which column is the target cannot be told; say target=, one of {shown(names)}")
+        self.weight = None if options.weight is None else find_column(names, options.weight, "weight", where)
+        lacks_id = options.id is None or (not options.id_required and options.id not in names)
+        self.id = None if lacks_id or options.id is None else find_column(names, options.id, "id", where)
+
+    @property
+    def columns(self) -> set[str]:
+        """Those that are taken out."""
+        id = None if self.options.id_kept else self.id
+        return {name for name in (self.target, self.weight, id) if name is not None}
+
+    @property
+    def dispensable(self) -> set[str | None]:
+        """What a file may lack though one before it has it: labels and ids, when predicting."""
+        return ({self.target} if not self.options.labelled else set()) | (
+            {self.id} if not self.options.id_required else set()
+        )
+
+    def within(self, names: Collection[str]) -> Roles:
+        """The roles in a file that has these columns."""
+        absent = {name for name in self.dispensable if name not in names}
+        if not absent - {None}:
+            return self
+        roles = copy.copy(self)
+        roles.target = None if self.target in absent else self.target
+        roles.id = None if self.id in absent else self.id
+        return roles
+
+
+def as_strings(column: Any) -> Any:
+    """An Arrow column as strings, or None where that is impossible."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"a column of {column.type} cannot be a label or an id") from error
+
+
+def tellable(column: Any) -> Any:
+    """A column whose values Python has types for: times become words, for those in nanoseconds would need pandas."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+
+
+def without_nan(column: Any) -> Any:
+    """An Arrow column in which NaN, if it holds numbers, is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_nan(column), None, column) if pa.types.is_floating(column.type) else column
+
+
+def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    """An Arrow column as float64 (NaN where it is null or no number), and where it is no number."""
+    import pyarrow as pa
+
+    try:
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return values, np.zeros(len(values), dtype=bool)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        values, wrong = np.full(len(column), np.nan), np.zeros(len(column), dtype=bool)
+        for row, value in enumerate(as_strings(column).to_pylist()):
+            try:
+                values[row] = np.nan if value is None else float(value)
+            except ValueError:
+                wrong[row] = True
+        return values, wrong
+
+
+def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
+    """Take target, weight and id out of ``parsed.rows``, a table; rows without what they need become bad.
+
+    ``raw(row)`` gives the bytes of a row for the file of bad rows.
+    """
+    options, table = roles.options, parsed.rows
+    spoiled: dict[int, str] = {}
+    if roles.target is not None:
+        column = in_one_piece(table.column(roles.target))
+        if options.regress:
+            values, wrong = as_numbers(column)
+            parsed.numbers = values
+            spoil(spoiled, wrong, f"the target, {roles.target!r}, is not a number")
+            spoil(spoiled, np.isinf(values), f"the target, {roles.target!r}, is infinite")
+            absent = np.isnan(values) & ~wrong
+        else:
+            encoded = as_strings(without_nan(column)).dictionary_encode()
+            parsed.names = encoded.dictionary.to_pylist()
+            parsed.codes = codes(encoded)
+            absent = parsed.codes < 0
+        if options.labelled:
+            spoil(spoiled, absent, f"the target, {roles.target!r}, is missing")
+    if roles.weight is not None:
+        parsed.weight, _ = as_numbers(in_one_piece(table.column(roles.weight)))
+        wrong = ~(np.isfinite(parsed.weight) & (parsed.weight >= 0))
+        spoil(spoiled, wrong, f"the weight, {roles.weight!r}, is not a number of at least 0")
+    if roles.id is not None:
+        written = KEPT_ID if KEPT_ID in table.column_names else roles.id
+        parsed.ids = np.array(as_strings(in_one_piece(table.column(written))).to_pylist(), dtype=object)
+    taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
+    parsed.rows = table.drop_columns(taken) if taken else table
+    spoil_infinite(spoiled, parsed.rows)
+    if options.missing == "error":
+        for name in parsed.rows.column_names:
+            column = parsed.rows.column(name)
+            if column.null_count:
+                spoil(spoiled, column.is_null().to_numpy(), f"{name!r} is missing")
+    if spoiled:
+        for row, reason in sorted(spoiled.items()):
+            parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
+        parsed.bad.sort(key=lambda bad: bad.line)
+        keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
+    return parsed
+
+
+def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
+    """No learner can take infinite numbers in; formats that hold numbers as such may have them."""
+    import pyarrow as pa
+
+    for name, column in zip(table.column_names, table.columns):
+        if pa.types.is_floating(column.type):
+            before = 0
+            for chunk in column.chunks:
+                infinite = np.isinf(chunk.to_numpy(zero_copy_only=False))
+                if infinite.any():
+                    spoil(spoiled, np.append(np.zeros(before, bool), infinite), f"{name!r} is infinite")
+                before += len(chunk)
+
+
+def spoil(spoiled: dict[int, str], where: np.ndarray, reason: str) -> None:
+    for row in np.flatnonzero(where).tolist():
+        spoiled.setdefault(row, reason)

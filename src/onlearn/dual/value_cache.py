@@ -1,0 +1,149 @@
+"""Kernel values of all examples with some support examples, kept for later passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from onlearn.compiler import prefetch
+from onlearn.compiler.inlining import Loop
+from onlearn.threads import over_rows
+
+AHEAD = 16  # rows, whose values are asked for
+
+
+class Cache:
+    """Lines of kernel values, one for each support example that was admitted, up to ``room`` of them.
+
+    Those that are admitted together make a table: their numbers in rising order, and their lines.
+    """
+
+    def __init__(self, rows: int, room: int, dtype: np.dtype) -> None:
+        self.rows, self.room, self.dtype = rows, room, dtype
+        self.tables: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def __len__(self) -> int:
+        return sum(len(supports) for supports, _ in self.tables)
+
+    def admit(self, supports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A table for those of the support examples (in rising order) that are not kept yet, as far as there is room.
+
+        Its lines are to be filled in before it is kept.
+        """
+        new = supports[~self.holds(supports)][: max(0, self.room - len(self))]
+        return new, np.empty((len(new), self.rows), self.dtype)
+
+    def keep(self, supports: np.ndarray, lines: np.ndarray) -> None:
+        if len(supports):
+            self.tables.append((supports, lines))
+
+    def holds(self, supports: np.ndarray) -> np.ndarray:
+        """Which of the support examples are kept."""
+        held = np.zeros(len(supports), dtype=bool)
+        for which, *_ in self._found(supports):
+            held[which] = True
+        return held
+
+    def copy_lines(self, rows: np.ndarray, supports: np.ndarray, out: np.ndarray) -> None:
+        """The values of some rows with support examples that are kept, a line for each of those, into ``out``."""
+        for which, at, lines in self._found(supports):
+            for to, line in zip(which, at, strict=True):
+                np.take(lines[line], rows, out=out[to], mode="clip")  # "raise" would make a copy
+
+    def add(self, sums: np.ndarray, rows: np.ndarray, group: np.ndarray, supports: np.ndarray,
+            change: np.ndarray) -> None:  # fmt: skip
+        """Add to the sums of some rows what kept values times changes come to; ``change`` as in ``add_by_group``."""
+        for which, at, lines in self._found(supports):
+            amounts = np.ascontiguousarray(change[:, which].transpose(1, 2, 0))
+            over_rows(
+                lambda *part, a=amounts, n=at, v=lines: add_lines(sums, rows, group, v, n, a, *part),
+                len(rows),
+                len(at) * len(rows),
+            )
+
+    def _found(self, supports: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each table that has some of the support examples: which of them, at which lines, and all lines."""
+        for known, lines in self.tables:
+            at = np.minimum(np.searchsorted(known, supports), len(known) - 1)
+            which = np.flatnonzero(known[at] == supports)
+            if len(which):
+                yield which, at[which], lines
+
+
+def put(lines: np.ndarray, rows: np.ndarray, values: np.ndarray, columns: np.ndarray) -> None:
+    """lines[:, rows] = the transpose of some columns of values, on all cores."""
+    over_rows(lambda *part: put_lines(lines, rows, values, columns, *part), len(rows), len(columns) * len(rows))
+
+
+def add_products(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change: np.ndarray) -> None:
+    """sums[rows] += values @ change, in double precision, on all cores."""
+    if sums.shape[1] > 1:  # most examples change few outputs
+        place, output = np.nonzero(change)
+        ends, amounts = np.searchsorted(place, np.arange(len(change) + 1)), change[place, output]
+        over_rows(lambda *part: add_many(sums, rows, values, ends, output, amounts, *part), len(rows), values.size)
+    else:
+        amounts = np.ascontiguousarray(change[:, 0])
+        over_rows(lambda *part: add_one(sums, rows, values, amounts, *part), len(rows), values.size)
+
+
+def add_by_group(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change: np.ndarray, group: np.ndarray) -> None:
+    """The same, with changes of its own for each group of rows."""
+    over_rows(lambda *part: add_own(sums, rows, values, change, group, *part), len(rows), change[0].size * len(rows))
+
+
+@Loop
+def put_lines(lines, rows, values, columns, start, stop):
+    for k in range(len(columns)):
+        line, column = lines[k], columns[k]
+        for n in range(start, stop):
+            line[rows[n]] = values[n, column]
+
+
+@Loop
+def add_lines(sums, rows, group, lines, at, amounts, start, stop):
+    for k in range(len(at)):
+        line = lines[at[k]]
+        for c in range(amounts.shape[1]):
+            mine, moved = amounts[k, c], False
+            for t in mine:
+                moved |= t != 0.0
+            if moved:
+                for n in range(start, stop):
+                    if n + AHEAD < stop:
+                        prefetch(line, np.uint64(rows[n + AHEAD]))
+                    sums[rows[n], c] += line[rows[n]] * mine[group[n]]
+
+
+@Loop
+def add_one(sums, rows, values, amounts, start, stop):
+    for n in range(start, stop):
+        line, s = values[n], 0.0
+        for k in range(len(amounts)):
+            s += line[k] * amounts[k]
+        sums[rows[n], 0] += s
+
+
+@Loop
+def add_many(sums, rows, values, ends, output, amounts, start, stop):
+    for n in range(start, stop):
+        line, own = values[n], sums[rows[n]]
+        for k in range(len(ends) - 1):
+            value = line[k]
+            for e in range(ends[k], ends[k + 1]):
+                own[np.uint64(output[e])] += value * amounts[e]
+
+
+@Loop
+def add_own(sums, rows, values, change, group, start, stop):
+    for n in range(start, stop):
+        line, own, mine = values[n], sums[rows[n]], change[group[n]]
+        if mine.shape[1] == 1:
+            s = 0.0
+            for k in range(len(mine)):
+                s += line[k] * mine[k, 0]
+            own[0] += s
+        else:
+            for k in range(len(mine)):
+                for c in range(mine.shape[1]):
+                    own[c] += line[k] * mine[k, c]

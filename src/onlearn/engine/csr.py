@@ -1,0 +1,249 @@
+"""Sparse matrices of later passes: widened, joined, and with fewer columns, without looking all of them over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.compiler.inlining import Loop
+from onlearn.engine.rows import ONE, Dense, Sparse
+
+FEW = 1 << 21
+LAST = float(np.finfo(np.float64).max)  # beyond it is infinity
+BUFFER = 1 << 22  # bytes of rows gathered at a time where they do not lie one after another
+
+
+def widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
+    return X if X.shape[1] == width else csr(X.data, X.indices, X.indptr, (X.shape[0], width))
+
+
+def csr(data_: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
+    """A matrix of sound parts; the constructor would look all of them over."""
+    X = sp.csr_matrix(shape, dtype=data_.dtype)
+    X.data, X.indices, X.indptr = data_, indices, indptr.astype(indices.dtype, copy=False)
+    return X
+
+
+def joined(batches: list[Any], small: bool) -> list[Any]:
+    """Batches that fit into memory as one, so that the order is one over all rows."""
+    if not small or len(batches) <= 1:
+        return batches
+    width = max(X.shape[1] for X, _, _ in batches)
+    weights = [weight for _, _, weight in batches]
+    starts = np.cumsum([0, *(X.nnz for X, _, _ in batches)])
+    indptr = np.concatenate([[0], *(X.indptr[1:] + start for (X, _, _), start in zip(batches, starts))])
+    data_, indices = (in_one([getattr(X, name) for X, _, _ in batches]) for name in ("data", "indices"))
+    X = csr(data_, indices, indptr.astype(indices.dtype if starts[-1] < 2**31 else np.int64), (len(indptr) - 1, width))
+    y = np.concatenate([y for _, y, _ in batches])
+    return [(X, y, None if weights[0] is None else np.concatenate(weights))]
+
+
+def select(X: sp.csr_matrix, kept: np.ndarray, width: int) -> sp.csr_matrix:
+    """The columns that were kept, numbered anew."""
+    new = kept[X.indices]
+    stay = new >= 0
+    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(stay)])
+    return sp.csr_matrix((X.data[stay], new[stay].astype(X.indices.dtype), before[X.indptr]), shape=(X.shape[0], width))
+
+
+def in_one(arrays: list[np.ndarray]) -> np.ndarray:
+    """Arrays one behind another as one; those that lie so already are not copied."""
+    base = arrays[0].base
+    if (
+        isinstance(base, np.ndarray)
+        and base.ndim == 1
+        and all(a.base is base and a.dtype == base.dtype and a.flags.c_contiguous for a in arrays)
+        and base.flags.c_contiguous
+    ):
+        starts = [(a.ctypes.data - base.ctypes.data) // a.itemsize for a in arrays]
+        if all(a + len(one) == b for a, one, b in zip(starts, arrays, starts[1:])):
+            return base[starts[0] : starts[-1] + len(arrays[-1])]
+    return np.concatenate(arrays)
+
+
+def check_finite(X: Any, names: Any = None) -> None:
+    """Refuse NaN and infinity, saying where the first one is; a matrix that is ``known_finite`` need not be read."""
+    if getattr(X, "known_finite", False):
+        return
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.flags.c_contiguous or values.flags.f_contiguous:
+            flat = values.ravel(order="K")
+            # For many, the fastest sum that NaN and infinity show in is BLAS's; for few, its threads take too long.
+            sound = np.isfinite(flat @ flat) if flat.size > FEW else all_finite(flat)
+        else:
+            sound = np.isfinite(values.sum())
+    if sound:
+        return
+    if sp.issparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if not bad.size:
+            return
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        col, value = int(X.indices[bad[0]]), X.data[bad[0]]
+    else:
+        for start in range(0, len(X), 1 << 14):
+            bad_rows, bad_cols = np.nonzero(~np.isfinite(X[start : start + (1 << 14)]))
+            if bad_rows.size:
+                row, col = start + int(bad_rows[0]), int(bad_cols[0])
+                value = X[row, col]
+                break
+        else:
+            return
+    what = "NaN" if np.isnan(value) else "infinity"
+    where = f"column {col}" if names is None else f"column {col} ({names[col]!r})"
+    raise ValueError(f"X contains {what} in row {row}, {where}: remove the row, or fill the value in")
+
+
+@Loop
+def all_finite(values: Any) -> bool:
+    strange = 0
+    for n in range(len(values)):
+        strange += not abs(values[n]) <= LAST
+    return strange == 0
+
+
+def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
+    """X, or a copy in which values of one row and column are summed: as two they would count as two features.
+
+    Indices need not be in order, so nothing is sorted unless there are duplicates.
+    """
+    if getattr(X, "free_of_duplicates", False):
+        return X
+    _check_columns(X)
+    if X.has_canonical_format:
+        return X
+    if X.shape[1] <= 16 * max(X.nnz, 1 << 16):
+        met = np.full(X.shape[1], -1, dtype=np.int32 if X.shape[0] < 1 << 31 else np.int64)
+        if not _repeats(X.indices, X.indptr, met):
+            return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _check_columns(X: sp.csr_matrix) -> None:
+    """Refuse columns that the matrix does not have: compiled code would read and write elsewhere in memory."""
+    size = min(len(X.indices), len(X.data))
+    if len(X.indptr) != X.shape[0] + 1 or not _in_order(X.indptr, size):
+        raise ValueError("X is not a sound CSR matrix: its indptr does not cut its values into rows one after another")
+    if _columns_are_there(X.indices, X.indptr, X.shape[1], X.has_canonical_format):
+        return
+    wrong = int(np.flatnonzero((X.indices < 0) | (X.indices >= X.shape[1]))[0])
+    row = int(np.searchsorted(X.indptr, wrong, side="right")) - 1
+    raise ValueError(f"X has {X.shape[1]} columns, but row {row} has a value in column {X.indices[wrong]}")
+
+
+@Loop
+def _in_order(indptr: Any, size: Any) -> bool:
+    """Whether places of values, of which there are so many, never go back."""
+    back = (indptr[0] < 0) | (indptr[len(indptr) - 1] > size)
+    for i in range(len(indptr) - 1):
+        back |= indptr[i + 1] < indptr[i]
+    return not back
+
+
+@Loop
+def _columns_are_there(indices: Any, indptr: Any, width: Any, ordered: Any) -> bool:
+    """Whether all columns are from 0 to below width; of a row in order, the first and the last tell."""
+    outside = 0
+    for i in range(len(indptr) - 1):
+        first, past = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if past > first:
+            if ordered:
+                outside += (indices[first] < 0) | (indices[past - ONE] >= width)
+            else:
+                for p in range(first, past):
+                    outside += (indices[p] < 0) | (indices[p] >= width)
+    return outside == 0
+
+
+@Loop
+def _repeats(indices: Any, indptr: Any, met: Any) -> bool:
+    """Whether a row has a column twice. ``met`` holds the last row that each column was met in."""
+    for i in range(len(indptr) - 1):
+        again = 0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[p])
+            again += met[j] == i
+            met[j] = i
+        if again:
+            return True
+    return False
+
+
+def check_positive(X: Any, who: str) -> None:
+    """Refuse negative features, saying where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    if not values.size or values.min() >= 0:
+        return
+    coo = X.tocoo() if sp.issparse(X) else None
+    if coo is not None:
+        n = int(np.flatnonzero(coo.data < 0)[0])
+        row, col = int(coo.row[n]), int(coo.col[n])
+    else:
+        row, col = (int(v) for v in np.argwhere(X < 0)[0])
+    raise ValueError(
+        f"Negative values in data passed to {who}: it needs features of at least 0, "
+        f"but row {row}, column {col} holds {X[row, col]:g}"
+    )
+
+
+def as_rows(X: Any, bias: float) -> Dense | Sparse | None:
+    """Rows over the memory of X itself; None when a dense X does not lie row after row."""
+
+    def fixed(array: np.ndarray) -> np.ndarray:
+        """Read-only always, so that compiled code meets one type whether the user's array is or not."""
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    if sp.issparse(X):
+        return Sparse(fixed(X.data), fixed(X.indices), fixed(X.indptr), float(bias))
+    if X.flags.c_contiguous:
+        return Dense(fixed(X.reshape(-1)), X.shape[1], float(bias))
+    return None
+
+
+def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    """Rows, the order in which to take them, and which row of X each of those is.
+
+    At most ``size`` examples a batch. Rows that do not lie one after another (a data frame's columns do) are
+    gathered a few megabytes at a time.
+    """
+    rows = as_rows(X, bias)
+    if rows is None:
+        size = max(1, min(size, BUFFER // max(1, X.shape[1] * X.itemsize)))
+    for start in range(0, len(order), size):
+        part = order[start : start + size]
+        if rows is not None:
+            yield rows, part, part
+        else:
+            yield as_rows(np.ascontiguousarray(X[part]), bias), np.arange(len(part)), part
+
+
+def largest_of_rows(X: Any) -> np.ndarray:
+    """The largest absolute value of each row."""
+    highest, lowest = X.max(axis=1), X.min(axis=1)
+    if sp.issparse(X):
+        highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
+    return np.asarray(np.maximum(highest, -lowest), dtype=np.float64)
+
+
+def radius(X: Any) -> float:
+    """max |x|_2 over the rows."""
+    values = X.data if sp.issparse(X) else X
+    size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    # Squares beyond all numbers, or too small for any: in units of a power of two, which rounds nothing.
+    unit = 1.0 if 1e-100 < size < 1e100 else 2.0 ** min(max(np.frexp(size)[1], -1000), 1000)
+    if sp.issparse(X):
+        scaled = X.data.astype(np.float64) / unit
+        squares = np.add.reduceat(np.append(scaled**2, 0.0), np.minimum(X.indptr[:-1], X.nnz))
+        squares[np.diff(X.indptr) == 0] = 0.0
+    else:
+        scaled = X if unit == 1.0 else X / unit
+        squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
+    return float(np.sqrt(squares.max(initial=0.0))) * unit

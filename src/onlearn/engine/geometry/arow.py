@@ -1,0 +1,75 @@
+"""AROW, adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009), diagonal.
+
+Each weight has a variance S_j, from 1 downwards: w += t S x and S_j -= (S_j x_j)^2 / (x'Sx + r). A rule
+sees x'Sx as the squared length of the example; with passive-aggressive II at C = 1/(2r) its step is the
+paper's alpha = max(0, 1 - y s) / (x'Sx + r).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlearn.compiler import prefetch
+from onlearn.engine.protocol import GEOMETRIES, LARGEST, Numbers, Weights, anticipate, move
+from onlearn.engine.rows import ONE, column, span, sqnorm, sqnorms
+from onlearn.engine.spec import choice, param
+
+
+@choice(GEOMETRIES, "arow")
+class AROW:
+    """A confidence for each weight: often seen features move less."""
+
+    r: float = param(1.0, "how slowly confidence grows", above=0)
+
+    measures = True
+    signed = True
+
+    def start(self, features, outputs):
+        w = np.zeros(features * outputs)
+        return Confident(w, np.ones(w.size), np.array([self.r]))
+
+
+class Confident(NamedTuple):
+    w: Weights
+    variance: Weights
+    knobs: Numbers  # r
+
+
+@anticipate.on(Confident)
+def _(g, j):
+    prefetch(g.variance, j)
+
+
+@sqnorm.on(Confident, object)
+def _(g, rows, i, outputs, c):
+    start, stop = span(rows, i)
+    count, shift = np.uint64(outputs), np.uint64(c)
+    total = rows.bias * rows.bias * g.variance[shift]
+    for p in range(start, stop):
+        x = np.float64(rows.data[p])
+        total += x * x * g.variance[(column(rows, p, start) + ONE) * count + shift]
+    return total
+
+
+@sqnorms.on(Confident, object)
+def _(g, rows, i, q):
+    start, stop = span(rows, i)
+    outputs = np.uint64(len(q))
+    for c in range(outputs):
+        q[c] = rows.bias * rows.bias * g.variance[c]
+    for p in range(start, stop):
+        x, base = np.float64(rows.data[p]), (column(rows, p, start) + ONE) * outputs
+        for c in range(outputs):
+            q[c] += x * x * g.variance[base + c]
+
+
+@move.on(Confident)
+def _(g, j, x, t, sqnorm):
+    s = g.variance[j]
+    change = min(max(t * s * x, -LARGEST), LARGEST)
+    g.w[j] += change
+    if t != 0.0:
+        g.variance[j] = s * max(0.0, 1.0 - s * x * (x / (sqnorm + g.knobs[0])))
+    return change

@@ -1,0 +1,206 @@
+"""Passes over a data set: order, stopping, cycles, progress. What ``fit`` of every estimator does."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from onlearn.compiler import INTERPRETED, compiled, prefetch
+from onlearn.engine.training import Training
+
+# ----------------------------------------------------------------------------------------------------
+# The order in which a pass takes the examples: a permutation, keyed by the seed and the pass.
+#
+# It is the one that NumPy makes of these keys, in about half the time: there every swap waits for memory, here the
+# places of the next swaps are found ahead, and asked for.
+
+
+AHEAD = 32  # swaps
+DRAWN = 1 << 14  # random words at a time
+LONGEST = 1 << 32  # beyond that NumPy draws places in another way
+
+
+def shuffled(count: int, seed: int, passes: int) -> np.ndarray:
+    """``np.random.default_rng([seed, passes]).permutation(count)``, faster."""
+    rng = np.random.default_rng([seed, passes])
+    if INTERPRETED or count >= LONGEST or not isinstance(rng.bit_generator, np.random.PCG64):
+        return rng.permutation(count)
+    order, places, left = np.arange(count), np.empty(AHEAD, np.int64), count
+    while left > 1:
+        words = rng.bit_generator.random_raw(min(DRAWN, left))
+        left = swap_from_the_end(order, left, halves(words), places)
+    return order
+
+
+def halves(words: np.ndarray) -> np.ndarray:
+    """Each word as two of half its length, the low half first, whatever the machine's order of bytes."""
+    return words.astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
+
+
+@compiled
+def swap_from_the_end(order: Any, left: int, words: Any, places: Any) -> int:
+    """Put a random one of the first ``left`` in their last place, and so on; how many are left when words run out.
+
+    A place is drawn as so many bits as it has at most, again and again until it is not beyond the end.
+    """
+    used, mask = 0, np.uint32(0xFFFFFFFF)
+    while left > 1 and used < len(words):
+        found = 0
+        while found < min(AHEAD, left - 1) and used < len(words):
+            last = np.uint32(left - 1 - found)
+            while mask >> np.uint32(1) >= last:
+                mask >>= np.uint32(1)
+            place = words[used] & mask
+            used += 1
+            places[found] = place
+            prefetch(order, np.uint64(place))
+            found += place <= last
+        for n in range(found):
+            left -= 1
+            order[left], order[places[n]] = order[places[n]], order[left]
+    return left
+
+
+SHORT = 2.0**-26  # of a weight: a step that leaves it half its digits
+
+
+def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any, seed: int) -> bool | None:
+    """Pass over the data as the estimator's settings say; returns what was learned about separability.
+
+    True: a pass made no mistake. False: the weights came back to what they were at an earlier pass, so that
+    they will for ever, which by the convergence theorem they cannot do on separable data. None: not known; one-vs-all
+    comes back if one class cannot be separated from the rest, though the classes may be separable from each other, and
+    any learner does if steps are lost to rounding.
+    """
+    passes = settings.max_epochs if settings.epochs is None else settings.epochs
+    cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
+    separable: bool | None = None
+    last, audited_size = np.inf, None
+    with _progress(settings.verbose, passes, len(y)) as advance:
+        for done in range(passes):
+            training.begin_pass()
+            if training.passes and audited_size is None:  # from here on examples have been seen before
+                audited_size = training.size()
+            # keyed by the pass, so that training goes on where it was left off
+            order = shuffled(len(y), seed, training.passes) if settings.shuffle else np.arange(len(y))
+            training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
+            entry = training.end_pass()
+            if training.stopped:
+                warn(f"learning stopped in pass {done + 1}: {training.stopped}; what was learned is kept")
+                break
+            if entry.get("mistakes") == 0 and entry["seen"]:
+                separable = True
+                if settings.epochs is None:
+                    break
+            elif cycle is not None and cycle.closed(training):
+                what = "the data are not linearly separable"
+                if not _steps_were_felt(training, X, weight):
+                    what = "the data are not linearly separable, or steps were lost to rounding"
+                elif training.output == "one-vs-all":
+                    what = "at least one class is not linearly separable from the rest"
+                else:
+                    separable = False
+                warn(
+                    f"{what}: after pass {done + 1} the weights are again what they were after an earlier one, so "
+                    "training stops; averaging or a margin gives a good compromise"
+                )
+                break
+            if settings.tol is not None and last - entry["loss"] < settings.tol:
+                break
+            last = entry["loss"]
+        else:
+            if settings.epochs is None and not training.classifies:
+                warn(f"the loss still fell by tol={settings.tol:g} or more in the last of max_epochs={passes} passes")
+            elif settings.epochs is None and separable is None:
+                warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
+    if audited_size:
+        training.rescale_audit(training.size() / audited_size)
+    if max(training.g.w.max(initial=0.0), -training.g.w.min(initial=0.0)) > 1e50:
+        warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
+    if _never_negative(training, X):
+        warn(
+            f"neither the features nor the weights of {training.geometry.name!r} are ever negative, so no score is, "
+            "and the first class cannot be learned: use 'balanced', or features that are negative in some rows"
+        )
+    return separable
+
+
+def warn(text: str) -> None:
+    """A warning that points at whoever called ``fit``, which may be several calls of ours above."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, ConvergenceWarning, stacklevel=level)
+
+
+def _never_negative(training: Training, X: Any) -> bool:
+    """Whether a classifier of two classes can only give scores of one sign, whatever it learns."""
+    one_score = training.classifies and training.output is None and training.theta == 0.0
+    if not (one_score and getattr(training.geometry, "positive_weights", False)):
+        return False
+    return bool((X.data if sp.issparse(X) else X).min(initial=0.0) >= 0.0)
+
+
+def _proves_by_cycling(training: Training) -> bool:
+    """Whether this learner would converge on separable data, and is a function of its weights alone."""
+    geometry = training.geometry
+    if getattr(training, "forgets", False):  # the theorem says nothing of those
+        return False
+    return training.rule.name == "perceptron" and geometry.name == "additive" and (
+        geometry.schedule == "constant" and not geometry.drifts
+    )  # fmt: skip
+
+
+def _steps_were_felt(training: Training, X: Any, weight: np.ndarray) -> bool:
+    """Whether no step was so short beside the weights that rounding may have swallowed it.
+
+    If it was, the weights come back though the theorem would have them grow; else they do so on separable data only if
+    the margin itself is of the size of rounding.
+    """
+    reach = training.reach(X) * training.geometry.rate * weight
+    return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(training.g.w).max(initial=0.0))
+
+
+class _Cycle:
+    """Remembers the weights at the pass boundaries, by digest."""
+
+    def __init__(self, training: Training) -> None:
+        self.met = {self._digest(training)}
+
+    def closed(self, training: Training) -> bool:
+        digest = self._digest(training)
+        known = digest in self.met
+        self.met.add(digest)
+        return known
+
+    @staticmethod
+    def _digest(training: Training) -> bytes:
+        weights = np.trim_zeros(training.g.w + 0.0, "b")  # without room made ahead; + 0.0: -0 is 0
+        return hashlib.blake2b(weights.tobytes(), digest_size=16).digest()
+
+
+@contextmanager
+def _progress(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], None] | None]:
+    if not verbose:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("learning"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("examples"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns) as bar:
+        task = bar.add_task("", total=passes * rows)
+        yield lambda examples: bar.advance(task, examples)

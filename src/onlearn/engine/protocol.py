@@ -1,0 +1,214 @@
+"""The verbs of the engine: what a geometry and a stabilizer must be able to do, one coordinate at a time.
+
+The state of a learner is two NamedTuples of arrays, ``g`` (a geometry) and ``st`` (a stabilizer). All
+their per-weight arrays are flat: weight ``k`` of output ``c`` of ``C`` stands at ``j = k*C + c``, and
+the constant feature that carries the intercept is ``k = 0``. A binary learner has C = 1.
+
+Geometries may keep a weight in units of their own: what the score uses is ``scale(g, c) * weigh(g, st, j)``.
+That is how shrinking every weight, or dividing all by a normaliser, costs one multiplication.
+
+Each verb has a body for ``object``, the usual case; a geometry or stabilizer replaces what it does
+differently. The words in the annotations say what an array holds one number of, so that a state can
+be grown, saved and checked without knowing what it means.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_type_hints
+
+import numpy as np
+
+from onlearn.compiler.inlining import Verb, helper
+from onlearn.engine.spec import Family
+
+Weights = Annotated[np.ndarray, "weights"]  # one number a weight
+Outputs = Annotated[np.ndarray, "outputs"]  # one number an output
+Numbers = Annotated[np.ndarray, "numbers"]  # a few numbers of the learner as a whole
+Ledger = Annotated[np.ndarray, "ledger"]  # as long as it needs to be
+
+LARGEST = 1e150  # change of a weight: sums of 1e18 such, times counts, stay finite
+
+
+def layout(kind: type) -> dict[str, str]:
+    """Field name to what the field holds one number of, for a state's NamedTuple."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+# What a geometry does
+
+
+@Verb
+def catch_up(g, st, j):
+    """Bring the stored weight j up to date, if the geometry is lazy."""
+
+
+@catch_up.on(object, object)
+def _(g, st, j):
+    pass
+
+
+@helper
+def weigh(g: Any, st: Any, j: int) -> float:
+    """The stored weight j, first brought up to date."""
+    catch_up(g, st, j)
+    return g.w[j]
+
+
+@Verb
+def scale(g, c):
+    """What turns the stored weights of output c into weights."""
+
+
+@scale.on(object)
+def _(g, c):
+    return 1.0
+
+
+@Verb
+def stride(g, t, c):
+    """A rule's step in the units of the stored weights of output c (learning rate included)."""
+
+
+@stride.on(object)
+def _(g, t, c):
+    return t
+
+
+@Verb
+def move(g, j, x, t, sqnorm):
+    """Step by t along coordinate j, where the example holds x; returns the change of the stored weight.
+
+    It must not make a weight infinite or NaN, whatever x is, and must do nothing where x or t is zero.
+    """
+
+
+@Verb
+def expect(g, st, j):
+    """Ask memory for what a step at weight j will touch, besides the weight itself."""
+
+
+@expect.on(object, object)
+def _(g, st, j):
+    pass
+
+
+@Verb
+def anticipate(g, j):
+    """Ask memory for what measuring an example (``sqnorm``) will touch at weight j, besides the weight itself."""
+
+
+@anticipate.on(object)
+def _(g, j):
+    pass
+
+
+@Verb
+def settle(g, st):
+    """After every example, learned from or not: shrink weights, count."""
+
+
+@settle.on(object, object)
+def _(g, st):
+    pass
+
+
+# What a stabilizer does
+
+
+@Verb
+def live(st, g, mistake, change):
+    """An example was predicted, rightly or by mistake; if ``change``, another hypothesis begins now."""
+
+
+@live.on(object, object)
+def _(st, g, mistake, change):
+    pass
+
+
+@Verb
+def clock(st, c):
+    """The sum, over the hypotheses so far, of the scale of output c: what a change of weight missed."""
+
+
+@clock.on(object)
+def _(st, c):
+    return 0.0
+
+
+@Verb
+def note(st, j, change, at):
+    """Remember that the stored weight j changed, at clock ``at``."""
+
+
+@note.on(object)
+def _(st, j, change, at):
+    pass
+
+
+@Verb
+def tick(st, g):
+    """An example is done: the present hypothesis has lived through one more."""
+
+
+@tick.on(object, object)
+def _(st, g):
+    pass
+
+
+@Verb
+def fold(st, g):
+    """Settle the account in stored weights, because their units are about to change."""
+
+
+@fold.on(object, object)
+def _(st, g):
+    pass
+
+
+@Verb
+def rescale(st, c, factor):
+    """The stored weights of output c were multiplied by a factor, and its scale divided by it."""
+
+
+@rescale.on(object)
+def _(st, c, factor):
+    pass
+
+
+@Verb
+def handed(st, g, j, c):
+    """Weight j, of output c, of the hypothesis that would be handed out now."""
+
+
+@handed.on(object, object)
+def _(st, g, j, c):
+    return scale(g, c) * weigh(g, st, j)
+
+
+# ----------------------------------------------------------------------------------------------------
+# What a geometry is to the rest: a choice with ``start``, which makes its state, and a few facts.
+#
+# ``start(features, outputs)`` returns the state of a learner that has seen nothing; ``features`` counts
+# the constant one. The facts, where they are not the usual ones, are class attributes or properties:
+#
+# * ``drifts``: weights change between the steps (l1, l2), so there is no list of hypotheses to vote.
+# * ``measures``: its steps need the squared length of the example, whatever the rule.
+# * ``signed``: weights may have either sign, and start at zero or at random.
+# * ``positive_only``: features must not be negative.
+# * ``positive_weights``: weights are never negative, so that some problems cannot be learned.
+
+
+GEOMETRIES = Family("geometry")
+
+FASTEST = 1e100  # a rate: times the longest step of the heaviest example it is finite
+
+
+# ----------------------------------------------------------------------------------------------------
+# The learning rate at the present example.
+
+
+@helper
+def rate_at(g: Any) -> float:
+    """rate / t^power, t counted from 1."""
+    return g.knobs[0] if g.knobs[1] == 0.0 else g.knobs[0] * (g.steps[0] + 1.0) ** -g.knobs[1]

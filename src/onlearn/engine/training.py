@@ -1,0 +1,458 @@
+"""The training driver: the state of one learner, and taking it through examples.
+
+A ``Training`` knows nothing of scikit-learn. It holds everything that further learning depends on, as
+arrays and plain numbers, so that it can be saved whole; and it visits examples in the order given, so that
+examples in one call or in many leave the same state, bit for bit.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlearn.engine import loops, rules
+from onlearn.engine.csr import check_finite, largest_of_rows, row_batches
+from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.loops import (
+    DOUBLINGS,
+    DUE,
+    HIGHEST_SCORE,
+    KEPT,
+    LOSS,
+    MISTAKES,
+    OUTPUTS,
+    SEEN,
+    UPDATES,
+    Audit,
+    hand_out,
+    learn_many,
+    learn_one,
+)
+from onlearn.engine.protocol import layout
+from onlearn.engine.stabilizers import STABILIZERS
+from onlearn.model_file import TRAINING, check_array, check_facts
+
+# ----------------------------------------------------------------------------------------------------
+# What happened while a learner learned: examples, mistakes and losses, by pass and at doubling counts.
+
+
+class Chronicle:
+    """The counts that the loops keep, and the entries made of them."""
+
+    def __init__(self) -> None:
+        self.tally = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+        self.doubling = np.zeros(4 * DOUBLINGS)
+        self.passes = 0
+        self.by_pass: list[dict[str, float]] = []
+        self.since = [0.0] * len(self.tally)  # the tally when the present pass began
+        self.classifies = True
+
+    @property
+    def history(self) -> dict[str, list[dict[str, float]]]:
+        """What happened, by pass and at doubling counts of examples."""
+        kept = self.doubling.reshape(-1, 4)[: int(self.tally[KEPT])]
+        return {"passes": self.by_pass, "doubling": [self.record(np.zeros(4), now) for now in kept]}
+
+    def record(self, before: np.ndarray, now: np.ndarray | None = None) -> dict[str, float]:
+        """An entry of the history: what happened since a tally was taken, until another (or the present one) was."""
+        now = (self.tally if now is None else now)[: SEEN + 1] - before[: SEEN + 1]
+        seen = float(now[SEEN])
+        entry = {"seen": seen, "loss": float(now[LOSS]) / seen if seen else 0.0}
+        return {"mistakes": float(now[MISTAKES]), **entry} if self.classifies else entry
+
+    def begin_pass(self) -> None:
+        self.since = self.tally.tolist()
+
+    def end_pass(self) -> dict[str, float]:
+        """Count a pass, and take down what happened in it."""
+        entry = self.record(np.array(self.since))
+        self.by_pass.append(entry)
+        self.passes += 1
+        self.begin_pass()
+        return entry
+
+    @property
+    def n_mistakes(self) -> int:
+        return int(self.tally[MISTAKES])
+
+    @property
+    def n_updates(self) -> int:
+        return int(self.tally[UPDATES])
+
+    @property
+    def n_seen(self) -> int:
+        return int(self.tally[SEEN])
+
+    def saw_passes_of(self, rows: int) -> bool:
+        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
+        return self.n_seen % rows == 0 and all(entry["seen"] == rows for entry in self.by_pass)
+
+
+SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
+ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
+AUDITED = 1024  # scores kept for calibration
+LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very many, it is finite
+
+
+class Training(Chronicle):
+    """One learner's state. ``output`` is None for one output, or a kind of multiclass."""
+
+    FEWEST = 1  # features
+
+    def __init__(self, rule: Any, geometry: Any, stabilizer: Any, output: str | None, features: int, outputs: int,
+                 bias: float) -> None:  # fmt: skip
+        if getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False):
+            raise ValueError(
+                f"stabilizer 'voted' cannot be used with {geometry!r}: under l1 or l2 every example makes a new "
+                "hypothesis; use 'averaged', or set l1 and l2 to 0"
+            )
+        if not 0.0 <= bias <= LARGEST_CONSTANT:
+            raise ValueError(
+                f"the constant feature of the intercept would be {bias:g}, but must be at most {LARGEST_CONSTANT:g}: "
+                "give a smaller intercept_scaling, or scale the features"
+            )
+        self.rule, self.geometry, self.stabilizer, self.output = rule, geometry, stabilizer, output
+        self.features, self.outputs, self.bias = features, outputs, bias
+        self.capacity = features
+        self.g = self._start(features + 1, outputs)
+        self.st = stabilizer.start(self.g.w, outputs)
+        size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
+        self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
+        Chronicle.__init__(self)
+        self.checked = True  # whether rows were searched for NaN and infinity; else they are when one shows
+        self.even = True  # all examples so far had the same weight
+        self.deadline: float | None = None  # by the monotonic clock
+        self.stopped: str | None = None  # why learning stopped early, if it did
+        self._complaint = ""  # what the rule did when the loop stopped last
+        self._handed: tuple[np.ndarray, float] | None = None
+        self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
+
+    def _start(self, features: int, outputs: int) -> Any:
+        """The state of the geometry before the first example."""
+        g = self.geometry.start(features, outputs)
+        if self.bias == 0.0 and hasattr(self.geometry, "without_constant"):
+            self.geometry.without_constant(g)
+        return g
+
+    # ------------------------------------------------------------------ learning
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether learning may fail halfway, at something the user wrote."""
+        return rules.is_custom(self.rule)
+
+    def randomize(self, rng: np.random.Generator) -> None:
+        """Start from small random weights instead of zero."""
+        if not getattr(self.geometry, "signed", False):
+            raise ValueError(
+                f"init='random' needs an additive geometry, not {self.geometry!r}: its weights must start alike"
+            )
+        self.g.w[:] = rng.normal(scale=1 / np.sqrt(self.features + 1), size=self.g.w.size)
+        self.st = self.stabilizer.start(self.g.w, self.outputs)
+
+    @property
+    def theta(self) -> float:
+        return self.geometry.theta(self.g) if hasattr(self.geometry, "theta") else 0.0
+
+    def reach(self, X: Any) -> np.ndarray:
+        """For each row, how far a step of size 1 moves the weight that it moves farthest."""
+        return np.maximum(largest_of_rows(X), self.bias)
+
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, *, audit: bool = True,
+              progress: Callable[[int], None] | None = None, gathered: bool = False) -> None:  # fmt: skip
+        """Learn from the rows of X in the given order.
+
+        y holds -1 and +1, numbers, or class indices; y and weight go with the rows of X, or if they are
+        ``gathered`` with those of the order. Should a user's rule fail, the state is that of the examples before;
+        estimators put back what they had.
+        """
+        self._handed = self.calibrated = None
+        self._own()
+        self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
+        due = int(self.audit.due[0])
+        if not audit:
+            self.audit.due[0] = 0
+        try:
+            self._visit(X, y, weight, order, progress, gathered)
+        finally:
+            if not audit:
+                self.audit.due[0] = due
+
+    def _own(self) -> None:
+        """Copy what cannot be written to: arrays of a learner that was mapped from a file, or sent to another process.
+
+        Each is asked, for joblib maps the large ones only.
+        """
+        for part in PARTS:
+            state = getattr(self, part)
+            fixed = {name: np.array(a) for name, a in state._asdict().items() if not a.flags.writeable}
+            if fixed:
+                setattr(self, part, state._replace(**fixed))
+        for name in ("tally", "doubling"):
+            if not getattr(self, name).flags.writeable:
+                setattr(self, name, np.array(getattr(self, name)))
+
+    def _visit(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
+    ) -> None:
+        """Run the compiled loop over segments of the order."""
+        done = 0
+        longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
+        alike = bool((weight == weight[:1]).all())  # then any of them will do, and they need not be gathered
+        for rows, sub, at in row_batches(X, order, self.bias, longest):
+            self.stopped = self._why_stop()
+            if self.stopped:
+                break
+            mine = slice(done, done + len(sub)) if gathered else at
+            done += len(sub)
+            self._batch(X, rows, sub, at, y[mine], weight[: len(sub)] if alike else weight[mine])
+            if progress is not None:
+                progress(len(sub))
+
+    def _batch(self, X: Any, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from some rows, which are the rows ``at`` of X."""
+        failed = self._segment(rows, order, y, weight)
+        if failed is not None and not self.checked:
+            check_finite(X)
+            self.checked = True  # only large
+            at = at[failed:]
+            failed = self._segment(rows, order[failed:], y[failed:], weight[failed:])
+        if failed is not None:
+            self._refuse_step(at[failed])
+
+    def _refuse_step(self, row: int) -> None:
+        """Say what the rule did with an example at which the loop stopped."""
+        raise ValueError(
+            f"the rule {self.rule.name!r} {self._complaint} for the example in row {row}; nothing was learned"
+        )
+
+    def _why_stop(self) -> str | None:
+        """Why learning should not go on, if it should not."""
+        late = self.deadline is not None and time.monotonic() > self.deadline
+        return "the time limit was reached" if late else None
+
+    def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Learn from some rows; returns the place of an example the rule failed on."""
+        if hasattr(self.stabilizer, "make_room"):
+            changes = _entries(rows, order) * self.outputs
+            self.st = self.stabilizer.make_room(self.st, changes, len(order))
+        return self._run_loop(rows, order, y, weight)
+
+    def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Run the compiled loop; returns the place at which it stopped before the end."""
+        measured = getattr(self.geometry, "measures", False) or rules.uses_sqnorm(self.rule)
+        step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
+        params = rules.values(self.rule)
+        state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
+        shared = step, loss, params, measured, *state, self.checked
+        if self.output is None:
+            done = learn_one(rows, order, y, weight, *shared)
+        else:
+            done = learn_many(rows, order, y, weight, loops.start(self.output, self.outputs), *shared)
+        self._complaint = rules.complaint(self.rule, params)
+        return None if done == len(order) else int(done)
+
+    # ------------------------------------------------------------------ growing
+
+    def grow(self, features: int, outputs: int) -> None:
+        """Make room for more features and outputs; what is new starts as if it had been there, unused."""
+        if features <= self.capacity and outputs == self.outputs:
+            self.features, self._handed = features, None
+            return
+        # room ahead, so that growing is seldom; but not on a simplex, where it would have its share
+        ahead = 1.0 if hasattr(self.geometry, "without_constant") else 1.5
+        capacity = max(features, int(ahead * self.capacity)) if features > self.capacity else self.capacity
+        old = (self.capacity + 1, self.outputs)
+        g = self._start(capacity + 1, outputs)
+        st = self.stabilizer.start(g.w, outputs)
+        self.g = _enlarged(self.g, g, old, (capacity + 1, outputs))
+        self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))
+        self._own()
+        if hasattr(self.geometry, "mend"):
+            self.geometry.mend(self.g)
+        if hasattr(self.stabilizer, "mend"):
+            new = np.ones((capacity + 1, outputs), dtype=bool)
+            new[: old[0], : old[1]] = False
+            self.st = self.stabilizer.mend(self.st, self.g, new)
+        if outputs != self.outputs:
+            scores = np.zeros((self.audit.gold.size, outputs))
+            scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)
+            self.audit = self.audit._replace(scores=scores.reshape(-1), now=np.zeros(outputs))
+        self.features, self.outputs, self.capacity = features, outputs, capacity
+        self._handed = self.calibrated = None
+
+    def select(self, kept: np.ndarray) -> None:
+        """Keep some features only, in the given order."""
+        if getattr(self.stabilizer, "every_hypothesis", False):
+            raise ValueError("a voted learner cannot let go of features: its hypotheses are kept as changes of weights")
+        rows = np.concatenate([[0], np.asarray(kept, dtype=np.int64) + 1])
+        for part in ("g", "st"):
+            state = getattr(self, part)
+            chosen = {
+                name: np.ascontiguousarray(getattr(state, name).reshape(-1, self.outputs)[rows]).reshape(-1)
+                for name, holds in layout(type(state)).items()
+                if holds == "weights"
+            }
+            setattr(self, part, state._replace(**chosen))
+        self._own()
+        if hasattr(self.geometry, "mend"):
+            self.geometry.mend(self.g)
+        self.features = self.capacity = len(kept)
+        self._handed = self.calibrated = None
+
+    # ------------------------------------------------------------------ the hypothesis
+
+    def weights(self) -> np.ndarray:
+        """The hypothesis handed out, (1 + features) x outputs; row 0 belongs to the constant feature."""
+        return self._hand_out()[0]
+
+    def size(self) -> float:
+        """|w| of the hypothesis handed out."""
+        return float(np.sqrt(self._hand_out()[1]))
+
+    def _hand_out(self) -> tuple[np.ndarray, float]:
+        """The hypothesis handed out, and its |w|^2; made once for as long as nothing is learned."""
+        if self._handed is None:
+            handed = np.empty((self.features + 1) * self.outputs)
+            # Lazy ones on copies: bringing weights up to date now would change the rounding of what is learned later.
+            lazy = getattr(self.geometry, "drifts", False)
+            state = copy.deepcopy((self.g, self.st)) if lazy else (self.g, self.st)
+            squares = hand_out(*state, self.outputs, handed)
+            self._handed = handed.reshape(-1, self.outputs), squares
+        return self._handed
+
+    def separator(self) -> tuple[np.ndarray, float]:
+        """What certificates speak of: weights and intercept (threshold apart) for two classes.
+
+        For voted learners, which hand out no single one, it is the last hypothesis.
+        """
+        handed = self.weights()
+        line = handed[:, 0] if self.outputs == 1 else handed[:, 1] - handed[:, 0]
+        return line[1:], float(line[0] * self.bias)
+
+    def audited(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of examples before they were learned from (the later ones), and their labels."""
+        taken, size = int(self.audit.due[2]), self.audit.gold.size
+        # the later ones; more so for several classes, each of which says something about the scale of the scores
+        first = max(taken - size, taken // 4) if self.outputs == 1 else max(taken - size // 4, taken // 2)
+        places = np.arange(first, taken) % size
+        return self.audit.scores.reshape(size, self.outputs)[places], self.audit.gold[places]
+
+    def rescale_audit(self, factor: float) -> None:
+        """The hypothesis grew by a factor on examples that are not audited: so would its scores have.
+
+        But not those of voted learners, which are shares of the votes whatever the size of the hypotheses.
+        """
+        if np.isfinite(factor) and not getattr(self.stabilizer, "every_hypothesis", False):
+            with np.errstate(over="ignore"):
+                self.audit.scores[:] = np.clip(self.audit.scores * factor, -HIGHEST_SCORE, HIGHEST_SCORE)
+            self.calibrated = None
+
+    # ------------------------------------------------------------------ saving
+
+    FACTS: tuple[str, ...] = (
+        "output",
+        "features",
+        "outputs",
+        "bias",
+        "capacity",
+        "passes",
+        "classifies",
+        "even",
+        "by_pass",
+        "since",
+    )
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything, as plain facts and arrays."""
+        self._trim()
+        facts = {name: getattr(self, name) for name in self.FACTS}
+        facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
+        arrays = {f"{part}.{name}": array for part in PARTS for name, array in getattr(self, part)._asdict().items()}
+        return facts, {**arrays, "tally": self.tally, "doubling": self.doubling}
+
+    def _trim(self) -> None:
+        """Give up the room made ahead."""
+        if self.capacity > self.features and not getattr(self.stabilizer, "every_hypothesis", False):
+            for part in ("g", "st"):
+                state = getattr(self, part)
+                size = (self.features + 1) * self.outputs
+                kept = {
+                    name: getattr(state, name)[:size]
+                    for name, holds in layout(type(state)).items()
+                    if holds == "weights"
+                }
+                setattr(self, part, state._replace(**{name: array.copy() for name, array in kept.items()}))
+            self.capacity = self.features
+
+    @classmethod
+    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
+        """What ``pack`` took apart; refuses what could not have come from it."""
+        check_facts(facts, TRAINING)
+        rule = rules.filed(facts["rule"])
+        geometry, stabilizer = GEOMETRIES.get(facts["geometry"]), STABILIZERS.get(facts["stabilizer"])
+        if facts["output"] is not None and facts["output"] not in OUTPUTS:
+            raise ValueError(f"unknown kind of multiclass {facts['output']!r}")
+        capacity, outputs = facts["capacity"], facts["outputs"]
+        if (
+            not cls.FEWEST <= facts["features"] <= capacity
+            or outputs < 1
+            or arrays["g.w"].size != (capacity + 1) * outputs
+        ):
+            raise ValueError("the weights do not have the shape that the header says")
+        self = cls(rule, geometry, stabilizer, facts["output"], capacity, outputs, float(facts["bias"]))
+        for part in PARTS:
+            fresh = getattr(self, part)
+            found = {name: arrays[f"{part}.{name}"] for name in fresh._fields}
+            for name, array in found.items():
+                like = getattr(fresh, name)
+                free = part != "audit" and layout(type(fresh))[name] == "ledger"
+                if array.dtype != like.dtype or array.ndim != 1 or (array.size != like.size and not free):
+                    raise ValueError(f"{part}.{name} does not have the shape or type that this learner has")
+            setattr(self, part, type(fresh)(**found))
+        for choice, state in ((geometry, self.g), (stabilizer, self.st)):
+            if hasattr(choice, "sound") and not choice.sound(state):
+                raise ValueError(f"the state of {choice!r} contradicts itself")
+        for name in cls.FACTS:
+            setattr(self, name, facts[name])
+        tally, doubling = arrays["tally"], arrays["doubling"]
+        check_array("tally", tally, "float64", self.tally.shape)
+        check_array("doubling", doubling, "float64", self.doubling.shape)
+        if self.classifies:
+            lowest, highest = (-1, 1) if self.output is None else (0, outputs - 1)
+            check_array("audit.gold", self.audit.gold, "float64", self.audit.gold.shape, lowest, highest, whole=True)
+        if len(self.since) != len(tally) or (self.audit.due[1:] < 0).any():
+            raise ValueError("the counters do not have the shape that this learner has")
+        if not 0 <= tally[KEPT] < DOUBLINGS or tally[DUE] <= tally[SEEN]:
+            raise ValueError("the counters contradict each other")
+        self.tally, self.doubling = tally, doubling
+        return self
+
+
+PARTS = ("g", "st", "audit")
+
+
+def _entries(rows: Any, order: np.ndarray) -> int:
+    """How many weights an output has that these rows touch, counted with repetition."""
+    if hasattr(rows, "indptr"):
+        return int((rows.indptr[order + 1].astype(np.int64) - rows.indptr[order]).sum()) + len(order)
+    return (rows.width + 1) * len(order)
+
+
+def _enlarged(old: Any, fresh: Any, shape: tuple[int, int], new_shape: tuple[int, int]) -> Any:
+    """A fresh state of the new size that holds what the old one knows."""
+    fields = {}
+    for name, holds in layout(type(old)).items():
+        before, after = getattr(old, name), getattr(fresh, name)
+        if holds == "weights":
+            after.reshape(new_shape)[: shape[0], : shape[1]] = before.reshape(shape)
+        elif holds == "outputs":
+            after[: shape[1]] = before
+        else:
+            after = before
+        fields[name] = after
+    return type(old)(**fields)

@@ -1,0 +1,157 @@
+"""The compiled half of a vocabulary: an open-addressing table from the hash of a name to its number.
+
+A slot is one word: the upper bits of the hash, and the number plus one (0: empty). Where these bits agree, the whole
+hash is compared, in the list of hashes by number. Both outgrow the caches, so what features to come will need is asked
+for ahead: first their slot, then the hash of the number that is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.compiler import compiled, prefetch
+
+AHEAD, SOON = np.uint64(64), np.uint64(32)  # features: far enough for memory's delay, with both cores busy
+NUMBER = np.uint64((1 << 31) - 1)  # the bits of a slot that hold the number; the others are those of the hash
+ZERO, ONE, SIX = np.uint64(0), np.uint64(1), np.uint64(6)
+LOW = np.uint64(63)
+UNKNOWN = np.int32(-1)
+
+
+@compiled
+def place(slots: Any, hashes: Any, first: Any, past: Any) -> None:
+    """Put the names numbered ``first`` to ``past``, none of which is there yet, into the table."""
+    mask = np.uint64(len(slots) - 1)
+    end = np.uint64(past)
+    for k in range(np.uint64(first), end):
+        ahead = np.uint64(k) + AHEAD
+        if ahead < end:
+            prefetch(slots, hashes[ahead] & mask)
+        s = hashes[k] & mask
+        while slots[s] != ZERO:
+            s = (s + ONE) & mask
+        slots[s] = (hashes[k] & ~NUMBER) | (np.uint64(k) + ONE)
+
+
+@compiled
+def slot_of(slots: Any, known: Any, h: Any) -> Any:
+    """Where a hash is, or the empty slot where it would be, and what was found there.
+
+    ``known`` are the hashes by number.
+    Another thread may just be adding names: one that is not among ``known`` yet is passed over, and an empty slot may
+    be another name's by the time it is looked at again.
+    """
+    mask, count = np.uint64(len(slots) - 1), np.uint64(len(known))
+    s = h & mask
+    while True:
+        held = slots[s]
+        if held == ZERO:
+            break
+        if (held ^ h) <= NUMBER:
+            number = (held & NUMBER) - ONE
+            if number < count and known[number] == h:
+                break
+        s = (s + ONE) & mask
+    return s, held
+
+
+@compiled
+def ask(slots: Any, known: Any, hashes: Any, k: Any, end: Any) -> None:
+    """Ask for what the features after the k-th will need."""
+    mask = np.uint64(len(slots) - 1)
+    if k + AHEAD < end:
+        prefetch(slots, hashes[k + AHEAD] & mask)
+    if k + SOON < end:
+        held = slots[hashes[k + SOON] & mask] & NUMBER
+        if held != ZERO:
+            prefetch(known, held - ONE)
+
+
+@compiled
+def find(slots: Any, known: Any, hashes: Any, out: Any) -> None:
+    """The number of each hash, or -1."""
+    end = np.uint64(len(hashes))
+    for k in range(end):
+        ask(slots, known, hashes, np.uint64(k), end)
+        _, held = slot_of(slots, known, hashes[k])
+        held &= NUMBER
+        out[k] = UNKNOWN if held == ZERO else np.int32(held - ONE)
+
+
+@compiled
+def find_or_add(
+    slots: Any, hashes: Any, starts: Any, lengths: Any, groups: Any, text: Any, prefix_of: Any,
+    known: Any, ends: Any, prefixes: Any, pool: Any, longest: Any, first: Any, room: Any, count: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Number features from ``first`` on, new names in order of appearance; returns where it stopped, and the count.
+
+    Those whose number is in ``out`` already are left alone; for the others it holds -1.
+    It stops before a new name that the table, with its ``room``, or the pool of names cannot take; the caller makes
+    room and calls again.
+    """
+    end = np.uint64(len(hashes))
+    k = np.uint64(first)
+    used = ends[count]
+    while k < end:
+        if k + AHEAD < end and out[k + AHEAD] < 0:
+            prefetch(slots, hashes[k + AHEAD] & np.uint64(len(slots) - 1))
+        if out[k] >= 0:
+            k += ONE
+            continue
+        h = hashes[k]
+        s, held = slot_of(slots, known, h)
+        held &= NUMBER
+        if held == ZERO:
+            size = min(lengths[k], longest)
+            if count >= room or used + size > len(pool):
+                break
+            held = np.uint64(count) + ONE
+            known[count] = h
+            slots[s] = (h & ~NUMBER) | held
+            prefixes[count] = prefix_of[groups[k]]
+            start = np.uint64(starts[k])
+            at = np.uint64(used)
+            for n in range(np.uint64(size)):
+                pool[at + np.uint64(n)] = text[start + np.uint64(n)]
+            used += size
+            count += 1
+            ends[count] = used
+        out[k] = np.int32(held - ONE)
+        k += ONE
+    return np.int64(k), count
+
+
+@compiled
+def to_buckets(hashes: Any, ids: Any, base: Any, bucket_mask: Any, seen: Any, note: Any) -> None:
+    """Give the unknown ones (-1) the number of a bucket; with ``note``, remember which buckets are in use."""
+    for k in range(np.uint64(len(ids))):
+        if ids[k] < 0:
+            bucket = hashes[k] & bucket_mask
+            ids[k] = np.int32(base + np.int64(bucket))
+            if note:
+                seen[bucket >> SIX] |= ONE << (bucket & LOW)
+
+
+@compiled
+def count_bits(words: Any) -> Any:
+    """How many bits are set."""
+    total = 0
+    for word in words:
+        rest = word
+        while rest != ZERO:
+            rest &= rest - ONE
+            total += 1
+    return total
+
+
+@compiled
+def copy_names(ends: Any, pool: Any, kept: Any, new_ends: Any, new_pool: Any) -> None:
+    """The names of the kept numbers, one after another."""
+    at = np.uint64(0)
+    for k in range(np.uint64(len(kept))):
+        for p in range(np.uint64(ends[kept[k]]), np.uint64(ends[kept[k] + 1])):
+            new_pool[at] = pool[p]
+            at += ONE
+        new_ends[np.uint64(k) + ONE] = np.int64(at)

@@ -1,0 +1,381 @@
+"""The compiled tokeniser: UTF-8 text to words in lower case, and these to n-grams.
+
+Each row's words are written out in lower case with one space before, between and after them. So a word n-gram's name
+is one stretch of that text, and so is a character n-gram inside a word with its spaces.
+
+A word's hash is that of its bytes, seeded with the hash of the column's prefix; an n-gram's is its first word's hash
+combined with the second's, the result with the third's, and so on. A character n-gram's is that of its bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.compiler import INTERPRETED, compiled
+from onlearn.data.named_rows import combine, finish, mix
+from onlearn.features.characters import (
+    CASED,
+    FINAL_SIGMA,
+    IGNORABLE,
+    MARKS,
+    PAST_MARKS,
+    PLANES,
+    SIGMA,
+    WORD,
+)
+
+# ----------------------------------------------------------------------------------------------------
+# Hashing of short stretches without a loop over their last bytes: the same hash as ``hashing.hash_bytes``.
+#
+# Eight bytes are loaded at once and those past the end masked out, so the text must go on for eight bytes after it.
+
+
+SLACK = 8  # bytes that must follow
+EIGHT, THREE, ONE, ZERO = np.uint64(8), np.uint64(3), np.uint64(1), np.uint64(0)
+
+if INTERPRETED:
+
+    def load_word(text: Any, index: Any) -> Any:
+        """Eight bytes, the first the lowest."""
+        return np.uint64(int.from_bytes(text[index : index + EIGHT].tobytes(), "little"))
+
+else:
+    import sys
+
+    from onlearn.compiler import intrinsic, ir, types
+
+    @intrinsic
+    def load_word(context: Any, text: Any, index: Any) -> Any:
+        """Eight bytes, the first the lowest."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = target.make_array(signature.args[0])(target, builder, arguments[0])
+            pointer = builder.gep(view.data, [arguments[1]])
+            word = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+            return word if sys.byteorder == "little" else builder.bswap(word)
+
+        return types.uint64(text, types.uint64), generate
+
+
+@compiled
+def hash_within(text: Any, start: Any, stop: Any, seed: Any) -> Any:
+    """The hash of ``text[start:stop]``."""
+    p, end = np.uint64(start), np.uint64(stop)
+    h = mix(seed, end - p)
+    while p + EIGHT <= end:
+        h = mix(h, load_word(text, p))
+        p += EIGHT
+    if p < end:
+        h = mix(h, load_word(text, p) & ((ONE << ((end - p) << THREE)) - ONE))
+    return finish(h)
+
+
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+EIGHT, HIGH_BITS = np.uint64(8), np.uint64(0x8080808080808080)
+SPACE, APOSTROPHE, BEYOND = np.uint8(32), np.uint8(39), np.uint8(128)
+CURLY = 0x2019  # the apostrophe of typesetters
+
+
+@compiled
+def decode(text: Any, p: Any, stop: Any) -> Any:
+    """The code point at p and its bytes; -1 and 1 where there is none."""
+    lead = np.int64(text[p])
+    if lead < 0x80:
+        return lead, ONE
+    if lead < 0xC2 or lead > 0xF4:
+        return np.int64(-1), ONE
+    size = TWO if lead < 0xE0 else (THREE if lead < 0xF0 else FOUR)
+    if p + size > stop:
+        return np.int64(-1), ONE
+    code = lead & (0x1F if lead < 0xE0 else (0x0F if lead < 0xF0 else 0x07))
+    for n in range(ONE, size):
+        byte = np.int64(text[p + np.uint64(n)])
+        if byte & 0xC0 != 0x80:
+            return np.int64(-1), ONE
+        code = (code << 6) | (byte & 0x3F)
+    return code, size
+
+
+@compiled
+def encode(code: Any, out: Any, q: Any) -> Any:
+    """Write a code point; returns where the next one goes."""
+    if code < 0x80:
+        out[q] = np.uint8(code)
+        return q + ONE
+    if code < 0x800:
+        out[q] = np.uint8(0xC0 | (code >> 6))
+        out[q + ONE] = np.uint8(0x80 | (code & 0x3F))
+        return q + TWO
+    if code < 0x10000:
+        out[q] = np.uint8(0xE0 | (code >> 12))
+        out[q + ONE] = np.uint8(0x80 | ((code >> 6) & 0x3F))
+        out[q + TWO] = np.uint8(0x80 | (code & 0x3F))
+        return q + THREE
+    out[q] = np.uint8(0xF0 | (code >> 18))
+    out[q + ONE] = np.uint8(0x80 | ((code >> 12) & 0x3F))
+    out[q + TWO] = np.uint8(0x80 | ((code >> 6) & 0x3F))
+    out[q + THREE] = np.uint8(0x80 | (code & 0x3F))
+    return q + FOUR
+
+
+@compiled
+def place_of(code: Any) -> Any:
+    """Where a code point is in the tables; -1 if it is in none."""
+    if 0 <= code < PLANES:
+        return code
+    if MARKS <= code < PAST_MARKS:
+        return code - MARKS + PLANES
+    return np.int64(-1)
+
+
+@compiled
+def class_at(text: Any, p: Any, stop: Any, tables: Any) -> Any:
+    """The class of the character at p, and its bytes."""
+    code, size = decode(text, p, stop)
+    place = place_of(code)
+    return (np.int64(tables.classes[place]) if place >= 0 else np.int64(0)), size
+
+
+@compiled
+def joins(text: Any, p: Any, stop: Any, tables: Any) -> Any:
+    """The bytes of an apostrophe at p that a word goes on after; else 0."""
+    code, size = decode(text, p, stop)
+    if code != APOSTROPHE and code != CURLY:
+        return np.uint64(0)
+    after = p + size
+    if after >= stop:
+        return np.uint64(0)
+    if text[after] < BEYOND:
+        return size if tables.ascii[text[after]] != 0 else np.uint64(0)
+    kind, _ = class_at(text, after, stop, tables)
+    return size if kind & WORD != 0 else np.uint64(0)
+
+
+@compiled
+def sigma_is_final(text: Any, start: Any, p: Any, stop: Any, tables: Any, apostrophes: Any) -> Any:
+    """Whether a capital sigma at p ends the word that starts at ``start``: a cased letter before it, none after."""
+    cased = False
+    q = start
+    while q < p:
+        kind, size = class_at(text, q, stop, tables)
+        if kind & IGNORABLE == 0:
+            cased = kind & CASED != 0
+        q += size
+    if not cased:
+        return False
+    q = p + TWO
+    while q < stop:
+        kind, size = class_at(text, q, stop, tables)
+        if kind & WORD == 0 and not (apostrophes and joins(text, q, stop, tables) > 0):
+            return True
+        if kind & IGNORABLE == 0:
+            return kind & CASED == 0
+        q += size
+    return True
+
+
+@compiled
+def is_ascii(text: Any, p: Any, stop: Any) -> Any:
+    """Whether a stretch has no byte beyond ASCII."""
+    while p + EIGHT <= stop:
+        if load_word(text, p) & HIGH_BITS != 0:
+            return False
+        p += EIGHT
+    while p < stop:
+        if text[p] >= BEYOND:
+            return False
+        p += ONE
+    return True
+
+
+@compiled
+def ascii_words(text: Any, p: Any, stop: Any, tables: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any) -> Any:
+    """Write the words of a stretch of ASCII. Without branches, which word lengths would make unforeseeable."""
+    begun, was = q, np.uint64(0)
+    while p < stop:
+        small = tables.spaced[text[p]]
+        inside = np.uint64(small != SPACE)
+        out[q] = small
+        begun = q if inside > was else begun
+        starts[count] = np.int64(begun)  # it counts once the word has ended; until then it is written over
+        ends[count] = np.int64(q)
+        count += was & (inside ^ ONE)
+        q += was | inside
+        was = inside
+        p += ONE
+    if was != 0:
+        starts[count] = np.int64(begun)
+        ends[count] = np.int64(q)
+        count += ONE
+        out[q] = SPACE
+        q += ONE
+    return q, count
+
+
+@compiled
+def unicode_words(
+    text: Any, p: Any, stop: Any, tables: Any, apostrophes: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any
+) -> Any:
+    """Write the words of a stretch of UTF-8."""
+    while p < stop:
+        begun, start = q, p
+        while p < stop:
+            byte = text[p]
+            if byte < BEYOND:
+                small = tables.ascii[byte]
+                if small != 0:
+                    out[q] = small
+                    q += ONE
+                    p += ONE
+                    continue
+                if apostrophes and byte == APOSTROPHE and q > begun:
+                    size = joins(text, p, stop, tables)
+                    if size > 0:
+                        out[q] = APOSTROPHE
+                        q += ONE
+                        p += size
+                        continue
+                break
+            code, size = decode(text, p, stop)
+            place = place_of(code)
+            if place < 0 or tables.classes[place] & WORD == 0:
+                if apostrophes and code == CURLY and q > begun and joins(text, p, stop, tables) > 0:
+                    out[q] = APOSTROPHE
+                    q += ONE
+                    p += size
+                    continue
+                break
+            small_code = np.int64(tables.lower[place])
+            if code == SIGMA and small_code != SIGMA and sigma_is_final(text, start, p, stop, tables, apostrophes):
+                small_code = np.int64(FINAL_SIGMA)
+            if small_code >= 0:
+                q = encode(small_code, out, q)
+            else:
+                for n in range(tables.several.shape[1]):
+                    part = np.int64(tables.several[-1 - small_code, n])
+                    if part > 0:
+                        q = encode(part, out, q)
+            p += size
+        if q > begun:
+            starts[count] = np.int64(begun)
+            ends[count] = np.int64(q)
+            count += ONE
+            out[q] = SPACE
+            q += ONE
+        if p < stop:  # the separator that ended the word, or that stood before it
+            _, size = decode(text, p, stop)
+            p += size
+    return q, count
+
+
+@compiled
+def tokenise(
+    text: Any, offsets: Any, first: Any, past: Any, tables: Any, apostrophes: Any, seed: Any,
+    out: Any, words: Any, starts: Any, ends: Any, hashes: Any,
+) -> Any:  # fmt: skip
+    """Write the words of rows ``first`` to ``past``; returns the bytes written. words[i]: the words before row i."""
+    q, count = np.uint64(0), np.uint64(0)
+    words[0] = 0
+    for i in range(first, past):
+        p, stop = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        out[q] = SPACE
+        q += ONE
+        w = count
+        if not apostrophes and is_ascii(text, p, stop):
+            q, count = ascii_words(text, p, stop, tables, out, q, starts, ends, count)
+        else:
+            q, count = unicode_words(text, p, stop, tables, apostrophes, out, q, starts, ends, count)
+        while w < count:
+            hashes[w] = hash_within(out, starts[w], ends[w], seed)
+            w += ONE
+        words[i - first + 1] = np.int64(count)
+    return np.int64(q)
+
+
+@compiled
+def count_word_grams(words: Any, low: Any, high: Any, sizes: Any) -> None:
+    """Add the number of each row's n-grams."""
+    for i in range(len(words) - 1):
+        n = words[i + 1] - words[i]
+        for size in range(low, high + 1):
+            sizes[i] += max(0, n - size + 1)
+
+
+@compiled
+def word_grams(
+    words: Any, word_starts: Any, word_ends: Any, word_hashes: Any, low: Any, high: Any, group: Any,
+    cursor: Any, hashes: Any, starts: Any, lengths: Any, groups: Any,
+) -> None:  # fmt: skip
+    """Each row's n-grams, those that start with its first word first, at the row's cursor."""
+    for i in range(len(words) - 1):
+        at = np.uint64(cursor[i])
+        past = np.uint64(words[i + 1])
+        for w in range(np.uint64(words[i]), past):
+            h = word_hashes[w]
+            last = np.uint64(w)
+            for size in range(1, high + 1):
+                if size > 1:
+                    last += ONE
+                    if last >= past:
+                        break
+                    h = combine(h, word_hashes[last])
+                if size >= low:
+                    hashes[at] = h
+                    starts[at] = word_starts[w]
+                    lengths[at] = word_ends[last] - word_starts[w]
+                    groups[at] = group
+                    at += ONE
+        cursor[i] = np.int64(at)
+
+
+@compiled
+def length_in_characters(text: Any, start: Any, stop: Any) -> Any:
+    total = 0
+    for p in range(np.uint64(start), np.uint64(stop)):
+        if text[p] & 0xC0 != 0x80:
+            total += 1
+    return total
+
+
+@compiled
+def count_character_grams(
+    text: Any, words: Any, word_starts: Any, word_ends: Any, low: Any, high: Any, sizes: Any
+) -> None:
+    """Add the number of each row's character n-grams."""
+    for i in range(len(words) - 1):
+        for w in range(words[i], words[i + 1]):
+            n = length_in_characters(text, word_starts[w], word_ends[w])
+            for size in range(low, high + 1):
+                sizes[i] += n if size == 1 else max(0, n + 2 - size + 1)
+
+
+@compiled
+def character_grams(
+    text: Any, words: Any, word_starts: Any, word_ends: Any, low: Any, high: Any, seed: Any, group: Any,
+    cursor: Any, hashes: Any, starts: Any, lengths: Any, groups: Any,
+) -> None:  # fmt: skip
+    """The character n-grams of each word with a space before and after it; a space alone is none."""
+    for i in range(len(words) - 1):
+        at = np.uint64(cursor[i])
+        for w in range(words[i], words[i + 1]):
+            p, past = np.uint64(word_starts[w]) - ONE, np.uint64(word_ends[w]) + ONE
+            while p < past:
+                end = p
+                for size in range(1, high + 1):
+                    if end >= past:
+                        break
+                    end += ONE
+                    while end < past and text[end] & 0xC0 == 0x80:
+                        end += ONE
+                    if size >= low and not (size == 1 and text[p] == SPACE):
+                        hashes[at] = hash_within(text, p, end, seed)
+                        starts[at] = np.int64(p)
+                        lengths[at] = np.int64(end - p)
+                        groups[at] = group
+                        at += ONE
+                p += ONE
+                while p < past and text[p] & 0xC0 == 0x80:
+                    p += ONE
+        cursor[i] = np.int64(at)

@@ -1,0 +1,14 @@
+"""The geometries, under their public name: ``onlearn.geometry.Winnow(alpha=1.5)``."""
+
+from onlearn.engine.geometry import (
+    AROW,
+    FTRL,
+    GEOMETRIES,
+    AdaGrad,
+    Additive,
+    BalancedWinnow,
+    Exponentiated,
+    Winnow,
+)
+
+__all__ = ["AROW", "FTRL", "GEOMETRIES", "AdaGrad", "Additive", "BalancedWinnow", "Exponentiated", "Winnow"]

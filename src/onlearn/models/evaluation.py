@@ -1,0 +1,293 @@
+"""How good predictions are, added up batch by batch: memory does not grow with the rows (but see ``Ranking``).
+
+Rows count alike, whatever their weight in the data. A row whose label the model has never seen cannot be predicted
+rightly: it counts as an error, and is left out of what is computed from probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from onlearn.data import Batch
+from onlearn.engine.labels import positions
+from onlearn.models.model import Model
+from onlearn.models.predictions import predictions
+
+# ----------------------------------------------------------------------------------------------------
+# The area under the ROC curve: how often an example of one class scores above one of the other.
+#
+# Scores are kept, four bytes each, up to ``MOST`` of them: then the area is exact. Beyond that they are counted in
+# narrow
+# bins, and scores in one bin count as equal.
+
+
+MOST = 4_000_000
+BITS = 20  # of a single-precision number's 32: a bin is 1 part in 2,000 wide
+
+
+class Ranking:
+    """Scores of two classes, as they come.
+
+    >>> ranking = Ranking()
+    >>> ranking.add(np.array([False, True, True]), np.array([0.1, 0.4, 0.05]))
+    >>> ranking.area()
+    0.5
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self.kept = 0
+        self.parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self.counts: np.ndarray | None = None  # negative and positive examples of each bin
+
+    @property
+    def rough(self) -> bool:
+        """Whether the area is an estimate."""
+        return self.counts is not None
+
+    def add(self, positive: np.ndarray, scores: np.ndarray) -> None:
+        """Some rows: whether they are of the second class, and their scores."""
+        scores = scores.astype(np.float32)  # a copy: the caller may reuse its array
+        if self.counts is None and self.kept + len(scores) <= self.most:
+            self.kept += len(scores)
+            self.parts.append((positive.astype(bool), scores))
+            return
+        if self.counts is None:
+            self.counts = np.zeros((2, 1 << BITS), dtype=np.int64)
+            for part in self.parts:
+                self._count(*part)
+            self.parts = []
+        self._count(positive.astype(bool), scores)
+
+    def _count(self, positive: np.ndarray, scores: np.ndarray) -> None:
+        assert self.counts is not None
+        bins = in_order(scores) >> np.uint32(32 - BITS)
+        for side, mine in enumerate((~positive, positive)):
+            self.counts[side] += np.bincount(bins[mine], minlength=1 << BITS)
+
+    def area(self) -> float | None:
+        """The area, or None if there are no two classes."""
+        if self.counts is not None:
+            negative, positive = self.counts
+        elif self.parts:
+            is_positive = np.concatenate([part[0] for part in self.parts])
+            scores = np.concatenate([part[1] for part in self.parts])
+            order = np.argsort(scores, kind="stable")
+            scores, is_positive = scores[order], is_positive[order]
+            starts = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
+            positive = np.add.reduceat(is_positive.astype(np.int64), starts)
+            negative = np.diff(np.append(starts, len(scores))) - positive
+        else:
+            return None
+        below = np.cumsum(negative) - negative
+        pairs = int(negative.sum()) * int(positive.sum())
+        # Twice the pairs in order, in whole numbers: two for each negative below, one for each that ties.
+        return float((positive * (2.0 * below + negative)).sum() / (2.0 * pairs)) if pairs else None
+
+
+def in_order(scores: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of single-precision ones: their bits, with those of negative numbers turned round."""
+    bits = (scores + np.float32(0.0)).view(np.uint32)  # -0.0 becomes 0.0
+    return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
+
+
+BINS = 15  # of the top probability, equally wide, for the calibration error
+SQUARE = 256  # classes up to which the confusion matrix is kept
+TINY = float(np.finfo(np.float64).eps)  # probabilities are kept so far from 0 and 1, or one row could cost infinity
+
+
+class Evaluation:
+    """Of a classifier with these labels.
+
+    >>> evaluation = Evaluation(["ham", "spam"])
+    >>> evaluation.add(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
+    >>> evaluation.report()["accuracy"], evaluation.report()["per_class"]["ham"]["recall"]
+    (0.75, 0.5)
+    """
+
+    def __init__(self, labels: list[str]) -> None:
+        count = len(labels)
+        self.labels = list(labels)
+        self.n = 0
+        self.unlabelled = 0
+        self.unknown: dict[str, int] = {}
+        self.taken_for: dict[str, str] = {}
+        self._names: list[str] | None = None  # of the reader at hand; the list grows from batch to batch
+        self._classes: list[int] = []
+        self.right = np.zeros(count, dtype=np.int64)
+        self.support = np.zeros(count, dtype=np.int64)
+        self.predicted = np.zeros(count, dtype=np.int64)
+        self.confusion = np.zeros((count, count), dtype=np.int64) if count <= SQUARE else None
+        self.rated = 0  # rows whose probabilities count
+        self.loss = 0.0
+        self.bins = np.zeros((3, BINS))  # rows, those predicted rightly, sum of the top probability
+        self.ranking = Ranking() if count == 2 else None
+
+    def add(
+        self,
+        gold: np.ndarray,
+        predicted: np.ndarray,
+        proba: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> None:
+        """Some rows: their classes (-1: unknown to the model), those predicted, and if there are any, probabilities.
+
+        ``scores`` rank the rows of two classes, where probabilities of 1 would hide their order.
+        """
+        count = len(self.labels)
+        known = gold >= 0
+        self.n += len(gold)
+        self.predicted += np.bincount(predicted, minlength=count)
+        if not known.all():
+            gold, predicted = gold[known], predicted[known]
+            proba, scores = (None if one is None else one[known] for one in (proba, scores))
+        self.support += np.bincount(gold, minlength=count)
+        hit = gold == predicted
+        self.right += np.bincount(gold[hit], minlength=count)
+        if self.confusion is not None:
+            pairs = np.bincount(gold * count + predicted, minlength=count * count)
+            self.confusion += pairs.reshape(count, count)
+        if proba is None or not len(gold):
+            return
+        self.rated += len(gold)
+        self.loss -= float(np.log(np.clip(proba[np.arange(len(gold)), gold], TINY, 1 - TINY)).sum())
+        top = proba[np.arange(len(gold)), predicted]
+        places = np.clip((top * BINS).astype(np.int64), 0, BINS - 1)
+        for row, amounts in zip(self.bins, (None, hit, top)):
+            row += np.bincount(places, weights=amounts, minlength=BINS)
+        if self.ranking is not None:
+            self.ranking.add(gold == 1, proba[:, 1] if scores is None else scores.reshape(-1))
+
+    def add_batch(self, model: Model, batch: Batch) -> None:
+        """Predict a batch and add it; rows without a label are counted apart."""
+        if batch.codes is None:
+            self.unlabelled += len(batch)
+            return
+        names = batch.label_names or []
+        gold = self._table(names)[batch.codes]
+        made = predictions(model, batch, scores=True, proba=True)
+        labelled = batch.codes >= 0
+        for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
+            self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
+        parts = (gold, made.answers, made.proba, made.scores if len(self.labels) == 2 else None)
+        if not labelled.all():
+            self.unlabelled += int(np.count_nonzero(~labelled))
+            self.add(*(None if part is None else part[labelled] for part in parts))  # type: ignore[arg-type]
+        else:
+            self.add(*parts)
+
+    def _table(self, names: list[str]) -> np.ndarray:
+        """The class of each of a reader's labels, and -1 for those without one, at the end too."""
+        if self._names is not names:
+            self._names, self._classes = names, []
+        new = names[len(self._classes) :]
+        for name, k in zip(new, positions(new, self.labels)):
+            self._classes.append(k)
+            if k >= 0 and name == f"{self.labels[k]}.":
+                self.taken_for[name] = self.labels[k]
+        return np.array([*self._classes, -1], dtype=np.int64)
+
+    def report(self) -> dict[str, Any]:
+        """Everything, ready for JSON; None where there is nothing to compute it from."""
+        precision, recall = share(self.right, self.predicted).tolist(), share(self.right, self.support).tolist()
+        f1 = share(2 * self.right, self.predicted + self.support)
+        there = self.predicted + self.support > 0
+        classes = int(np.count_nonzero(there)) + len(self.unknown)  # those not learned have an F1 of 0
+        made: dict[str, Any] = {
+            "n": self.n,
+            "accuracy": self.right.sum() / self.n if self.n else None,
+            "majority": self.support.max(initial=0) / self.n if self.n else None,
+            "macro_f1": f1[there].sum() / classes if classes else None,
+            "log_loss": self.loss / self.rated if self.rated else None,
+            "calibration_error": self._calibration_error() if self.rated else None,
+        }
+        if self.ranking is not None:
+            made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
+        made["per_class"] = {
+            label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
+            for k, label in enumerate(self.labels)
+        }
+        made["labels"] = self.labels
+        made["confusion"] = None if self.confusion is None else self.confusion.tolist()
+        made["unknown_labels"] = dict(self.unknown)
+        made["labels_taken_for"] = dict(self.taken_for)
+        made["unlabelled"] = self.unlabelled
+        return {key: value.item() if isinstance(value, np.generic) else value for key, value in made.items()}
+
+    def _calibration_error(self) -> float:
+        """The mean distance between what was promised and what was kept, over bins of the top probability."""
+        rows, hits, promised = self.bins
+        return float(np.abs(hits - promised).sum() / rows.sum())
+
+
+class RegressionEvaluation:
+    """Of predicted numbers.
+
+    >>> evaluation = RegressionEvaluation()
+    >>> evaluation.add(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.0]))
+    >>> round(evaluation.report()["r2"], 2)
+    0.5
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.unlabelled = 0
+        self.absolute = self.squared = 0.0
+        self.mean = self.spread = 0.0  # of the true numbers; the spread is the sum of squared distances from the mean
+
+    def add(self, gold: np.ndarray, predicted: np.ndarray) -> None:
+        """Some rows: their numbers, and those predicted."""
+        count = len(gold)
+        if not count:
+            return
+        error = predicted - gold
+        self.absolute += float(np.abs(error).sum())
+        self.squared += float((error * error).sum())
+        # Two groups joined (Chan, Golub, LeVeque): sums of squares alone would cancel when the mean is large.
+        mean = float(gold.mean())
+        total, away = self.n + count, mean - self.mean
+        self.spread += float(((gold - mean) ** 2).sum()) + away * away * self.n * count / total
+        self.mean += away * count / total
+        self.n = total
+
+    def add_batch(self, model: Model, batch: Batch) -> None:
+        """Predict a batch and add it; rows without a number are counted apart."""
+        if batch.y is None:
+            self.unlabelled += len(batch)
+            return
+        gold = np.asarray(batch.y, dtype=np.float64)
+        known = ~np.isnan(gold)
+        self.unlabelled += int(np.count_nonzero(~known))
+        self.add(gold[known], predictions(model, batch).answers[known])
+
+    def report(self) -> dict[str, Any]:
+        """Everything, ready for JSON; None where there is nothing to compute it from."""
+        known = self.n > 0
+        return {
+            "n": self.n,
+            "rmse": float(np.sqrt(self.squared / self.n)) if known else None,
+            "mae": self.absolute / self.n if known else None,
+            "r2": 1 - self.squared / self.spread if self.spread > 0 else None,
+            "unlabelled": self.unlabelled,
+        }
+
+
+def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
+    """An empty evaluation of the kind that suits a model."""
+    return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
+
+
+def evaluate(model: Model, batches: Iterable[Batch]) -> Evaluation | RegressionEvaluation:
+    """Predict everything, such as a reader's batches, and compare."""
+    evaluation = evaluation_of(model)
+    for batch in batches:
+        evaluation.add_batch(model, batch)
+    return evaluation
+
+
+def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole, and 0 where there is no whole."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)

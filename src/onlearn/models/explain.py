@@ -1,0 +1,176 @@
+"""Why a model predicts what it does: the weights that matter most, and what each feature adds to one prediction.
+
+A linear score is a sum, so a prediction falls apart exactly: intercept + sum of value x weight. In the dual, with a
+kernel, a value is the row's similarity to a support example.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn.models.model import Model, feature_name
+
+# ----------------------------------------------------------------------------------------------------
+# What support examples say about a row: in the dual, a row's features are its kernel values with them.
+
+
+WORDS = 60  # characters of a text that are shown
+SHOWN = 4  # features of an example
+
+
+def is_dual(model: Model) -> bool:
+    """Whether the weights of a model belong to support examples."""
+    return getattr(model.learner, "representation_", None) == "dual"
+
+
+def kernel_values(model: Model, X: Any) -> np.ndarray:
+    """The kernel values of rows with the support examples, one line a row."""
+    learner = model.learner
+    points = learner._check_rows(X, reset=False).points
+    return np.asarray(learner._training.supports.products(points), dtype=np.float64)
+
+
+def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (outputs x support examples) and intercepts."""
+    return np.atleast_2d(model.learner.dual_coef_), np.atleast_1d(model.learner.intercept_)
+
+
+def example_name(model: Model, number: int) -> str:
+    """A support example in a few words: the beginning of a text, or its largest features."""
+    examples = model.learner.support_examples_
+    if not hasattr(examples, "shape"):
+        text = " ".join(str(examples[number]).split())
+        return text if len(text) <= WORDS else f"{text[: WORDS - 3]}..."
+    row = examples[number]
+    if sp.issparse(row):
+        columns, values = row.indices, row.data
+    else:
+        columns = np.flatnonzero(row)
+        values = row[columns]
+    largest = np.argsort(-np.abs(values), kind="stable")[:SHOWN]
+    parts = [with_value(feature_name(model, int(columns[k])), float(values[k])) for k in largest]
+    return ", ".join([*parts, *(["..."] if len(values) > SHOWN else [])]) or "an empty row"
+
+
+def with_value(name: str, value: float) -> str:
+    """A feature and its value; that something is there, which is 1, goes without saying."""
+    return name if value == 1.0 else f"{name} {value:.3g}"
+
+
+VOTED = "a voted learner is many hypotheses, so no single weights explain it"
+PRIMAL = "its weights are of the kernel's features, which are products of ours and have no names"
+
+
+class Part(NamedTuple):
+    """What one feature, or support example, adds to a score."""
+
+    feature: str
+    value: float
+    weight: float
+    contribution: float
+
+
+class Explanation(NamedTuple):
+    """``total`` is the intercept and all contributions. What is above zero speaks for ``favours``, the rest for
+    ``against``: of two classes the second and the first, of several the predicted one and the runner-up. Regression
+    has neither, and its total is the prediction.
+    """
+
+    prediction: Any
+    probability: float | None
+    favours: str | None
+    against: str | None
+    intercept: float
+    total: float
+    parts: list[Part]  # the largest first, either way
+    of: str = "features"  # what the parts are; or support "examples"
+
+
+def explain(model: Model, rows: Any) -> Explanation:
+    """What moved the prediction of one row."""
+    X = model.matrix(rows)
+    count = X.shape[0] if hasattr(X, "shape") else len(X)
+    if count != 1:
+        raise ValueError(f"one row is explained at a time, not {count}")
+    coef, intercepts = weights(model)
+    name_of = feature_name
+    if is_dual(model):
+        columns, values = np.arange(coef.shape[1]), kernel_values(model, X)[0]
+        name_of = example_name
+    else:
+        columns, values = X.indices[: X.nnz], X.data[: X.nnz].astype(np.float64)
+    known = columns < coef.shape[1]
+    columns, values = columns[known], values[known]
+    favours = against = None
+    probability = None
+    if len(intercepts) == 1:
+        weight, intercept = coef[0, columns], float(intercepts[0])
+        if model.labels is not None:
+            against, favours = model.labels
+    else:
+        scores = np.asarray(coef[:, columns] @ values + intercepts)
+        best, second = np.argsort(-scores, kind="stable")[:2]
+        weight, intercept = coef[best, columns] - coef[second, columns], float(intercepts[best] - intercepts[second])
+        assert model.labels is not None
+        favours, against = model.labels[best], model.labels[second]
+    amounts = values * weight + 0.0  # -0 is 0
+    total = float(amounts.sum()) + intercept
+    prediction: Any = total
+    if favours is not None:
+        prediction = favours if total > 0 or len(intercepts) > 1 else against
+        assert model.labels is not None
+        probability = float(model.predict_proba(rows)[0, model.labels.index(prediction)])
+    order = np.argsort(-np.abs(amounts), kind="stable")
+    parts = [
+        Part(name_of(model, int(columns[k])), float(values[k]), float(weight[k]), float(amounts[k])) for k in order
+    ]
+    of = "examples" if is_dual(model) else "features"
+    return Explanation(prediction, probability, favours, against, intercept, total, parts, of)
+
+
+def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (outputs x features, or x support examples) and intercepts in double precision; an error for learners
+    that have none. In regression they are in the units of the target, not of what was learned."""
+    if getattr(model.learner, "representation_", None) == "primal":
+        raise ValueError(PRIMAL)
+    try:
+        coef, intercepts = dual_weights(model) if is_dual(model) else model.weights()
+    except AttributeError as error:
+        raise ValueError(VOTED) from error
+    coef, intercepts = coef.astype(np.float64, copy=False), intercepts.astype(np.float64, copy=False)
+    if model.labels is None:
+        mean, size = model.target
+        return coef * size, intercepts * size + mean
+    return coef, intercepts
+
+
+def top_weights(model: Model, count: int, label: str | None = None) -> dict[str, list[tuple[str, float]]]:
+    """For each label the features that speak for it most; for regression the largest weights either way.
+
+    With a kernel it is support examples that speak. The one row of weights of two classes speaks for the second label,
+    and turned round for the first.
+    """
+    coef, _ = weights(model)
+    name_of = example_name if is_dual(model) else feature_name
+    if model.labels is None:
+        places = largest(np.abs(coef[0]), count)
+        return {"target": [(feature_name(model, k), float(coef[0, k])) for k in places]}
+    found = {}
+    for k, name in enumerate(model.labels):
+        if label is None or label == name:
+            line = coef[k] if len(coef) > 1 else coef[0] * (1 if k else -1)
+            found[name] = [(name_of(model, n), float(line[n])) for n in largest(line, count) if line[n] > 0]
+    return found
+
+
+def largest(values: np.ndarray, count: int) -> list[int]:
+    """Where the largest values are, in order; the first among equals."""
+    if count < len(values):
+        least = np.partition(values, len(values) - count)[len(values) - count] if count else np.inf
+        places = np.flatnonzero(values >= least)
+    else:
+        places = np.arange(len(values))
+    return places[np.argsort(-values[places], kind="stable")][:count].tolist()

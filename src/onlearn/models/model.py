@@ -1,0 +1,278 @@
+"""``Model``: a learner, the features it sees, and how its files are read. What ``onlearn train`` writes.
+
+Raw rows go in (a table, texts, dicts, a matrix, a batch of a reader), labels come out. Inside, the learner knows
+classes by number: class k is ``labels[k]``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlearn import data, model_file
+from onlearn.data.arrow import decoded
+from onlearn.data.table_roles import MISSING, flat
+from onlearn.engine.labels import positions
+from onlearn.features import Category, Features
+from onlearn.features.feature_map import MATRIX
+from onlearn.features.strings import Strings
+from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.models import far_indices
+from onlearn.models.far_indices import Plain
+
+# ----------------------------------------------------------------------------------------------------
+# Rows from Python as readers give those of files: words for a missing value are one, dicts within are columns.
+
+
+def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
+    """Rows that are a flat table, with ``?``, ``NA`` and the like missing in the columns that are looked at.
+
+    A list of texts is taken as it is. So is a column of categories whose missing values have no feature: a category
+    that was never seen has none either. Dicts that have some of the ``columns`` may lack others, as JSON lines may.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = as_source(rows)
+    if not hasattr(table, "column_names") or is_plain_texts(table):
+        return table
+    table = flat(table)
+    if isinstance(rows, (list, tuple)) and not {*columns}.isdisjoint(table.column_names):
+        for name in columns:
+            if name not in table.column_names:
+                table = table.append_column(name, pa.nulls(table.num_rows))
+    for one in features.extractors_:
+        name = str(getattr(one, "column", ""))
+        if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):
+            continue
+        values = column(table, name)
+        if is_text(values.type):
+            values = decoded(values).cast(pa.large_string())
+            absent = pc.is_in(values, value_set=pa.array(MISSING, pa.large_string()))
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, pc.if_else(absent, pa.scalar(None, pa.large_string()), values))
+    return table
+
+
+class Model:
+    """Predicts from raw rows, and is stored whole.
+
+    ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
+    ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
+    deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
+    ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
+    """
+
+    def __init__(self) -> None:
+        self.features: Any = Features()  # or Strings
+        self.learner: Any = None
+        self.task = "classify"
+        self.labels: list[str] | None = None
+        self.reading: dict[str, Any] = {}
+        self.trained: dict[str, Any] = {}
+        self.target: tuple[float, float] = (0.0, 1.0)
+        self.far: far_indices.Plain = far_indices.Behind()
+        self.before: tuple[Any, far_indices.Plain] | None = None
+
+    def __repr__(self) -> str:
+        if self.learner is None:
+            return "<Model that has learned nothing yet>"
+        labels = self.labels or []
+        what = f"of {len(labels)} labels ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
+        from_what = f"{getattr(self.learner, 'n_features_in_', 'no')} features of {self.features.kind_}"
+        told = "of numbers" if self.labels is None else what
+        return f"<Model {told} by {type(self.learner).__name__}, from {from_what}>"
+
+    # ------------------------------------------------------------------ predicting
+
+    def matrix(self, rows: Any) -> sp.csr_matrix:
+        """Numbered features of raw rows; words such as ``?`` and ``NA`` are missing values, as they are in files."""
+        if isinstance(rows, (list, tuple)) and not rows:
+            raise ValueError("there are no rows: X is empty")
+        if isinstance(rows, data.Batch):
+            refuse_sentences(rows)
+            rows = rows.rows
+        elif not sp.issparse(rows):
+            return self.features.transform(as_in_files(rows, self.features, self.columns))
+        return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
+
+    def scores(self, rows: Any) -> np.ndarray:
+        """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
+        return np.asarray(self.learner.decision_function(self.matrix(rows)))
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """The label of each row, or for regression the number."""
+        return self.named(self.learner.predict(self.matrix(rows)))
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        """The probability of each label, in the order of ``labels``."""
+        if self.labels is None:
+            raise ValueError("a regression model has no probabilities")
+        return np.asarray(self.learner.predict_proba(self.matrix(rows)))
+
+    def named(self, predicted: np.ndarray) -> np.ndarray:
+        """What the learner predicted, in the words of the data."""
+        if self.labels is None:
+            # Wide, for single precision has no room for a small spread around a large mean.
+            return np.asarray(predicted, dtype=np.float64) * self.target[1] + self.target[0]
+        return np.array(self.labels, dtype=object)[predicted]
+
+    def encode(self, batch: data.Batch) -> np.ndarray:
+        """The classes of a batch's labels; -1 for a label this model does not know, or none."""
+        table = np.array([*positions(batch.label_names or (), self.labels or ()), -1], dtype=np.int64)
+        return np.full(len(batch), -1) if batch.codes is None else table[batch.codes]
+
+    def read(self, source: Any, **options: Any) -> data.Reader:
+        """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
+        usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
+        usual["expected"] = self.columns
+        usual["table_required"] = False  # a model of CSV files takes other tables, too
+        usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
+        return data.read(source, **{**self.reading, **usual, **options})
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a table that it looks at."""
+        extractors = getattr(self.features, "extractors_", ())
+        return list(dict.fromkeys(one.column for one in extractors if hasattr(one, "column")))
+
+    # ------------------------------------------------------------------ explaining
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """(outputs, features) weights and (outputs,) intercepts; one output for two classes and for regression."""
+        return np.atleast_2d(self.learner.coef_), np.atleast_1d(self.learner.intercept_)
+
+    # ------------------------------------------------------------------ the model file
+
+    def save(self, path: Any) -> None:
+        """Write the model to a ``.onl`` file, with all that it needs to go on learning."""
+        self._check()
+        model_file.save(self, path)
+
+    def _check(self) -> None:
+        """What must be true of a model before it is written, and after it is read."""
+        if self.labels is not None and len(self.labels) != len(self.learner.classes_):
+            raise model_file.ModelFileError(
+                f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes"
+            )
+        width = getattr(self.learner, "n_features_in_", 1)  # strings have no columns
+        if not 0 < width <= self.features.n_features_out_:
+            raise model_file.ModelFileError(
+                f"a learner of {width} features does not go with {self.features.n_features_out_} names"
+            )
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """None: all is in the facts."""
+        return {}
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        learner, own = model_file.describe(self.learner)
+        arrays = {f"learner.{key}": array for key, array in own.items()}
+        features, far, made = _pack_features(self.features, self.far)
+        arrays.update(made)
+        facts = {
+            "task": self.task,
+            "labels": self.labels,
+            "reading": self.reading,
+            "trained": self.trained,
+            "target": list(self.target),
+            "far": far,
+        }
+        if self.before is not None:
+            *facts["before"], made = _pack_features(*self.before)
+            arrays.update({f"before.{key}": array for key, array in made.items()})
+        return {"model": facts, "features": features, "inner": learner}, arrays
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        mine = facts["model"]
+        self.learner = model_file.rebuild(facts["inner"], _under("learner.", arrays))
+        self.task, self.labels, self.reading, self.trained = (
+            mine[key] for key in ("task", "labels", "reading", "trained")
+        )
+        mean, deviation = mine["target"]
+        self.target = float(mean), float(deviation)
+        self.features, self.far = _unpack_features(facts["features"], mine.get("far", far_indices.BEFORE), arrays)
+        if mine.get("before") is not None:
+            features, far = mine["before"]
+            self.before = _unpack_features(features, far, _under("before.", arrays))
+        self._check()
+
+
+def refuse_sentences(batch: data.Batch) -> None:
+    """Readers have them, and no learner does yet."""
+    if isinstance(batch.rows, data.Sentences):
+        raise data.DataError(f"{batch.file} holds sentences, and no model here predicts from those")
+
+
+def _pack_features(features: Any, far: far_indices.Plain) -> tuple[Any, Any, dict[str, np.ndarray]]:
+    """What the model file holds of features: facts of them, facts about indices that are far, and arrays."""
+    (facts, made), (about, seen) = features._pack(), far.pack()
+    arrays = {f"features.{key}": array for key, array in made.items()}
+    return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
+
+
+def _unpack_features(facts: Any, about: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
+    kind: Any = Strings if "strings" in facts else Features
+    return kind._restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+
+
+# ----------------------------------------------------------------------------------------------------
+# ``open_model``: any model file as a ``Model``, also one that holds a bare learner saved from Python.
+
+
+def open_model(path: str | os.PathLike[str]) -> Model:
+    """The model in a file. A bare learner takes matrices: column k is feature k of an svmlight file.
+
+    One that was taught strings takes the column ``text``.
+    """
+    found = load_learner(path)
+    return found if isinstance(found, Model) else around(found)
+
+
+def load_learner(path: str | os.PathLike[str]) -> Any:
+    """What a file holds, a ``Model`` or a bare learner; transformers are saved in files of the same kind."""
+    found = model_file.load(path)
+    if not hasattr(found, "predict"):
+        raise model_file.ModelFileError(
+            f"{path} holds a transformer ({type(found).__name__}), not a learner: "
+            "it makes features for one, and predicts nothing itself"
+        )
+    return found
+
+
+def around(learner: Any) -> Model:
+    """A model around a learner, with the features it was taught in Python."""
+    model = Model()
+    model.learner, model.far = learner, Plain()
+    if hasattr(learner, "n_features_in_"):
+        model.features = Features().fit(sp.csr_matrix((1, int(learner.n_features_in_)), dtype=np.float32))
+        model.features.n_seen_ = 0
+    else:  # it compares strings or trees
+        model.features = Strings("text")
+    if hasattr(learner, "classes_"):
+        model.labels = [as_written(label) for label in learner.classes_]
+    else:
+        model.task = "regress"
+    return model
+
+
+def as_written(label: Any) -> str:
+    """A class as a file would write it: whole numbers without a decimal point."""
+    label = label.item() if hasattr(label, "item") else label
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def feature_name(model: Model, number: int) -> str:
+    """The name of a feature: that of the pipeline, or the column's in the data frame a learner was taught with."""
+    names = getattr(model.learner, "feature_names_in_", None)
+    if names is not None:
+        return str(names[number])
+    far = model.far.name_of(number) if model.features.kind_ == MATRIX else None
+    return far or model.features.name_of(number)

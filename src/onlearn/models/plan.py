@@ -1,0 +1,252 @@
+"""``Plan``: what a training run is asked for, checked before anything is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from onlearn.data.table_roles import shown
+from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.rules import RULES
+from onlearn.engine.spec import did_you_mean
+from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
+from onlearn.features import Features, Interaction, Text, extractors_for, guess_roles
+from onlearn.features.roles import LETTERS, OneWord, PlanError, Role
+
+# ----------------------------------------------------------------------------------------------------
+# Rows that are a label and a text, as in fastText's files: the text is text, whatever it looks like.
+
+
+COLUMN = "text"  # the only one; the label is in none
+
+
+def with_text(guessed: dict[str, Role], named: Collection[str]) -> dict[str, Role]:
+    """The roles of columns, of which that of a text alone is certain; ``named`` has "target" if a column is it."""
+    if list(guessed) != [COLUMN] or "target" in named or guessed[COLUMN].role == "text":
+        return guessed
+    role = guessed[COLUMN]
+    kind = OneWord if role.one_word or role.role == "ignore" else Role  # identifiers are single words
+    return {COLUMN: kind("text", "there is nothing else in a row")}
+
+
+def learned_from(reading: dict[str, Any], columns: list[str]) -> bool:
+    """Whether a model that was ``reading`` so, and looks at these columns, has learned from such rows."""
+    return "target" not in reading and columns == [COLUMN]
+
+
+# ----------------------------------------------------------------------------------------------------
+# What is learned, and how often, when nothing is said or not all: what does well in benchmarks/raw_to_model.py.
+
+
+# Gradients of a loss, whose steps never end: they want rates that shrink. Other rules say how far to step themselves.
+GRADIENTS = ("logistic", "hinge", "squared_hinge", "lms", "epsilon")
+MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
+
+PASSES = 3  # at least
+AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # for this learner more, up to
+MOST = 20  # as long as
+EXAMPLES = 400_000  # are visited at most, with
+VALUES = 20_000_000  # that are not zero
+
+
+def default_learner(task: str, features: Features, choices: dict[str, Any] | None = None) -> Any:
+    """A learner that suits the task and the kind of features, with the given choices laid over it.
+
+    Text has many rare words, of which a single example should teach all there is to learn: AROW, not averaged. Columns
+    of a table, and features of unknown kind, are learned by logistic regression, whose probabilities are its own.
+    """
+    choices = choices or {}
+    if task == "regress":
+        return OnlineRegressor(**laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
+    if is_text(features):
+        return OnlineClassifier(**laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last"))
+    return OnlineClassifier(**laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged"))
+
+
+def laid_over(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -> dict[str, Any]:
+    """The choices, and for those that are not given what suits them; that is the usual wherever it can be.
+
+    ``stabilizer`` is the usual one of the usual geometry.
+    """
+    rule, geometry = choices.get("rule"), choices.get("geometry")
+    if rule is None and choices.get("multiclass") == "softmax":
+        rule = "logistic"  # no other has it
+    if rule is not None and geometry is None:
+        geometry = geometry_for(rule, usual)
+    elif geometry is not None and rule is None:
+        rule = rule_for(geometry, usual)
+    made = {**usual, **{name: one for name, one in (("rule", rule), ("geometry", geometry)) if one is not None}}
+    kind = GEOMETRIES.get(made["geometry"]).name
+    if kind == "ftrl":
+        made["stabilizer"] = "last"  # a mean of weights has no zeros left
+    else:
+        made["stabilizer"] = stabilizer if kind == GEOMETRIES.get(usual["geometry"]).name else "averaged"
+    return {**made, **choices}
+
+
+def geometry_for(rule: Any, usual: dict[str, Any]) -> Any:
+    """The usual geometry for a rule of the usual kind; else one that makes steps smaller, if the rule does not."""
+    kind = RULES.get(rule).name
+    if kind == RULES.get(usual["rule"]).name:
+        return usual["geometry"]
+    if kind not in GRADIENTS:
+        return "additive"
+    return usual["geometry"] if GEOMETRIES.get(usual["geometry"]).name == "adagrad" else "adagrad(0.1)"
+
+
+def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
+    """The usual rule, but to classify with a geometry that has one of its own, as the named learners do, that one."""
+    chosen = GEOMETRIES.get(geometry)
+    if RULES.get(usual["rule"]).name == "lms":
+        return usual["rule"]
+    if chosen.name in MULTIPLICATIVE:
+        return "perceptron"
+    if chosen.name == "arow":
+        return f"pa2({1 / (2 * chosen.r)!r})"
+    return "logistic" if chosen.name == "ftrl" else usual["rule"]
+
+
+def default_passes(learner: Any, features: Features, rows: int, values: int) -> int:
+    """How often to go over data of so many rows, which have so many values that are not zero.
+
+    Averaged AdaGrad is far from its end after three passes over a small file, and gets better for long, at little cost.
+    """
+    chosen = {name: made.name for name, made in learner._choices().items() if name in AVERAGED}
+    if chosen != AVERAGED or is_text(features):
+        return PASSES
+    enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
+    return min(max(PASSES, math.ceil(enough)), MOST)
+
+
+def is_text(features: Features) -> bool:
+    """Whether there is a column of text among the features."""
+    given = features.extractors
+    return not isinstance(given, str) and any(isinstance(one, Text) for one in given)
+
+
+TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
+
+SAID = {"ignore": "left out"}  # of columns; other roles are words that say it
+
+# of a column whose texts are one word each
+BY_LETTERS = "cut into 2 to 5 characters at a time (--ngrams and --chars say otherwise)"
+
+MAX_NAMES = 1 << 21  # of features that are kept by default
+BITS = 22  # of the number of weights that hashed features share by default
+
+ROLES = ("numeric", "categorical", "text", "ignore")
+
+
+@dataclass
+class Plan:
+    """A training run: the data, how to read them, the features, the learner, and how often.
+
+    ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
+    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
+    None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both. ``cache``
+    True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of any file
+    there, False keeps none.
+    """
+
+    sources: list[str]
+    task: str = "classify"
+    certain: bool = False  # that this is the task, whatever labels look like
+    reading: dict[str, Any] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    text: dict[str, Any] = field(default_factory=dict)
+    number: dict[str, Any] = field(default_factory=dict)
+    category: dict[str, Any] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)  # columns that are no features, and what they are
+    interactions: list[Interaction] = field(default_factory=list)
+    max_names: int = MAX_NAMES
+    bits: int = BITS
+    labels: list[str] | None = None
+    learner: Any = None
+    choices: dict[str, Any] = field(default_factory=dict)
+    passes: int | None = None
+    seed: int = 0
+    min_count: int = 1
+    per_class: bool = False
+    prune_weights: float = 0.0
+    holdout: float = 0.0
+    memory: int = 512 << 20
+    cache: bool | str = True
+
+    @property
+    def small(self) -> int:
+        """Files of fewer bytes are read anew each time: their rows fit into memory, and are parsed in no time."""
+        return self.memory // 8
+
+    def features(self, rows: Any) -> tuple[Features, list[str]]:
+        """Features for rows such as these, and what was decided about their columns."""
+        made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
+        if not hasattr(rows, "column_names"):
+            named = hasattr(rows, "hashes")
+            if not named and self.max_names != MAX_NAMES:
+                raise PlanError("--max-names needs named features; those here have numbers only")
+            if not named and (self.min_count > 1 or self.prune_weights > 0):
+                raise PlanError("--min-count and --prune-weights need named features; those here have numbers only")
+            if self.interactions and not hasattr(rows, "hashes"):
+                raise PlanError("--interact needs named features; the features of svmlight files have numbers only")
+            return Features(list(self.interactions) or "auto", **made), []
+        missing = [column for column in self.roles if column not in rows.column_names]
+        if missing:
+            if missing[0] in self.taken:
+                raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
+            raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
+        guessed = with_text(guess_roles(rows), self.taken.values())
+        given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
+        found = {**guessed, **given}
+        cut = self.text.keys().isdisjoint(LETTERS)  # unless it is said what to cut texts into
+        by_letters = {name for name, role in found.items() if cut and role.one_word and role.role == "text"}
+        notes = in_lines({
+            name: Role(role.role, f"{role.reason}; {BY_LETTERS}") if name in by_letters else role
+            for name, role in found.items()
+            if name in by_letters or name not in given
+        })  # fmt: skip
+        roles = {name: role.role for name, role in found.items()}
+        for options, role, flag in ((self.text, "text", "--ngrams, --chars or --weighting"),
+                                    (self.number, "numeric", "--scale")):  # fmt: skip
+            if options.keys() - {"missing"} and role not in roles.values():
+                raise PlanError(f"{flag} has no use here: no column is {role}")
+        extractors = extractors_for(found, {**TEXT, **self.text}, self.number, self.category)
+        if not extractors:
+            raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
+        used = [name for name, role in roles.items() if role != "ignore"]
+        for name in (name for one in self.interactions for name in one.columns if name not in used):
+            why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
+            raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
+        return Features([*extractors, *self.interactions], **made), notes
+
+    def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
+        """Refuse what was said about columns of rows that have none, or whose label is in none of those ``found``."""
+        if not hasattr(rows, "column_names"):
+            self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
+        for name in ("target", "weight", "id"):
+            if name in self.reading and name not in found:
+                raise PlanError(f"--{name} has no use here: the rows have no columns but a text, behind its label")
+
+    def _refuse_columns(self, why: str) -> None:
+        about_tables = ("target", "weight", "id", "delimiter", "header")
+        given = [f"--{name}" for name in about_tables if name in self.reading]
+        given += (
+            [f"--missing {self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
+        )
+        if given:
+            raise PlanError(f"{given[0]} has no use here: {why}")
+        asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
+        if asked:
+            raise PlanError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
+
+
+def in_lines(roles: dict[str, Role]) -> list[str]:
+    """What columns are, and why: one line for all that are the same for the same reason."""
+    alike: dict[Role, list[str]] = {}
+    for name, role in roles.items():
+        alike.setdefault(role, []).append(name)
+    return [
+        f"{shown(names, 6)} {'is' if len(names) == 1 else 'are'} {SAID.get(role.role, role.role)}: {role.reason}"
+        for role, names in alike.items()
+    ]

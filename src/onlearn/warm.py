@@ -1,0 +1,352 @@
+"""Compiling ahead: the loops that learners will need, before anyone waits for them.
+
+A loop is compiled when a combination of geometry, stabilizer, output and rows is first met, and kept on
+disk. Here each combination is met on purpose, by training on three rows; several processes share the work.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle, groupby, product
+from multiprocessing import connection, get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.features.extractors import Category, Number
+from onlearn.features.feature_map import Features
+from onlearn.features.interactions import Interaction
+from onlearn.features.row_builders import rows_of_names
+from onlearn.features.text import Text
+
+# ----------------------------------------------------------------------------------------------------
+# Compiling ahead for kernels: the loops of the dual, and what kernels and approximations compute with.
+#
+# Each is met on purpose, as in ``warming``: by learning from a few examples that no hypothesis gets right, so that
+# several passes make steps; and by having every kernel compare a few rows.
+
+
+ROWS = 150  # several blocks
+VECTORS = (
+    "linear",
+    "polynomial(2)",
+    "gaussian",
+    "laplacian",
+    "poly(linear, [0, 1, 2])",
+    "normalize(linear)",
+    "normalize(subsets)",
+)
+BOOLEAN = ("monomials", "conjunctions", "subsets")
+SPELLED = {
+    "substrings": ["abab", "bab", "a"],
+    "substrings(2, 3)": ["abab", "bab", "ab" * 50],
+    "trees": ["(S (NP a) (VP b))", "(S (NP a))", "(NP a)"],
+}
+
+
+def dual_combinations(everything: bool) -> list[tuple[str, str, str, str | None, str, str, str]]:
+    """Rule, geometry, stabilizer, output, layout, number type and type of indices of the loops of the dual.
+
+    Those of plain steps; or with ``everything`` also of weights that shrink, and of all kinds of multiclass.
+    """
+    from onlearn.engine.loops import OUTPUTS
+    from onlearn.engine.stabilizers import STABILIZERS
+
+    geometries = ("additive", "additive(l2=0.01)") if everything else ("additive",)
+    outputs = (None, *OUTPUTS) if everything else (None, "true")
+    return [
+        ("logistic" if output == "softmax" else "perceptron", geometry, stabilizer, output, "dual", dtype, "")
+        for dtype, output, geometry, stabilizer in product(
+            ("float64", "float32"), outputs, geometries, STABILIZERS.members
+        )
+        if not ("l2" in geometry and stabilizer == "voted")  # every example would make a new hypothesis
+    ]
+
+
+def learn_in_the_dual(rule: str, geometry: str, stabilizer: str, output: str | None, dtype: str) -> None:
+    """A few passes over examples of which each is there with every label."""
+    import numpy as np
+
+    from onlearn.estimators.kernel import KernelClassifier
+
+    labels = np.arange(ROWS) % (2 if output is None else 3)
+    X = np.repeat(np.eye(ROWS // 6, dtype=dtype), 6, axis=0)
+    model = KernelClassifier(
+        "gaussian", rule, stabilizer, geometry=geometry, multiclass=output or "auto", epochs=4, random_state=0
+    )
+    model.fit(X, labels).predict_proba(X)
+    model.partial_fit(X, labels)
+
+
+def compare(dtype: str) -> None:
+    """Have every kernel compare a few rows, dense and sparse, and every approximation make features of them."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    import onlearn
+    from onlearn import kernels
+
+    few = 2 * np.eye(8, 400, dtype=dtype)  # so few values that sparse rows are compared as such
+    for X in (few, sp.csr_matrix(few)):
+        kernels.get("gaussian(0.001)")(X)  # so narrow that differences must be taken one by one
+        for name in VECTORS:
+            kernels.get(name)(X)
+            kernels.get(name).diag(X)
+        approximations = (
+            onlearn.RandomKitchenSinks("gaussian", 6, random_state=0),
+            onlearn.RandomKitchenSinks("polynomial(2)", 6, random_state=0),
+            onlearn.Nystroem("gaussian", 3, random_state=0),
+            onlearn.RandomProjection(3, random_state=0),
+            onlearn.FeatureHasher(16),
+        )
+        for one in approximations:
+            one.fit_transform(X)
+    for name in BOOLEAN:
+        kernels.get(name)(few[:, :70] > 0)
+    for rows in ([{"a": 1.0}, {"b": 2.0}], [["a", "a"], ["b"]]):
+        onlearn.FeatureHasher(16, dtype=dtype).fit_transform(rows)
+    for name, examples in SPELLED.items():
+        kernel = kernels.get(name)
+        kernel(examples)
+        kernel.diag(examples)
+        if hasattr(kernel, "merged"):
+            points = kernel.points(examples)
+            merged = kernel.merged(points, np.ones((len(examples), 1)))
+            if merged is not None:
+                merged.scores(points)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Compiling ahead what extraction needs, by doing all of it once to a few rows.
+
+
+def compile_features() -> Iterator[str]:
+    """Compile, or find in the disk cache, all loops; yields the name of each step before it is taken."""
+    table: dict[str, Any] = {"t": ["a b", "é a", None], "n": [1.0, 2.0, None], "c": ["x", "y", None]}
+    columns = [Text("t", chars=(2, 3)), Number("n", missing="indicator"), Category("c")]
+    for dtype in ("float32", "float64"):
+        yield f"features of columns, {dtype}"
+        features = Features(columns, dtype=dtype)
+        features.fit_transform(table)
+        features.transform(table)
+        features.learn_transform(table, ordered=False)
+        yield f"named features, {dtype}"
+        Features(dtype=dtype).fit_transform(rows_of_names([["a"], ["b"]]))
+    yield "interactions"
+    Features([*columns, Interaction("n", "c")]).fit_transform(table)
+    yield "names beyond the limit, and fewer names"
+    full = Features([Text("t")], max_names=1, bits=4).fit(table)
+    full.vocabulary_.collisions()
+    full.keep(np.array([0]))
+
+
+WHY_NOT = "there is nothing to compile: NUMBA_DISABLE_JIT is set, or no folder for compiled code can be written to"
+
+
+class Loop(NamedTuple):
+    """A combination, by its spelling, so that it can be sent to another process."""
+
+    rule: str
+    geometry: str
+    stabilizer: str
+    output: str | None  # None: two classes
+    layout: str  # "dense" or "sparse"; or "dual"; or "kernels" for what these compute with
+    dtype: str
+    indices: str  # their type, in sparse rows
+
+
+def can_keep() -> bool:
+    """Whether compiled code outlives the process."""
+    from onlearn.compiler import INTERPRETED, cache_folder
+
+    return not INTERPRETED and cache_folder() is not None
+
+
+def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
+    """What the named learners use: dense and sparse rows, float64 and float32, two classes and several."""
+    from onlearn.estimators.named import NAMED
+
+    parts = [NAMED[name]()._choices() for name in (NAMED if learners is None else learners)]
+    return _distinct(
+        (choices["rule"], choices["geometry"], choices["stabilizer"], output, layout, dtype, "int32")
+        for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
+        for choices in parts
+        for output in (None, getattr(choices["rule"], "multiclass", "true"))
+    )
+
+
+def kernel_loops(everything: bool = False) -> list[Loop]:
+    """What learning with kernels uses, besides."""
+    pass
+
+    passes = [Loop("perceptron", "additive", "last", None, "kernels", dtype, "") for dtype in ("float64", "float32")]
+    return passes + [Loop(*combination) for combination in dual_combinations(everything)]
+
+
+def all_loops() -> list[Loop]:
+    """The full product, also of what no named learner uses."""
+    from onlearn.engine.geometry import GEOMETRIES
+    from onlearn.engine.loops import OUTPUTS
+    from onlearn.engine.rules import RULES, is_custom
+    from onlearn.engine.stabilizers import STABILIZERS
+
+    geometries = [made for kind in GEOMETRIES.members.values() for made in _variants(kind)]
+    stabilizers = [kind() for kind in STABILIZERS.members.values()]
+    plain = [rule for rule in (kind() for kind in RULES.members.values()) if not is_custom(rule)]
+    # a loop is the same for all rules, so they take turns; softmax goes with one only
+    turn = cycle(rule for rule in plain if getattr(rule, "classification", True))
+    logistic = RULES.get("logistic")
+    layouts = [("dense", "int32"), ("sparse", "int32"), ("sparse", "int64")]
+    return _distinct(
+        (logistic if output == "softmax" else next(turn), geometry, stabilizer, output, layout, dtype, index)
+        for (layout, index), dtype, output in product(layouts, ("float64", "float32"), (None, *OUTPUTS))
+        for geometry, stabilizer in product(geometries, stabilizers)
+        if not (getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False))
+    )
+
+
+def _variants(kind: Any) -> Iterator[Any]:
+    """A geometry by default and with each penalty it has, for these may be states of another kind."""
+    yield kind()
+    for penalty in ("l1", "l2"):
+        if penalty in kind().get_params():
+            yield kind(**{penalty: 0.01})
+
+
+def _distinct(combinations: Iterable[Any]) -> list[Loop]:
+    """Those that need a loop or a rule that none before them needs."""
+    found: list[Loop] = []
+    known: set[Any] = set()
+    for rule, geometry, stabilizer, *rest in combinations:
+        g = geometry.start(2, 1)
+        needs = {rule.name, (type(g), type(stabilizer.start(g.w, 1)), *rest)}
+        if not needs <= known:
+            known |= needs
+            found.append(Loop(repr(rule), repr(geometry), repr(stabilizer), *rest))
+    return found
+
+
+def compile_loop(loop: Loop) -> bool:
+    """Compile what learns and predicts in this combination; returns whether that was not done before."""
+    from onlearn.compiler.object_code import made
+
+    before = len(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that so few examples teach nothing is known
+        if loop.layout in ("dual", "kernels"):
+            _compile_for_kernels(loop)
+        else:
+            _compile_for_features(loop)
+    return len(made) > before
+
+
+def _compile_for_features(loop: Loop) -> None:
+    from onlearn.estimators.linear import OnlineClassifier
+
+    X = sample(loop)
+    model = OnlineClassifier(loop.rule, loop.geometry, loop.stabilizer, loop.output or "auto", epochs=1)
+    model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
+
+
+def _compile_for_kernels(loop: Loop) -> None:
+    pass
+
+    if loop.layout == "kernels":
+        compare(loop.dtype)
+    else:
+        learn_in_the_dual(*loop[:4], loop.dtype)
+
+
+def sample(loop: Loop) -> Any:
+    """Three rows of the loop's kind."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    X = np.eye(3, dtype=loop.dtype)
+    if loop.layout == "dense":
+        return X
+    sparse = sp.csr_matrix(X)
+    sparse.indices, sparse.indptr = sparse.indices.astype(loop.indices), sparse.indptr.astype(loop.indices)
+    return sparse
+
+
+def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop, bool]]:
+    """Compile in several processes; yields each loop that is done, and whether it was not done before."""
+    from onlearn.threads import cores
+
+    jobs = min(jobs or min(cores(), 8), len(loops))
+    context = get_context("spawn")
+    pipes: list[Any] = []
+    workers = []
+    try:
+        with _undisturbed():
+            for share in _shares(loops, jobs):
+                ours, theirs = context.Pipe(duplex=False)
+                worker = context.Process(target=_work, args=(share, theirs), daemon=True)
+                worker.start()
+                theirs.close()
+                pipes.append(ours)
+                workers.append(worker)
+        while pipes:
+            for pipe in connection.wait(pipes):
+                message = _received(pipe)
+                if message is None:
+                    pipes.remove(pipe)
+                elif isinstance(message, str):
+                    raise RuntimeError(message)
+                else:
+                    yield message
+        for worker in workers:
+            worker.join()
+            if worker.exitcode:
+                raise RuntimeError(f"a process that compiles ended with exit code {worker.exitcode}")
+    finally:
+        for worker in workers:
+            worker.terminate()
+
+
+def _shares(loops: Sequence[Loop], jobs: int) -> list[list[Loop]]:
+    """The loops dealt out so that no two processes compile what belongs to one geometry and stabilizer."""
+
+    def state(loop: Loop) -> tuple[str, str]:
+        return loop.geometry.partition("(")[0], loop.stabilizer
+
+    shares: list[list[Loop]] = [[] for _ in range(jobs)]
+    groups = [list(group) for _, group in groupby(sorted(loops, key=state), key=state)]
+    for group in sorted(groups, key=len, reverse=True):
+        min(shares, key=len).extend(group)
+    return [share for share in shares if share]
+
+
+def _received(pipe: Any) -> Any:
+    try:
+        return pipe.recv()
+    except EOFError:
+        return None
+
+
+def _work(loops: Sequence[Loop], pipe: Any) -> None:
+    """In another process: compile, and tell about each loop, or why it could not be."""
+    for loop in loops:
+        try:
+            message: Any = (loop, compile_loop(loop))
+        except Exception as error:
+            message = f"cannot compile {', '.join(str(part) for part in loop)}: {error}"
+        pipe.send(message)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Processes started here leave Ctrl-C to us, who end them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
