@@ -41,23 +41,78 @@ _HOMES = {
 _MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_NAMES), *_MODULES]
+__all__ = [
+    "AROW",
+    "FTRL",
+    "AdaGrad",
+    "Adaline",
+    "AggressivePerceptron",
+    "AveragedPerceptron",
+    "BalancedWinnow",
+    "FeatureHasher",
+    "Features",
+    "KernelClassifier",
+    "KernelPerceptron",
+    "LinearSVM",
+    "LogisticRegression",
+    "MarginPerceptron",
+    "Model",
+    "NormalizedWinnow",
+    "Nystroem",
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "PassiveAggressive",
+    "Perceptron",
+    "RandomKitchenSinks",
+    "RandomProjection",
+    "VotedPerceptron",
+    "Winnow",
+    "__version__",
+    "calibrate",
+    "data",
+    "feature",
+    "features",
+    "geometry",
+    "kernels",
+    "load",
+    "reproduce",
+    "rule",
+    "rules",
+    "stabilizers",
+    "theory",
+]
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory  # noqa: F401
-    from onlearn.engine.user_rules import rule  # noqa: F401
-    from onlearn.estimators.hasher import FeatureHasher  # noqa: F401
-    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron  # noqa: F401
-    from onlearn.estimators.kitchen_sinks import RandomKitchenSinks  # noqa: F401
-    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor  # noqa: F401
-    from onlearn.estimators.named import *  # noqa: F403
-    from onlearn.estimators.nystroem import Nystroem  # noqa: F401
-    from onlearn.estimators.projection import RandomProjection  # noqa: F401
-    from onlearn.features import Features, feature  # noqa: F401
-    from onlearn.model_file import load  # noqa: F401
-    from onlearn.models import Model  # noqa: F401
+    from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory
+    from onlearn.engine.user_rules import rule
+    from onlearn.estimators.hasher import FeatureHasher
+    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
+    from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
+    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
+    from onlearn.estimators.named import (
+        AROW,
+        FTRL,
+        AdaGrad,
+        Adaline,
+        AggressivePerceptron,
+        AveragedPerceptron,
+        BalancedWinnow,
+        LinearSVM,
+        LogisticRegression,
+        MarginPerceptron,
+        NormalizedWinnow,
+        PassiveAggressive,
+        Perceptron,
+        VotedPerceptron,
+        Winnow,
+    )
+    from onlearn.estimators.nystroem import Nystroem
+    from onlearn.estimators.projection import RandomProjection
+    from onlearn.features import Features, feature
+    from onlearn.model_file import load
+    from onlearn.models import Model
 
 
 def __getattr__(name: str) -> Any:
