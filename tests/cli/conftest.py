@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import onlearn
-from models import MESSAGES, trained
 from onlearn import cli
 from onlearn.features import Text
+from sample_models import MESSAGES, trained
 
 FLOWERS = ["rose", "lily", "iris, blue"]
 

@@ -14,9 +14,9 @@ import pytest
 from sklearn import metrics
 
 import onlearn
-from models import MESSAGES, trained
 from onlearn.data import load
 from onlearn.models import open_model
+from sample_models import MESSAGES, trained
 
 
 def report(run, *arguments, err=""):

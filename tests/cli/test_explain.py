@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import onlearn
-from models import trained
 from onlearn import data
 from onlearn.features import Text
 from onlearn.models import open_model
+from sample_models import trained
 
 
 def report(run, *arguments):

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import onlearn
-from models import trained
 from onlearn import cli, data
 from onlearn.models import open_model
+from sample_models import trained
 
 SOURCES = str(Path(onlearn.__file__).parents[1])
 # No bytecode is written, for a process that may write 100 bytes only would leave half of it.

@@ -15,7 +15,7 @@ from onlearn.compiler import object_code
 from onlearn.reproduce import demo
 from onlearn.theory.theorems import smallest_disjunction
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def custom() -> dict[str, list]:
 
 def test_interpreted_equals_compiled():
     """Every kind of state, stabilizer, output and layout, interpreted in another process."""
-    folders = [str(Path(onlearn.__file__).parents[1]), str(Path(__file__).parent)]
+    folders = [str(Path(onlearn.__file__).parents[1]), str(Path(__file__).parents[1])]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(folders)}
     done = subprocess.run(
         [sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=600, check=False
