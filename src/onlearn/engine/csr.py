@@ -1,12 +1,16 @@
-"""Sparse matrices of later passes: widened, joined, and with fewer columns, without looking all of them over."""
+"""Sparse rows: one CSR type for everything below the estimators, and what is done to whole matrices.
+
+Functions here take dense arrays and sparse matrices alike. A sparse matrix is anything with ``data``, ``indices``,
+``indptr`` and ``shape``: ``CSR``, or a SciPy matrix that a user passed in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.compiler.inlining import Loop
 from onlearn.engine.rows import ONE, Dense, Sparse
@@ -16,12 +20,76 @@ LAST = float(np.finfo(np.float64).max)  # beyond it is infinity
 BUFFER = 1 << 22  # bytes of rows gathered at a time where they do not lie one after another
 
 
-def widened(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
+@dataclass(frozen=True, slots=True, eq=False)
+class CSR:
+    """Compressed sparse rows: row i has ``data[indptr[i]:indptr[i + 1]]`` in the columns ``indices`` of that range.
+
+    >>> X = CSR(np.array([1.0, 2.0]), np.array([0, 2]), np.array([0, 1, 2]), (2, 3))
+    >>> X.take(np.array([1])).toarray()
+    array([[0., 0., 2.]])
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple[int, int]
+    unique: bool = False  # whether it is known that every column exists and no row has one twice
+    finite: bool = False  # whether it is known that no value is NaN or infinite
+
+    @property
+    def nnz(self) -> int:
+        return int(self.indptr[-1] - self.indptr[0])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    def between(self, start: int, stop: int) -> CSR:
+        """Some rows that lie one after another, over the same memory."""
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        indptr = self.indptr[start : stop + 1] - self.indptr[start]
+        shape = (stop - start, self.shape[1])
+        return replace(self, data=self.data[first:last], indices=self.indices[first:last], indptr=indptr, shape=shape)
+
+    def take(self, rows: np.ndarray) -> CSR:
+        """The given rows, in the given order."""
+        starts, lengths = self.indptr[rows], np.diff(self.indptr)[rows]
+        indptr = np.concatenate([np.zeros(1, self.indptr.dtype), np.cumsum(lengths, dtype=self.indptr.dtype)])
+        places = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+        shape = (len(rows), self.shape[1])
+        return replace(self, data=self.data[places], indices=self.indices[places], indptr=indptr, shape=shape)
+
+    def toarray(self) -> np.ndarray:
+        """The same as a dense array; values of one place are summed."""
+        dense = np.zeros(self.shape, self.dtype)
+        held = slice(int(self.indptr[0]), int(self.indptr[-1]))
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        np.add.at(dense, (rows, self.indices[held]), self.data[held])
+        return dense
+
+    def to_scipy(self) -> Any:
+        """The same as a SciPy matrix, over the same memory."""
+        import scipy.sparse as sp
+
+        X = sp.csr_matrix(self.shape, dtype=self.dtype)  # the constructor with parts would look all of them over
+        X.data, X.indices, X.indptr = self.data, self.indices, self.indptr.astype(self.indices.dtype, copy=False)
+        X.free_of_duplicates, X.known_finite = self.unique, self.finite
+        return X
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a matrix in compressed sparse rows, ours or SciPy's."""
+    return hasattr(X, "indptr")
+
+
+def widened(X: Any, width: int) -> Any:
     return X if X.shape[1] == width else csr(X.data, X.indices, X.indptr, (X.shape[0], width))
 
 
-def csr(data_: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
+def csr(data_: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
     """A matrix of sound parts; the constructor would look all of them over."""
+    import scipy.sparse as sp
+
     X = sp.csr_matrix(shape, dtype=data_.dtype)
     X.data, X.indices, X.indptr = data_, indices, indptr.astype(indices.dtype, copy=False)
     return X
@@ -41,8 +109,10 @@ def joined(batches: list[Any], small: bool) -> list[Any]:
     return [(X, y, None if weights[0] is None else np.concatenate(weights))]
 
 
-def select(X: sp.csr_matrix, kept: np.ndarray, width: int) -> sp.csr_matrix:
+def select(X: Any, kept: np.ndarray, width: int) -> Any:
     """The columns that were kept, numbered anew."""
+    import scipy.sparse as sp
+
     new = kept[X.indices]
     stay = new >= 0
     before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(stay)])
@@ -65,10 +135,10 @@ def in_one(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def check_finite(X: Any, names: Any = None) -> None:
-    """Refuse NaN and infinity, saying where the first one is; a matrix that is ``known_finite`` need not be read."""
-    if getattr(X, "known_finite", False):
+    """Refuse NaN and infinity, saying where the first one is; a matrix that is known to be finite is not read."""
+    if known_finite(X):
         return
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if values.flags.c_contiguous or values.flags.f_contiguous:
             flat = values.ravel(order="K")
@@ -78,7 +148,7 @@ def check_finite(X: Any, names: Any = None) -> None:
             sound = np.isfinite(values.sum())
     if sound:
         return
-    if sp.issparse(X):
+    if is_sparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))
         if not bad.size:
             return
@@ -106,31 +176,56 @@ def all_finite(values: Any) -> bool:
     return strange == 0
 
 
-def without_duplicates(X: sp.csr_matrix) -> sp.csr_matrix:
+def known_finite(X: Any) -> bool:
+    """Whether it is known, without a look, that X holds neither NaN nor infinity."""
+    return X.finite if isinstance(X, CSR) else bool(getattr(X, "known_finite", False))
+
+
+def without_duplicates(X: Any) -> Any:
     """X, or a copy in which values of one row and column are summed: as two they would count as two features.
 
     Indices need not be in order, so nothing is sorted unless there are duplicates.
     """
-    if getattr(X, "free_of_duplicates", False):
+    ours = isinstance(X, CSR)
+    if X.unique if ours else getattr(X, "free_of_duplicates", False):
         return X
-    _check_columns(X)
-    if X.has_canonical_format:
+    ordered = not ours and bool(X.has_canonical_format)
+    _check_columns(X, ordered)
+    if ordered:
         return X
     if X.shape[1] <= 16 * max(X.nnz, 1 << 16):
         met = np.full(X.shape[1], -1, dtype=np.int32 if X.shape[0] < 1 << 31 else np.int64)
         if not _repeats(X.indices, X.indptr, met):
-            return X
+            return replace(X, unique=True) if ours else X
+    if ours:
+        return _summed(X)
     X = X.copy()
     X.sum_duplicates()
     return X
 
 
-def _check_columns(X: sp.csr_matrix) -> None:
+def _summed(X: CSR) -> CSR:
+    """X with its columns in order, and values of one row and column summed."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    indices, data = X.indices[span], X.data[span]
+    order = np.lexsort((indices, rows))
+    rows, indices = rows[order], indices[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (indices[1:] != indices[:-1])
+    sums = np.zeros(int(first.sum()), X.dtype)
+    np.add.at(sums, np.cumsum(first) - 1, data[order])
+    counts = np.bincount(rows[first], minlength=X.shape[0])
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(X.indptr.dtype)
+    return CSR(sums, indices[first], indptr, X.shape, unique=True, finite=False)
+
+
+def _check_columns(X: Any, ordered: bool) -> None:
     """Refuse columns that the matrix does not have: compiled code would read and write elsewhere in memory."""
     size = min(len(X.indices), len(X.data))
     if len(X.indptr) != X.shape[0] + 1 or not _in_order(X.indptr, size):
         raise ValueError("X is not a sound CSR matrix: its indptr does not cut its values into rows one after another")
-    if _columns_are_there(X.indices, X.indptr, X.shape[1], X.has_canonical_format):
+    if _columns_are_there(X.indices, X.indptr, X.shape[1], ordered):
         return
     wrong = int(np.flatnonzero((X.indices < 0) | (X.indices >= X.shape[1]))[0])
     row = int(np.searchsorted(X.indptr, wrong, side="right")) - 1
@@ -177,18 +272,18 @@ def _repeats(indices: Any, indptr: Any, met: Any) -> bool:
 
 def check_positive(X: Any, who: str) -> None:
     """Refuse negative features, saying where the first one is."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if not values.size or values.min() >= 0:
         return
-    coo = X.tocoo() if sp.issparse(X) else None
-    if coo is not None:
-        n = int(np.flatnonzero(coo.data < 0)[0])
-        row, col = int(coo.row[n]), int(coo.col[n])
+    if is_sparse(X):
+        n = int(np.flatnonzero(X.data < 0)[0])
+        row, col, value = int(np.searchsorted(X.indptr, n, side="right")) - 1, int(X.indices[n]), X.data[n]
     else:
         row, col = (int(v) for v in np.argwhere(X < 0)[0])
+        value = X[row, col]
     raise ValueError(
         f"Negative values in data passed to {who}: it needs features of at least 0, "
-        f"but row {row}, column {col} holds {X[row, col]:g}"
+        f"but row {row}, column {col} holds {value:g}"
     )
 
 
@@ -201,7 +296,7 @@ def as_rows(X: Any, bias: float) -> Dense | Sparse | None:
         view.flags.writeable = False
         return view
 
-    if sp.issparse(X):
+    if is_sparse(X):
         return Sparse(fixed(X.data), fixed(X.indices), fixed(X.indptr), float(bias))
     if X.flags.c_contiguous:
         return Dense(fixed(X.reshape(-1)), X.shape[1], float(bias))
@@ -227,19 +322,21 @@ def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[t
 
 def largest_of_rows(X: Any) -> np.ndarray:
     """The largest absolute value of each row."""
-    highest, lowest = X.max(axis=1), X.min(axis=1)
-    if sp.issparse(X):
-        highest, lowest = highest.toarray().ravel(), lowest.toarray().ravel()
-    return np.asarray(np.maximum(highest, -lowest), dtype=np.float64)
+    if not is_sparse(X):
+        return np.asarray(np.maximum(X.max(axis=1), -X.min(axis=1)), dtype=np.float64)
+    largest = np.zeros(X.shape[0])
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    np.maximum.at(largest, rows, np.abs(X.data[X.indptr[0] : X.indptr[-1]]))
+    return largest
 
 
 def radius(X: Any) -> float:
     """max |x|_2 over the rows."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     # Squares beyond all numbers, or too small for any: in units of a power of two, which rounds nothing.
     unit = 1.0 if 1e-100 < size < 1e100 else 2.0 ** min(max(np.frexp(size)[1], -1000), 1000)
-    if sp.issparse(X):
+    if is_sparse(X):
         scaled = X.data.astype(np.float64) / unit
         squares = np.add.reduceat(np.append(scaled**2, 0.0), np.minimum(X.indptr[:-1], X.nnz))
         squares[np.diff(X.indptr) == 0] = 0.0

@@ -154,7 +154,7 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
             if finite:
                 self._check_finite(X)
             return X
-        if reset and getattr(X, "known_finite", False):  # what a training run has looked over needs no second look
+        if reset and csr.known_finite(X):  # what a training run has looked over needs no second look
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
             return X

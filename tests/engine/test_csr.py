@@ -1,0 +1,67 @@
+"""Sparse rows, against SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlearn.engine.csr import CSR, check_positive, largest_of_rows, without_duplicates
+
+
+def ours(X):
+    return CSR(X.data, X.indices, X.indptr, X.shape)
+
+
+@st.composite
+def matrices(draw):
+    """Rows with columns in any order, now and then one twice."""
+    rows, width = draw(st.integers(1, 6)), draw(st.integers(1, 8))
+    counts = draw(st.lists(st.integers(0, 6), min_size=rows, max_size=rows))
+    size = sum(counts)
+    indices = draw(st.lists(st.integers(0, width - 1), min_size=size, max_size=size))
+    values = draw(st.lists(st.sampled_from([-2.0, -0.5, 0.0, 1.0, 3.0]), min_size=size, max_size=size))
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return sp.csr_matrix((np.array(values, float), np.array(indices, np.int32), indptr), shape=(rows, width))
+
+
+@given(matrices(), st.data())
+def test_rows_are_those_of_scipy(X, data):
+    Z, rows = ours(X), data.draw(st.lists(st.integers(0, X.shape[0] - 1), max_size=5))
+    assert Z.nnz == X.nnz and Z.dtype == X.dtype
+    np.testing.assert_array_equal(Z.toarray(), X.toarray())
+    np.testing.assert_array_equal(Z.to_scipy().toarray(), X.toarray())
+    np.testing.assert_array_equal(Z.take(np.array(rows, int)).toarray(), X[rows].toarray())
+    start = data.draw(st.integers(0, X.shape[0]))
+    stop = data.draw(st.integers(start, X.shape[0]))
+    np.testing.assert_array_equal(Z.between(start, stop).toarray(), X[start:stop].toarray())
+    np.testing.assert_array_equal(
+        Z.between(start, stop).take(np.arange(stop - start)).toarray(), X[start:stop].toarray()
+    )
+
+
+@given(matrices())
+def test_duplicates_are_summed(X):
+    Z = without_duplicates(ours(X))
+    assert Z.unique
+    for row in range(Z.shape[0]):
+        columns = Z.indices[Z.indptr[row] : Z.indptr[row + 1]]
+        assert len(set(columns)) == len(columns)
+    np.testing.assert_array_equal(Z.toarray(), X.toarray())
+
+
+@given(matrices())
+def test_the_largest_value_of_each_row(X):
+    expected = [max(np.abs(X.data[X.indptr[n] : X.indptr[n + 1]]), default=0.0) for n in range(X.shape[0])]
+    np.testing.assert_array_equal(largest_of_rows(ours(X)), expected)
+
+
+def test_what_is_no_sound_matrix_is_refused():
+    with pytest.raises(ValueError, match="row 1 has a value in column 3"):
+        without_duplicates(CSR(np.ones(2), np.array([0, 3]), np.array([0, 1, 2]), (2, 3)))
+    with pytest.raises(ValueError, match="indptr"):
+        without_duplicates(CSR(np.ones(2), np.array([0, 1]), np.array([0, 2, 1]), (2, 3)))
+    with pytest.raises(ValueError, match="row 1, column 2 holds -1"):
+        check_positive(CSR(np.array([1.0, -1.0]), np.array([0, 2]), np.array([0, 1, 2]), (2, 3)), "Winnow")
