@@ -1,13 +1,14 @@
-"""CSV and TSV.
+"""CSV and TSV, read by ``pyarrow.csv`` block by block.
 
-Cells are cut by compiled loops and become Arrow columns: numbers (float64) where the cells of the first block are
-numbers, but for a stray one, strings elsewhere. That is fixed from then on: a cell that is no number makes its row a
-bad one.
+Columns are numbers (float64) where the cells of the first block are numbers, but for a stray one, strings elsewhere.
+That is fixed from then on: a cell that is no number makes its row a bad one. Rows that PyArrow would read by other
+rules than ours are written anew for it or quarantined first (``csv_rows``). A block that it refuses all the same is
+read row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,26 +16,40 @@ import numpy as np
 from onlearn.data import csvlayout
 from onlearn.data.badrows import Bad, DataError
 from onlearn.data.blocks import Block, blocks, first_lines
+from onlearn.data.csv_rows import (
+    AFTER,
+    OPEN,
+    QUOTE,
+    WIDTH,
+    CleanText,
+    Dialect,
+    Lines,
+    Row,
+    RowTable,
+    find_lines,
+    first_widths,
+)
 from onlearn.data.csvlayout import Layout
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sniffing import is_json
 from onlearn.data.sources import Stream
-from onlearn.data.tables import KEPT_ID, Roles, take_roles
+from onlearn.data.tables import KEPT_ID, MISSING, Roles, take_roles
+from onlearn.dictionaries import in_one_piece
 
-QUOTE = ord('"')
 SAMPLE = 1 << 20  # bytes by which the layout is told
+SAMPLE_ROWS = 1000  # rows by which header and target are told
 STRAY = 200  # one word among so many numbers does not make them words; its row is a bad one
 LONGEST = 1 << 26  # bytes of a row: an open quote must not swallow the file
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+EXACT = 2.0**53  # whole numbers up to here are floats
 
 
 class Piece(NamedTuple):
     block: Block
-    rows: np.ndarray  # as parse.cells.scan lists them
-    lines: int
+    lines: Lines
+    header: int  # the line that names the columns; -1: none in this piece
     names: list[str]  # of this file's columns, in its own order
-    delimiter: int  # of this file, as is the quote: another may be written differently
-    quote: int
-    where: str
+    dialect: Dialect  # of this file: another may be written differently
 
 
 @reader("csv", extensions=[".csv"])
@@ -47,8 +62,6 @@ class Csv:
         self.roles: Roles | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
-        from onlearn.data.parse.cells import scan
-
         where = stream.source.name
         lines = [line.decode("utf-8", "replace") for line in first_lines(stream, SAMPLE) if line.strip()]
         if not lines:
@@ -56,64 +69,55 @@ class Csv:
         if all(is_json(line) for line in lines[:5]):
             raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
         delimiter = self.options.delimiter or self.delimiter or csvlayout.guess_delimiter(lines[:200])
-        quote = QUOTE if csvlayout.guess_quotes(lines, delimiter) else 0
-        if not quote and any(chr(QUOTE) in line for line in lines):
+        dialect = Dialect(ord(delimiter), QUOTE if csvlayout.guess_quotes(lines, delimiter) else 0)
+        if not dialect.quote and any(chr(QUOTE) in line for line in lines):
             self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
-        state: dict[str, Any] = {"width": 0}
+        width, found = 0, None
 
         def cut(text: np.ndarray, stop: int, final: bool) -> int:
+            nonlocal width, found
             final = final or stop > LONGEST
-            rows = np.empty((int(np.count_nonzero(text[:stop] == 10)) + 1, 5), dtype=np.int64)
-            count, end, lines = scan(text, stop, final, ord(delimiter), quote, state["width"], rows)
-            if not state["width"] and count:
-                state["width"] = csvlayout.most_common_width(rows[: min(count, 100), 3])
-                count, end, lines = scan(text, stop, final, ord(delimiter), quote, state["width"], rows)
-            state["rows"], state["lines"] = rows[:count], lines
-            return int(end)
+            if not width:
+                widths = first_widths(text, stop, final, dialect)
+                if not widths and not final:
+                    return 0  # nothing but empty lines so far
+                width = csvlayout.most_common_width(widths or [1])
+            found, end = find_lines(text, stop, final, dialect, width)
+            return end
 
         names: list[str] | None = None
         for block in blocks(stream, self.options.block_size, cut):
-            rows, lines_here = state["rows"], state["lines"]
+            assert found is not None
+            header = -1
             if names is None:
-                if state["width"] == 1 and self.options.labelled:
+                if width == 1 and self.options.labelled:
                     csvlayout.refuse_delimiter(delimiter, lines[:200], where)
-                names, rows = self._begin(block, rows, ord(delimiter), quote, where)
-            yield Piece(block, rows, lines_here, names, ord(delimiter), quote, where)
+                names, header = self._begin(block, found, dialect, width, where)
+            yield Piece(block, found, header, names, dialect)
 
-    def _begin(
-        self, block: Block, rows: np.ndarray, delimiter: int, quote: int, where: str
-    ) -> tuple[list[str], np.ndarray]:
+    def _begin(self, block: Block, lines: Lines, dialect: Dialect, width: int, where: str) -> tuple[list[str], int]:
         """Find out about a file: its header, and of the first file all the rest."""
-        from onlearn.data.parse.cells import to_look_at
-
-        good = drop_wrong_bytes(block, rows[rows[:, 4] == 0], [])
-        if not len(good):
+        rows = RowTable(block.text[: block.stop], lines, dialect, width)
+        bad: list[Bad] = []
+        columns = [column for column, _ in read_columns(rows, [f"c{n}" for n in range(width)], (), bad).values()]
+        if not len(rows):
             raise DataError(f"{where}: not one of the first rows can be read as a row of cells in UTF-8")
-        width = int(good[0, 3])
-        starts, lengths, kinds = cells(block, good, width, delimiter, quote)
-        sample = [strings(block, starts[n, :1000], lengths[n, :1000], kinds[n, :1000], quote) for n in range(width)]
-        table = [list(row) for row in zip(*(column.to_pylist() for column in sample))]
-
-        def looks_numeric(n: int, skip: int) -> bool:
-            with np.errstate(over="ignore"):  # should it run interpreted
-                numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
-            return bool(numbers and texts <= numbers // STRAY)
-
+        table = [list(row) for row in zip(*(column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns))]
         header = self.options.header
         if header == "auto":
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
-            possible = bool(rows[0, 0] == good[0, 0])
+            possible = all(one.line > rows.lines[0] for one in bad)
             header = possible and (
                 not self._lacking(csvlayout.heading(table[0]))
                 if self.layout is not None and self.layout.header
-                else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)], self.options)
+                else csvlayout.guess_header(table, [looks_numeric(column.slice(1)) for column in columns], self.options)
             )
             seen = "the first row names the columns" if header else "there is no header"
             self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
         skip = int(bool(header))
         names = csvlayout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
-            numeric = [looks_numeric(n, skip) for n in range(width)]
+            numeric = [looks_numeric(column.slice(skip)) for column in columns]
             numeric = csvlayout.check_types(self.options, names, numeric, where)
             body = table[skip:]
             fallback = csvlayout.guess_target(body, names, numeric) if body and not header and width > 1 else None
@@ -124,9 +128,7 @@ class Csv:
             self.layout = Layout(names, bool(header), numeric, fallback)
         else:
             self._check_columns(names, where)
-        if header:
-            rows = rows[rows[:, 0] != good[0, 0]]
-        return names, rows
+        return names, int(rows.lines[0]) if header else -1
 
     def _lacking(self, names: list[str]) -> list[str]:
         """Columns of the file before that one with these lacks."""
@@ -141,56 +143,36 @@ class Csv:
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
-        layout, roles, block = self.layout, self.roles, piece.block
+        layout, roles, text = self.layout, self.roles, piece.block.text[: piece.block.stop]
         assert layout is not None
         assert roles is not None
-        bad = [self._bad(piece, row) for row in piece.rows[piece.rows[:, 4] != 0].tolist()]
-        rows = piece.rows[piece.rows[:, 4] == 0]
-        rows = drop_wrong_bytes(block, rows, bad)
-        starts, lengths, kinds = cells(block, rows, len(piece.names), piece.delimiter, piece.quote)
+        rows = RowTable(text, piece.lines, piece.dialect, len(piece.names))
+        if piece.header >= 0:
+            rows.keep(rows.lines != piece.header)
+        bad: list[Bad] = []
+        numeric = [name for name, number in zip(layout.names, layout.numeric) if number]
+        written = roles.id if self.options.id_kept else None
+        found = read_columns(rows, piece.names, numeric, bad, written)
         kept = np.ones(len(rows), dtype=bool)
         columns: dict[str, Any] = {}
-        order = {name: n for n, name in enumerate(piece.names)}
-        for name, numeric in zip(layout.names, layout.numeric):
-            if name not in order:
+        for name in [*layout.names, KEPT_ID]:
+            if name not in found:
                 continue
-            n = order[name]
-            if numeric:
-                columns[name], wrong = numbers(block, starts[n], lengths[n])
+            columns[name], wrong = found[name]
+            if wrong is not None:
                 for row in np.flatnonzero(wrong & kept).tolist():
-                    start = int(starts[n, row])
-                    infinite = is_infinite(block.text[start : start + int(lengths[n, row])].tobytes())
-                    what = "is infinite" if infinite else "is not a number, as it was in the first rows"
-                    bad.append(self._bad_row(block, rows[row], f"{name!r} {what}", start))
+                    bad.append(not_a_number(rows, row, name, piece.names.index(name)))
                 kept &= ~wrong
-            else:
-                columns[name] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
-        if self.options.id_kept and roles.id in order:
-            n = order[roles.id]
-            columns[KEPT_ID] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
         table = pa.table(columns)
         if not kept.all():
-            rows, table = rows[kept], table.filter(pa.array(kept))
+            rows.keep(kept)
+            table = table.filter(pa.array(kept))
         bad.sort(key=lambda one: one.line)
-        parsed = Parsed(table, rows[:, 2], piece.lines, bad=bad)
-        return take_roles(parsed, roles.within(order), lambda row: block.text[rows[row, 0] : rows[row, 1]].tobytes())
+        parsed = Parsed(table, rows.lines, len(piece.lines.ends), bad=bad)
+        return take_roles(parsed, roles.within(piece.names), rows.bytes_of)
 
     def settle(self, parsed: Parsed) -> Parsed:
         return parsed
-
-    def _bad(self, piece: Piece, row: list[int]) -> Bad:
-        assert self.layout is not None
-        reasons = {
-            1: f"there are {row[3]} cells and not {len(piece.names)}",
-            2: "a quote is opened and never closed",
-            3: "there is text after a closing quote",
-        }
-        return self._bad_row(piece.block, row, reasons[row[4]], row[0], whole=True)
-
-    @staticmethod
-    def _bad_row(block: Block, row: Any, reason: str, place: int, whole: bool = False) -> Bad:
-        start, stop = int(row[0]), int(row[1])
-        return Bad(int(row[2]), 0 if whole else place - start + 1, reason, block.text[start:stop].tobytes())
 
 
 @reader("tsv", extensions=[".tsv", ".tab"])
@@ -198,47 +180,158 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-def cells(
-    block: Block, rows: np.ndarray, width: int, delimiter: int, quote: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the cells of some rows are: starts, lengths, kinds; columns by rows."""
-    from onlearn.data.parse.cells import cut_cells
-
-    shape = (width, len(rows))
-    starts, lengths = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-    kinds = np.empty(shape, dtype=np.uint8)
-    if len(rows):
-        cut_cells(block.text, np.ascontiguousarray(rows), delimiter, quote, starts, lengths, kinds)
-    return starts, lengths, kinds
+Column = tuple[Any, "np.ndarray | None"]  # an Arrow array, and which of its cells are not the numbers they should be
 
 
-def strings(block: Block, starts: np.ndarray, lengths: np.ndarray, kinds: np.ndarray, quote: int) -> Any:
-    """A column as Arrow strings; missing ones are null."""
+def read_columns(
+    rows: RowTable, names: list[str], numeric: Collection[str], bad: list[Bad], written: str | None = None
+) -> dict[str, Column]:
+    """The columns of good rows; the others are taken out of ``rows`` and added to ``bad``.
+
+    Missing cells are null. The column ``written`` is there again as KEPT_ID, as strings.
+    """
+    width = len(names)
+    bad += [bad_row(rows, line, row, width) for line, row in rows.bad]
+    drop_wrong_bytes(rows, bad, width)
+    clean = rows.clean() if len(rows) else None
+    strings = set(numeric) if clean is not None and clean.padded else {written}
+    typed = [name for name in names if name in numeric and name not in strings]
+    read = None
+    if clean is not None and typed:
+        read = read_table(clean, names, typed, len(rows))
+        if read is not None and not all(is_finite(read.columns[name]) for name in typed):
+            read = None
+    if clean is not None and read is None:
+        typed = []
+        read = read_table(clean, names, typed, len(rows))
+    if read is None:
+        read = read_by_row(rows, names)
+    drop_rows(rows, read.wrong, bad, width)
+    columns: dict[str, Column] = {}
+    for name, column in read.columns.items():
+        columns[name] = to_numbers(column) if name in numeric and name not in typed else (column, None)
+    if written in columns:
+        columns[KEPT_ID] = read.columns[written], None
+    return columns
+
+
+class Read(NamedTuple):
+    columns: dict[str, Any]  # Arrow arrays, of rows of the right width
+    wrong: list[tuple[int, int]]  # of the others, which row it is and how many cells it has
+
+
+def read_table(clean: CleanText, names: list[str], numeric: list[str], count: int) -> Read | None:
+    """Rows by PyArrow; None if it refuses, for a cell that is no number or else."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    wrong: list[tuple[int, int]] = []
+
+    def skip(row: Any) -> str:
+        wrong.append((row.number - 1, row.actual_columns))
+        return "skip"
+
+    types = dict.fromkeys(names, pa.string()) | dict.fromkeys(numeric, pa.float64())
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(clean.text),
+            csv.ReadOptions(use_threads=False, block_size=min(len(clean.text) + 1, 2**31 - 1), column_names=names),
+            csv.ParseOptions(
+                delimiter=clean.delimiter,
+                quote_char=clean.quote,
+                newlines_in_values=clean.several_lines,
+                invalid_row_handler=skip,
+            ),
+            csv.ConvertOptions(column_types=types, null_values=MISSING, strings_can_be_null=True, check_utf8=False),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if table.num_rows + len(wrong) != count:
+        return None
+    return Read({name: in_one_piece(column) for name, column in zip(names, table.columns)}, wrong)
+
+
+def read_by_row(rows: RowTable, names: list[str]) -> Read:
+    """Rows one by one in Python, cells as strings: whatever PyArrow says."""
     import pyarrow as pa
 
-    from onlearn.data.parse.cells import copy, measure
+    wrong: list[tuple[int, int]] = []
+    cells: list[list[str | None]] = [[] for _ in names]
+    for n in range(len(rows)):
+        row = rows.scan(n)
+        if row.wrong:
+            wrong.append((n, row.count))
+            continue
+        for column, value in zip(cells, rows.scanner.values(rows.raw, row)):
+            text = value.decode()
+            column.append(None if text in MISSING else text)
+    return Read({name: pa.array(column, pa.string()) for name, column in zip(names, cells)}, wrong)
 
-    offsets, valid = np.zeros(len(starts) + 1, dtype=np.int32), np.empty(len(starts), dtype=bool)
-    total = int(measure(block.text, starts, lengths, kinds, quote, offsets, valid))
-    out = np.empty(total, dtype=np.uint8)
-    copy(block.text, starts, lengths, kinds, quote, offsets, out)
-    bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(out), bits)
+
+def drop_rows(rows: RowTable, wrong: list[tuple[int, int]], bad: list[Bad], width: int) -> None:
+    """Take rows out that have too few or too many cells."""
+    if wrong:
+        kept = np.ones(len(rows), dtype=bool)
+        for row, cells in wrong:
+            kept[row] = False
+            bad.append(Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)))
+        rows.keep(kept)
 
 
-def numbers(block: Block, starts: np.ndarray, lengths: np.ndarray) -> tuple[Any, np.ndarray]:
-    """A column as Arrow float64, missing ones null; and which cells are no numbers."""
+def is_finite(column: Any) -> bool:
+    """Whether all numbers of a column that are there are finite."""
+    values = column.to_numpy(zero_copy_only=False)  # NaN where one is missing
+    return bool(len(values) - np.count_nonzero(np.isfinite(values)) == column.null_count)
+
+
+def to_numbers(column: Any) -> Column:
+    """A column of strings as float64, and which cells are no finite numbers (None: all are)."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    from onlearn.data.parse.cells import ASK, MISSING, NUMBER, TEXT, to_numbers
+    try:
+        numbers = column.cast(pa.float64())
+        if is_finite(numbers):
+            return numbers, None
+    except pa.ArrowInvalid:
+        pass
+    spelled = pc.match_substring_regex(column, NUMBER)
+    numbers = pc.if_else(spelled, column, None).cast(pa.float64())
+    wrong = ~np.array(spelled.fill_null(True)) | np.isinf(numbers.to_numpy(zero_copy_only=False))
+    return numbers, wrong
 
-    values, outcomes = np.empty(len(starts)), np.empty(len(starts), dtype=np.uint8)
-    to_numbers(block.text, starts, lengths, values, outcomes)
-    for row in np.flatnonzero(outcomes == ASK).tolist():
-        start = int(starts[row])
-        values[row] = float(block.text[start : start + int(lengths[row])].tobytes())
-        outcomes[row] = NUMBER if np.isfinite(values[row]) else TEXT
-    return pa.array(values, mask=outcomes == MISSING), outcomes == TEXT
+
+def looks_numeric(column: Any) -> bool:
+    """Whether cells are numbers, but for a stray one.
+
+    A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
+    """
+    cells = column.drop_null()
+    most = len(cells) // STRAY
+    start = count_texts(cells.slice(0, 2 * most + 100))  # mostly enough
+    if start > most:
+        return False
+    texts = count_texts(cells)
+    numbers = len(cells) - texts
+    return bool(numbers and texts <= numbers // STRAY)
+
+
+def count_texts(cells: Any) -> int:
+    import pyarrow.compute as pc
+
+    numbers, wrong = to_numbers(cells)
+    named = np.array(pc.match_substring_regex(cells, "^0[0-9]"))
+    large = np.abs(numbers.to_numpy(zero_copy_only=False)) > EXACT
+    if large.any():
+        named |= large & ~np.array(pc.match_substring_regex(cells, "[.eE]"))
+    return int(np.count_nonzero(named if wrong is None else named | wrong))
+
+
+def not_a_number(rows: RowTable, row: int, name: str, column: int) -> Bad:
+    start, stop, _ = rows.scan(row).cells[column]
+    reason = "is infinite" if is_infinite(rows.raw[start:stop]) else "is not a number, as it was in the first rows"
+    place = start - int(rows.starts[row]) + 1
+    return Bad(int(rows.lines[row]), place, f"{name!r} {reason}", rows.bytes_of(row))
 
 
 def is_infinite(cell: bytes) -> bool:
@@ -248,17 +341,47 @@ def is_infinite(cell: bytes) -> bool:
         return False
 
 
-def drop_wrong_bytes(block: Block, rows: np.ndarray, bad: list[Bad]) -> np.ndarray:
-    """Rows that are UTF-8; the others become bad ones."""
-    from onlearn.data.parse.utf8 import first_wrong
+def bad_row(rows: RowTable, line: int, row: Row, width: int) -> Bad:
+    reasons = {
+        WIDTH: wrong_width(row.count, width),
+        OPEN: "a quote is opened and never closed",
+        AFTER: "there is text after a closing quote",
+    }
+    return Bad(line, 0, reasons[row.wrong], rows.raw[row.start : row.stop])
 
-    if first_wrong(block.text, 0, block.stop) == block.stop:
-        return rows
+
+def wrong_width(cells: int, width: int) -> str:
+    return f"there are {cells} cells and not {width}"
+
+
+def drop_wrong_bytes(rows: RowTable, bad: list[Bad], width: int) -> None:
+    """Take rows out that are not UTF-8; they are bad ones."""
+    if is_utf8(rows.text):
+        return
     kept = np.ones(len(rows), dtype=bool)
-    for n, row in enumerate(rows.tolist()):
-        place = int(first_wrong(block.text, row[0], row[1]))
-        if place < row[1]:
+    for n in range(len(rows)):
+        raw = rows.bytes_of(n)
+        try:
+            raw.decode()
+        except UnicodeDecodeError as error:
             kept[n] = False
-            reason = f"byte {place - row[0] + 1} of the row is not UTF-8"
-            bad.append(Bad(row[2], place - row[0] + 1, reason, block.text[row[0] : row[1]].tobytes()))
-    return rows[kept]
+            line, row = int(rows.lines[n]), rows.scan(n)
+            if row.wrong:
+                bad.append(bad_row(rows, line, row, width))
+            else:
+                reason = f"byte {error.start + 1} of the row is not UTF-8"
+                bad.append(Bad(line, error.start + 1, reason, raw))
+    rows.keep(kept)
+
+
+def is_utf8(text: np.ndarray) -> bool:
+    import pyarrow as pa
+
+    if not len(text) or text.max() < 128:
+        return True
+    offsets = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
+    try:
+        pa.LargeStringArray.from_buffers(1, offsets, pa.py_buffer(text)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
