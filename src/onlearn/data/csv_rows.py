@@ -4,12 +4,14 @@ The rules: a cell is quoted if its first byte after blanks is the quote; a quote
 within belong to it. Blanks around cells, but not within quotes, are no part of them. A row that spans lines and has the
 wrong number of cells is taken for a stray quote: its first line is bad, and reading goes on with the second.
 
-Most lines are plain: one row each, and PyArrow's rules agree with ours. NumPy finds the others, a plain loop over bytes
-(``RowScanner``) cuts them, and those that are good are written anew with every cell in quotes.
+Most lines are plain: one row each, and PyArrow's rules agree with ours. NumPy finds lines that may not be, and a plain
+loop over bytes (``RowScanner``) looks at them: bad rows are left out of the text, and those with a carriage return in
+the middle of a cell, where PyArrow would end the line, are written anew with every cell in quotes.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +54,8 @@ class Row(NamedTuple):
     count: int  # cells, but for one that is never closed
     wrong: int
     cells: list[tuple[int, int, bool]]  # start, stop, whether it is quoted
+    several_lines: bool
+    lone_return: bool = False  # there is a carriage return outside quotes that does not end the line
 
     def is_empty(self, text: bytes) -> bool:
         return self.count == 1 and self.wrong != OPEN and not text[self.start : self.stop].strip(BLANKS)
@@ -63,6 +67,26 @@ class RowScanner:
     def __init__(self, dialect: Dialect, width: int) -> None:
         self.delimiter, self.quote, self.width = bytes([dialect.delimiter]), dialect.quote, width
         self.leading, self.trailing = dialect.leading, dialect.trailing
+        self._plain: re.Pattern[bytes] | None = None
+        if width and dialect.usual and dialect.quote and dialect.delimiter != SPACE:
+            mark, edge = re.escape(bytes([dialect.quote])), re.escape(self.delimiter)
+            lead, trail = re.escape(self.leading), re.escape(self.trailing)
+            quoted = mark + b"[^%b]*(?:%b%b[^%b]*)*%b[%b]*" % (mark, mark, mark, mark, mark, trail)
+            cell = b"[%b]*(?![%b])(?:%b|[^%b%b\\n]*)" % (lead, lead, quoted, mark, edge)
+            self._plain = re.compile(cell + b"(?:%b%b){%d}\\n" % (edge, cell, width - 1))
+
+    def plain_row(self, text: bytes, start: int, stop: int) -> Row | None:
+        """The row, if it is a good one, with no quotes but around cells and no returns but at line ends.
+
+        What ``row`` finds, at once; its cells are not listed.
+        """
+        found = None if self._plain is None else self._plain.match(text, start, stop)
+        if found is None:
+            return None
+        end = found.end()
+        if text.count(b"\r", start, end) > text.endswith(b"\r\n", start, end):
+            return None
+        return Row(start, end, self.width, FINE, [], text.find(b"\n", start, end) + 1 < end)
 
     def row(self, text: bytes, start: int, stop: int, final: bool = True) -> Row | None:
         """The row that begins at ``start``; None if it goes on after ``stop`` and more text follows."""
@@ -100,7 +124,12 @@ class RowScanner:
         p = stop if wrong == OPEN else min(p, stop)
         if wrong == FINE and self.width and len(cells) != self.width:
             wrong = WIDTH
-        return Row(start, second if wrong and second else p, len(cells), wrong, cells)
+        p = second if wrong and second else p
+        returns = text.count(b"\r", start, p)
+        if returns and not wrong:
+            returns -= sum(text.count(b"\r", first, last) for first, last, quoted in cells if quoted)
+            returns -= text.endswith(b"\r\n", start, p)
+        return Row(start, p, len(cells), wrong, cells, bool(second), returns > 0)
 
     def _closing(self, text: bytes, p: int, stop: int) -> int:
         """Where the quote is that closes a cell; -1: nowhere."""
@@ -123,7 +152,7 @@ class Lines(NamedTuple):
 
     ends: np.ndarray  # of each line, where its line break is
     odd: list[Row]
-    quotes: np.ndarray  # those that open and close cells of plain lines
+    quotes: np.ndarray  # those around cells, in good rows: opening and closing ones in turn
 
 
 def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int) -> tuple[Lines, int]:
@@ -132,20 +161,39 @@ def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width
     if not len(ends):
         return Lines(ends, [], ends), 0
     end = int(ends[-1]) + 1
-    lines, quotes = odd_lines(text[:end], ends, dialect)
+    quotes = np.flatnonzero(text[:end] == dialect.quote) if dialect.quote else ends[:0]
+    lines, around = odd_lines(text[:end], ends, quotes, dialect)
     odd: list[Row] = []
     if len(lines):
+        looked_at: list[Row] = []
         raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, width), 0
         for start in np.concatenate([np.zeros(1, dtype=np.int64), ends + 1])[lines].tolist():
             if start < p:
                 continue
-            row = scanner.row(raw, start, stop, final)
+            row = scanner.plain_row(raw, start, stop) or scanner.row(raw, start, stop, final)
             if row is None or row.stop > end:
                 end = start
                 break
-            odd.append(row)
             p = row.stop
-    return Lines(ends[: np.searchsorted(ends, end)], odd, quotes[: np.searchsorted(quotes, end)]), end
+            looked_at.append(row)
+            if row.wrong or row.several_lines or row.lone_return or not dialect.usual:
+                odd.append(row)
+        mark_quotes(quotes, around, looked_at)
+    upto = np.searchsorted(quotes, end)
+    return Lines(ends[: np.searchsorted(ends, end)], odd, quotes[:upto][around[:upto]]), end
+
+
+def mark_quotes(quotes: np.ndarray, around: np.ndarray, rows: list[Row]) -> None:
+    """Say in ``around`` which quotes are around cells of some good rows."""
+    rows = [row for row in rows if not row.wrong]
+    bounds = np.searchsorted(quotes, [[row.start, row.stop] for row in rows]).tolist()
+    edges: list[int] = []
+    for row, (first, last) in zip(rows, bounds):
+        around[first:last] = not row.cells  # a plain row has no others
+        for start, stop, quoted in row.cells:
+            if quoted:
+                edges += (start - 1, stop)
+    around[np.searchsorted(quotes, edges)] = True
 
 
 def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> list[int]:
@@ -159,34 +207,38 @@ def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> 
     return widths
 
 
-def odd_lines(text: np.ndarray, ends: np.ndarray, dialect: Dialect) -> tuple[np.ndarray, np.ndarray]:
+def odd_lines(
+    text: np.ndarray, ends: np.ndarray, quotes: np.ndarray, dialect: Dialect
+) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the lines that PyArrow may read otherwise than we do, or that are not a row each, if a row begins
-    with them; and the quotes around cells in the other lines. ``text`` ends with a line break."""
-    none = np.empty(0, dtype=np.int64)
+    with them; and which quotes are around cells in the other lines. ``text`` ends with a line break."""
+    around = np.zeros(len(quotes), dtype=bool)
     if not dialect.usual:
-        return np.arange(len(ends)), none
+        return np.arange(len(ends)), around
     odd = np.zeros(len(ends), dtype=bool)
     returns = np.flatnonzero(text == RETURN)
     odd[np.searchsorted(ends, returns[text[returns + 1] != NEWLINE])] = True  # PyArrow ends a line there
-    quotes = np.flatnonzero(text == dialect.quote) if dialect.quote else none
     if not len(quotes):
-        return np.flatnonzero(odd), none
-    # The quotes of a line open and close cells in turn. A quote before another, where one is closed and the next one
-    # opened at once, is a doubled one.
-    upto = np.searchsorted(quotes, ends)
-    counts = np.diff(upto, prepend=0)
-    opens = (np.arange(len(quotes)) - np.repeat(upto - counts, counts)) % 2 == 0
+        return np.flatnonzero(odd), around
+    # Quotes at the edges of cells open and close them in turn; a doubled one closes a cell and opens it at once. Others
+    # are text, if no cell is open.
+    before, after = text[quotes - 1] == dialect.quote, text[quotes + 1] == dialect.quote
     begins = at_edge(text, quotes - 1, dialect, dialect.leading, -1)
-    right = begins | (text[quotes - 1] == dialect.quote)
-    closes = ~opens
-    after = quotes[closes] + 1
-    right[closes] = at_edge(text, after, dialect, dialect.trailing, 1) | (text[after] == dialect.quote)
+    finishes = at_edge(text, quotes + 1, dialect, dialect.trailing, 1)
+    at_edges = begins | finishes | before | after
+    upto = np.searchsorted(quotes, ends)  # the quotes of a line are those up to here
+    counts = np.diff(upto, prepend=0)
+    passed = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(at_edges)])
+    edges_before = passed[:-1] - np.repeat(passed[upto - counts], counts)  # in the line
+    is_open = edges_before % 2 == 1
+    right = np.where(at_edges, np.where(is_open, finishes | after, begins | before), ~is_open)
     some = np.flatnonzero(counts)
     firsts = (upto - counts)[some]
     opened = np.zeros(len(ends), dtype=bool)
-    opened[some] = np.logical_or.reduceat(begins, firsts)  # else all quotes are plain text
-    odd[some] |= opened[some] & (~np.logical_and.reduceat(right, firsts) | (counts[some] % 2 == 1))
-    return np.flatnonzero(odd), quotes[np.repeat(opened & ~odd, counts)]
+    opened[some] = np.logical_or.reduceat(begins, firsts)  # else all quotes are text
+    even = (passed[upto] - passed[upto - counts])[some] % 2 == 0
+    odd[some] |= opened[some] & ~(np.logical_and.reduceat(right, firsts) & even)
+    return np.flatnonzero(odd), at_edges & np.repeat(opened & ~odd, counts)
 
 
 def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, step: int) -> np.ndarray:
@@ -220,14 +272,16 @@ def blanks_around(text: np.ndarray, quotes: np.ndarray, dialect: Dialect) -> np.
     before[1:] &= edge[:-1]
     after[:-1] &= edge[1:] | (text[1:] == RETURN)
     gone = np.zeros(len(text), dtype=bool)
-    for found, which, step in ((before, leading, 1), (after, trailing, -1)):
-        new = np.flatnonzero(found)
+    for found, blank, step in ((before, leading, 1), (after, trailing, -1)):
         if len(quotes):
-            new = new[np.searchsorted(quotes, new) % 2 == 0]  # not those within quotes
-        while len(new):  # along runs of blanks
+            within = np.flatnonzero(found)
+            found[within[np.searchsorted(quotes, within) % 2 == 1]] = False
+        gone |= found
+        # Along runs of blanks; the last byte is no blank, so none goes around the ends of the text.
+        new = np.flatnonzero(found[:-1] & blank[1:]) + 1 if step > 0 else np.flatnonzero(found[1:] & blank[:-1])
+        while len(new := new[blank[new] & ~gone[new]]):
             gone[new] = True
             new = new + step
-            new = new[which[new] & ~gone[new]]
     if not gone.any():
         return None
     gone |= text == RETURN
@@ -252,7 +306,7 @@ class RowTable:
 
     def __init__(self, text: np.ndarray, lines: Lines, dialect: Dialect, width: int) -> None:
         self.text, self.quotes, self.odd, self.dialect = text, lines.quotes, lines.odd, dialect
-        self.scanner = RowScanner(dialect, width)
+        self.scanner, self.width, self.line_count = RowScanner(dialect, width), width, len(lines.ends)
         self.stops = lines.ends + 1
         self.starts = np.concatenate([np.zeros(1, dtype=np.int64), self.stops])[: len(self.stops)]
         self.lines = np.arange(len(self.starts))
@@ -264,11 +318,11 @@ class RowTable:
         nexts = np.searchsorted(self.starts, [row.stop for row in self.odd])
         for row, first, after in zip(self.odd, firsts.tolist(), nexts.tolist()):
             kept[first:after] = False
-            if row.wrong:
-                if not row.is_empty(self.raw):
+            if not row.is_empty(self.raw):
+                if row.wrong:
                     self.bad.append((first, row))
-            elif not row.is_empty(self.raw):
-                kept[first], self.stops[first] = True, row.stop
+                else:
+                    kept[first], self.stops[first] = True, row.stop
         self._dropped: list[tuple[int, int]] = []
         self.keep(kept, drop=False)
 
@@ -316,26 +370,23 @@ class RowTable:
             mark = next((sign for sign in range(1, TAB) if not present[sign]), 0)
             if not mark:
                 return None
-        delimiter = bytes([self.dialect.delimiter]) if self.dialect.usual else b","
+        delimiter, quote = bytes([self.dialect.delimiter]) if self.dialect.usual else b",", bytes([mark])
+        several = False
         for row in self.odd:
-            if row.start not in gone:
-                written, blank = self._rewrite(row, bytes([mark]), delimiter)
-                new.append((row.start, row.stop, written))
-                padded |= blank
-        quote = chr(mark) if mark else False
-        several = any(b"\n" in written[:-1] for *_, written in new)
+            if row.start in gone:
+                continue
+            if row.wrong or row.is_empty(self.raw):
+                new.append((row.start, row.stop, b""))
+                continue
+            several |= row.several_lines
+            if not self.dialect.usual or row.lone_return:
+                cells = [cell.replace(quote, quote + quote) for cell in self.scanner.values(self.raw, row)]
+                new.append((row.start, row.stop, quote + (quote + delimiter + quote).join(cells) + quote + b"\n"))
+                padded |= any(cell != cell.strip(b" \t") for cell in cells)
         text = self._joined(sorted(new))
         if bytes(text[: len(BOM)]) == BOM:
             text = b"\n" + bytes(text)  # PyArrow would leave it out at the start
-        return CleanText(text, delimiter.decode(), quote, several, padded)
-
-    def _rewrite(self, row: Row, mark: bytes, delimiter: bytes) -> tuple[bytes, bool]:
-        """A good row with every cell in quotes, and whether one has blanks at an edge; nothing for a bad row."""
-        if row.wrong or row.is_empty(self.raw):
-            return b"", False
-        cells = [cell.replace(mark, mark + mark) for cell in self.scanner.values(self.raw, row)]
-        padded = any(cell != cell.strip(b" \t") for cell in cells)
-        return mark + (mark + delimiter + mark).join(cells) + mark + b"\n", padded
+        return CleanText(text, delimiter.decode(), quote.decode() if mark else False, several, padded)
 
     def _joined(self, new: list[tuple[int, int, bytes]]) -> Any:
         """The text with some stretches written anew, and without blanks around cells."""

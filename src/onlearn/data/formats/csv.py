@@ -8,7 +8,7 @@ read row by row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,12 +44,22 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 EXACT = 2.0**53  # whole numbers up to here are floats
 
 
+class Read(NamedTuple):
+    """What was read of a block."""
+
+    columns: list[Any]  # Arrow arrays of good rows
+    bad: list[Bad]
+
+
 class Piece(NamedTuple):
     block: Block
     lines: Lines
-    header: int  # the line that names the columns; -1: none in this piece
-    names: list[str]  # of this file's columns, in its own order
     dialect: Dialect  # of this file: another may be written differently
+    names: list[str]  # of this file's columns, in its own order
+    first: tuple[RowTable, Read] | None = None  # the first piece is read before the others are cut
+
+    def row_table(self) -> RowTable:
+        return RowTable(self.block.text[: self.block.stop], self.lines, self.dialect, len(self.names))
 
 
 @reader("csv", extensions=[".csv"])
@@ -88,21 +98,24 @@ class Csv:
         names: list[str] | None = None
         for block in blocks(stream, self.options.block_size, cut):
             assert found is not None
-            header = -1
+            first = None
             if names is None:
                 if width == 1 and self.options.labelled:
                     csvlayout.refuse_delimiter(delimiter, lines[:200], where)
-                names, header = self._begin(block, found, dialect, width, where)
-            yield Piece(block, found, header, names, dialect)
+                rows = RowTable(block.text[: block.stop], found, dialect, width)
+                names, read = self._begin(rows, where)
+                first = rows, read
+            yield Piece(block, found, dialect, names, first)
 
-    def _begin(self, block: Block, lines: Lines, dialect: Dialect, width: int, where: str) -> tuple[list[str], int]:
-        """Find out about a file: its header, and of the first file all the rest."""
-        rows = RowTable(block.text[: block.stop], lines, dialect, width)
-        bad: list[Bad] = []
-        columns = [column for column, _ in read_columns(rows, [f"c{n}" for n in range(width)], (), bad).values()]
+    def _begin(self, rows: RowTable, where: str) -> tuple[list[str], Read]:
+        """Find out about a file: its columns, and of the first file all the rest. Its first rows are read for it."""
+        width = rows.width
+        read = read_rows(rows, width, [])
+        columns, bad = read.columns, read.bad
         if not len(rows):
             raise DataError(f"{where}: not one of the first rows can be read as a row of cells in UTF-8")
         table = [list(row) for row in zip(*(column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns))]
+        below = [count_kinds(column.slice(1)) for column in columns]
         header = self.options.header
         if header == "auto":
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
@@ -110,14 +123,15 @@ class Csv:
             header = possible and (
                 not self._lacking(csvlayout.heading(table[0]))
                 if self.layout is not None and self.layout.header
-                else csvlayout.guess_header(table, [looks_numeric(column.slice(1)) for column in columns], self.options)
+                else csvlayout.guess_header(table, [mostly_numbers(*kinds) for kinds in below], self.options)
             )
             seen = "the first row names the columns" if header else "there is no header"
             self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
         skip = int(bool(header))
         names = csvlayout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
-            numeric = [looks_numeric(column.slice(skip)) for column in columns]
+            first = [count_kinds(column.slice(skip, 1 - skip)) for column in columns]
+            numeric = [mostly_numbers(a + c, b + d) for (a, b), (c, d) in zip(first, below)]
             numeric = csvlayout.check_types(self.options, names, numeric, where)
             body = table[skip:]
             fallback = csvlayout.guess_target(body, names, numeric) if body and not header and width > 1 else None
@@ -128,7 +142,10 @@ class Csv:
             self.layout = Layout(names, bool(header), numeric, fallback)
         else:
             self._check_columns(names, where)
-        return names, int(rows.lines[0]) if header else -1
+        if header:
+            rows.keep(np.arange(len(rows)) > 0)
+            read = read._replace(columns=[column.slice(1) for column in columns])
+        return names, read
 
     def _lacking(self, names: list[str]) -> list[str]:
         """Columns of the file before that one with these lacks."""
@@ -143,33 +160,36 @@ class Csv:
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
-        layout, roles, text = self.layout, self.roles, piece.block.text[: piece.block.stop]
+        layout, roles = self.layout, self.roles
         assert layout is not None
         assert roles is not None
-        rows = RowTable(text, piece.lines, piece.dialect, len(piece.names))
-        if piece.header >= 0:
-            rows.keep(rows.lines != piece.header)
-        bad: list[Bad] = []
-        numeric = [name for name, number in zip(layout.names, layout.numeric) if number]
-        written = roles.id if self.options.id_kept else None
-        found = read_columns(rows, piece.names, numeric, bad, written)
-        kept = np.ones(len(rows), dtype=bool)
+        place = {name: n for n, name in enumerate(piece.names)}
+        written = roles.id if self.options.id_kept and roles.id in place else None
+        numeric = {place[name] for name, number in zip(layout.names, layout.numeric) if number and name in place}
+        typed = [n for n in sorted(numeric) if piece.names[n] != written]
+        rows = piece.row_table() if piece.first is None else piece.first[0]
+        read = read_rows(rows, len(piece.names), typed) if piece.first is None else piece.first[1]
+        kept, bad = np.ones(len(rows), dtype=bool), read.bad
         columns: dict[str, Any] = {}
-        for name in [*layout.names, KEPT_ID]:
-            if name not in found:
+        for name in layout.names:
+            if name not in place:
                 continue
-            columns[name], wrong = found[name]
+            column, wrong = read.columns[place[name]], None
+            if place[name] in numeric and not pa.types.is_floating(column.type):
+                column, wrong = to_numbers(column)
             if wrong is not None:
-                for row in np.flatnonzero(wrong & kept).tolist():
-                    bad.append(not_a_number(rows, row, name, piece.names.index(name)))
+                bad += [not_a_number(rows, row, name, place[name]) for row in np.flatnonzero(wrong & kept).tolist()]
                 kept &= ~wrong
+            columns[name] = column
+        if written is not None:
+            columns[KEPT_ID] = read.columns[place[written]]
         table = pa.table(columns)
         if not kept.all():
             rows.keep(kept)
             table = table.filter(pa.array(kept))
         bad.sort(key=lambda one: one.line)
-        parsed = Parsed(table, rows.lines, len(piece.lines.ends), bad=bad)
-        return take_roles(parsed, roles.within(piece.names), rows.bytes_of)
+        parsed = Parsed(table, rows.lines, rows.line_count, bad=bad)
+        return take_roles(parsed, roles.within(place), rows.bytes_of)
 
     def settle(self, parsed: Parsed) -> Parsed:
         return parsed
@@ -180,47 +200,34 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-Column = tuple[Any, "np.ndarray | None"]  # an Arrow array, and which of its cells are not the numbers they should be
+def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
+    """The columns of good rows; the others are taken out of ``rows``. Missing cells are null.
 
-
-def read_columns(
-    rows: RowTable, names: list[str], numeric: Collection[str], bad: list[Bad], written: str | None = None
-) -> dict[str, Column]:
-    """The columns of good rows; the others are taken out of ``rows`` and added to ``bad``.
-
-    Missing cells are null. The column ``written`` is there again as KEPT_ID, as strings.
+    Columns that should be numbers are so if all of their cells are, else strings.
     """
-    width = len(names)
-    bad += [bad_row(rows, line, row, width) for line, row in rows.bad]
+    bad = [bad_row(rows, line, row, width) for line, row in rows.bad]
     drop_wrong_bytes(rows, bad, width)
     clean = rows.clean() if len(rows) else None
-    strings = set(numeric) if clean is not None and clean.padded else {written}
-    typed = [name for name in names if name in numeric and name not in strings]
     read = None
-    if clean is not None and typed:
-        read = read_table(clean, names, typed, len(rows))
-        if read is not None and not all(is_finite(read.columns[name]) for name in typed):
-            read = None
-    if clean is not None and read is None:
-        typed = []
-        read = read_table(clean, names, typed, len(rows))
-    if read is None:
-        read = read_by_row(rows, names)
-    drop_rows(rows, read.wrong, bad, width)
-    columns: dict[str, Column] = {}
-    for name, column in read.columns.items():
-        columns[name] = to_numbers(column) if name in numeric and name not in typed else (column, None)
-    if written in columns:
-        columns[KEPT_ID] = read.columns[written], None
-    return columns
+    if clean is not None:
+        if numeric and not clean.padded:
+            read = read_table(clean, width, numeric, len(rows))
+        if read is None:
+            read = read_table(clean, width, [], len(rows))
+    columns, wrong = read or read_by_row(rows, width)
+    if wrong:
+        kept = np.ones(len(rows), dtype=bool)
+        for row, cells in wrong:
+            kept[row] = False
+            bad.append(Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)))
+        rows.keep(kept)
+    return Read(columns, bad)
 
 
-class Read(NamedTuple):
-    columns: dict[str, Any]  # Arrow arrays, of rows of the right width
-    wrong: list[tuple[int, int]]  # of the others, which row it is and how many cells it has
+Columns = tuple[list[Any], list[tuple[int, int]]]  # and rows of another width: which it is, and how many cells it has
 
 
-def read_table(clean: CleanText, names: list[str], numeric: list[str], count: int) -> Read | None:
+def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> Columns | None:
     """Rows by PyArrow; None if it refuses, for a cell that is no number or else."""
     import pyarrow as pa
     from pyarrow import csv
@@ -231,7 +238,8 @@ def read_table(clean: CleanText, names: list[str], numeric: list[str], count: in
         wrong.append((row.number - 1, row.actual_columns))
         return "skip"
 
-    types = dict.fromkeys(names, pa.string()) | dict.fromkeys(numeric, pa.float64())
+    names = [str(n) for n in range(width)]
+    types = dict.fromkeys(names, pa.string()) | {names[n]: pa.float64() for n in numeric}
     try:
         table = csv.read_csv(
             pa.py_buffer(clean.text),
@@ -246,17 +254,18 @@ def read_table(clean: CleanText, names: list[str], numeric: list[str], count: in
         )
     except pa.ArrowInvalid:
         return None
-    if table.num_rows + len(wrong) != count:
+    columns = [in_one_piece(column) for column in table.columns]
+    if table.num_rows + len(wrong) != count or not all(is_finite(columns[n]) for n in numeric):
         return None
-    return Read({name: in_one_piece(column) for name, column in zip(names, table.columns)}, wrong)
+    return columns, wrong
 
 
-def read_by_row(rows: RowTable, names: list[str]) -> Read:
+def read_by_row(rows: RowTable, width: int) -> Columns:
     """Rows one by one in Python, cells as strings: whatever PyArrow says."""
     import pyarrow as pa
 
     wrong: list[tuple[int, int]] = []
-    cells: list[list[str | None]] = [[] for _ in names]
+    cells: list[list[str | None]] = [[] for _ in range(width)]
     for n in range(len(rows)):
         row = rows.scan(n)
         if row.wrong:
@@ -265,17 +274,7 @@ def read_by_row(rows: RowTable, names: list[str]) -> Read:
         for column, value in zip(cells, rows.scanner.values(rows.raw, row)):
             text = value.decode()
             column.append(None if text in MISSING else text)
-    return Read({name: pa.array(column, pa.string()) for name, column in zip(names, cells)}, wrong)
-
-
-def drop_rows(rows: RowTable, wrong: list[tuple[int, int]], bad: list[Bad], width: int) -> None:
-    """Take rows out that have too few or too many cells."""
-    if wrong:
-        kept = np.ones(len(rows), dtype=bool)
-        for row, cells in wrong:
-            kept[row] = False
-            bad.append(Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)))
-        rows.keep(kept)
+    return [pa.array(column, pa.string()) for column in cells], wrong
 
 
 def is_finite(column: Any) -> bool:
@@ -284,7 +283,7 @@ def is_finite(column: Any) -> bool:
     return bool(len(values) - np.count_nonzero(np.isfinite(values)) == column.null_count)
 
 
-def to_numbers(column: Any) -> Column:
+def to_numbers(column: Any) -> tuple[Any, np.ndarray | None]:
     """A column of strings as float64, and which cells are no finite numbers (None: all are)."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -301,30 +300,43 @@ def to_numbers(column: Any) -> Column:
     return numbers, wrong
 
 
-def looks_numeric(column: Any) -> bool:
-    """Whether cells are numbers, but for a stray one.
+def count_kinds(cells: Any) -> tuple[int, int]:
+    """How many cells are numbers and how many are texts, as far as need be.
 
     A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
     """
-    cells = column.drop_null()
+    cells = cells.drop_null()
     most = len(cells) // STRAY
-    start = count_texts(cells.slice(0, 2 * most + 100))  # mostly enough
-    if start > most:
-        return False
+    start = cells.slice(0, 2 * most + 100)
+    texts = count_texts(start)
+    if texts > most:  # too many already
+        return len(start) - texts, texts
     texts = count_texts(cells)
-    numbers = len(cells) - texts
-    return bool(numbers and texts <= numbers // STRAY)
+    return len(cells) - texts, texts
 
 
 def count_texts(cells: Any) -> int:
     import pyarrow.compute as pc
 
     numbers, wrong = to_numbers(cells)
-    named = np.array(pc.match_substring_regex(cells, "^0[0-9]"))
+    named = has_leading_zero(cells)
     large = np.abs(numbers.to_numpy(zero_copy_only=False)) > EXACT
     if large.any():
         named |= large & ~np.array(pc.match_substring_regex(cells, "[.eE]"))
     return int(np.count_nonzero(named if wrong is None else named | wrong))
+
+
+def has_leading_zero(cells: Any) -> np.ndarray:
+    """Which strings are a zero and a digit to begin with."""
+    _, offsets, data = cells.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int32)[cells.offset : cells.offset + len(cells) + 1]
+    text = np.append(np.frombuffer(data or b"", dtype=np.uint8), np.zeros(2, dtype=np.uint8))
+    second = text[starts[:-1] + 1]
+    return (np.diff(starts) > 1) & (text[starts[:-1]] == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
+
+
+def mostly_numbers(numbers: int, texts: int) -> bool:
+    return bool(numbers and texts <= numbers // STRAY)
 
 
 def not_a_number(rows: RowTable, row: int, name: str, column: int) -> Bad:
