@@ -15,8 +15,8 @@ from onlearn.data.badrows import BadRows, DataError
 from onlearn.data.batch import Batch, rows_in
 from onlearn.data.blocks import SIZE
 from onlearn.data.idle import refuse_idle
-from onlearn.data.kept import DamagedError, Kept
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
+from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sniffing import sniff
 from onlearn.data.sources import Source, Stream, sources
 
@@ -60,10 +60,10 @@ class Reader:
         self._workers = workers
         self._table_required = table_required
         self.then: Callable[[Any], Any] | None = None
-        self.kept: Kept | None = None
+        self.kept: RowStore | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
-            self.kept = Kept(self.sources, key, None if cache is True else cache)
+            self.kept = RowStore(self.sources, key, None if cache is True else cache)
         self._batches = self._split(batch_rows) if batch_rows else self._read()
 
     def __iter__(self) -> Iterator[Batch]:
