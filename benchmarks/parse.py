@@ -71,7 +71,7 @@ def write_csv(folder: Path, size: int) -> tuple[Path, Path]:
         ("a,b,c,d,e,f,g,h,i,j,colour,label\n", [f"{row},{words[n % 9]},y{n % 2}\n" for n, row in enumerate(numbers)]),
         (
             "text,n,label\n",
-            [f'"{" ".join(rng.choice(words, 40))}, ""said"" she",{n},y{n % 2}\n' for n in range(20_000)],
+            [f'"{" ".join(rng.choice(words, 40))}, ""so""",{n},y{n % 2}\n' for n in range(20_000)],
         ),
     )
     for path, (header, lines) in zip(paths, parts):
@@ -105,7 +105,7 @@ def with_speed(row: Row, path: Path) -> Iterator[Row]:
     yield row
     megabytes = os.path.getsize(path) / 1e6
     speeds = {who: [megabytes / row.best(who)] for who in row.taken if row.taken[who]}
-    yield Row(f"{row.name}, MB/s", speeds, {}, row.estimated, "MB/s")
+    yield Row(f"{row.work}, MB/s", speeds, {}, row.estimated, "MB/s")
 
 
 def bench(quick: bool, repeat: int) -> Iterator[Row]:
