@@ -51,14 +51,14 @@ class Row(NamedTuple):
 
     start: int
     stop: int
-    count: int  # cells, but for one that is never closed
+    width: int  # cells, but for one that is never closed
     wrong: int
     cells: list[tuple[int, int, bool]]  # start, stop, whether it is quoted
     several_lines: bool
     lone_return: bool = False  # there is a carriage return outside quotes that does not end the line
 
     def is_empty(self, text: bytes) -> bool:
-        return self.count == 1 and self.wrong != OPEN and not text[self.start : self.stop].strip(BLANKS)
+        return self.width == 1 and self.wrong != OPEN and not text[self.start : self.stop].strip(BLANKS)
 
 
 class RowScanner:
@@ -201,8 +201,8 @@ def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> 
     raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, 0), 0
     widths: list[int] = []
     while p < stop and len(widths) < SAMPLE_ROWS and (row := scanner.row(raw, p, stop, final)) is not None:
-        if row.count and not row.is_empty(raw):
-            widths.append(row.count)
+        if row.width and not row.is_empty(raw):
+            widths.append(row.width)
         p = row.stop
     return widths
 
@@ -261,33 +261,30 @@ def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, s
 
 def blanks_around(text: np.ndarray, quotes: np.ndarray, dialect: Dialect) -> np.ndarray | None:
     """Which bytes of plain lines are blanks around cells; None if none are but returns at line ends."""
-    leading = text == SPACE
-    if dialect.delimiter != TAB:
-        leading |= text == TAB
-    if not leading.any():
+    if not (text == SPACE).any() and (dialect.delimiter == TAB or not (text == TAB).any()):
         return None
-    edge = (text == dialect.delimiter) | (text == NEWLINE)
-    trailing = leading & (text != dialect.delimiter)
-    before, after = leading.copy(), trailing.copy()  # blanks at an edge
-    before[1:] &= edge[:-1]
-    after[:-1] &= edge[1:] | (text[1:] == RETURN)
-    gone = np.zeros(len(text), dtype=bool)
-    for found, blank, step in ((before, leading, 1), (after, trailing, -1)):
-        if len(quotes):
-            within = np.flatnonzero(found)
-            found[within[np.searchsorted(quotes, within) % 2 == 1]] = False
-        gone |= found
-        # Along runs of blanks; the last byte is no blank, so none goes around the ends of the text.
-        new = np.flatnonzero(found[:-1] & blank[1:]) + 1 if step > 0 else np.flatnonzero(found[1:] & blank[:-1])
-        while len(new := new[blank[new] & ~gone[new]]):
-            gone[new] = True
-            new = new + step
-    if not gone.any():
-        return None
-    gone |= text == RETURN
+    edges = np.flatnonzero((text == dialect.delimiter) | (text == NEWLINE))
     if len(quotes):
-        within = np.flatnonzero(text == RETURN)
-        gone[within[np.searchsorted(quotes, within) % 2 == 1]] = False
+        edges = edges[np.searchsorted(quotes, edges) % 2 == 0]  # not those within quotes
+    leading, trailing = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
+    leading[list(dialect.leading)] = True
+    trailing[list(dialect.trailing)] = True
+    trailing[RETURN] = False
+    first, last = np.concatenate([np.zeros(1, dtype=np.int64), edges[:-1] + 1]), edges - 1
+    last -= text[last] == RETURN
+    first, last = first[leading[text[first]]], last[trailing[text[last]]]
+    if not len(first) and not len(last):
+        return None
+    gone = np.zeros(len(text), dtype=bool)
+    for at, blank, step in ((first, leading, 1), (last, trailing, -1)):
+        while len(at):  # along runs of blanks; the last byte, at -1 as well, is none
+            gone[at] = True
+            at = at + step
+            at = at[blank[text[at]] & ~gone[at]]
+    returns = np.flatnonzero(text == RETURN)
+    if len(quotes):
+        returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
+    gone[returns] = True
     return gone
 
 

@@ -269,7 +269,7 @@ def read_by_row(rows: RowTable, width: int) -> Columns:
     for n in range(len(rows)):
         row = rows.scan(n)
         if row.wrong:
-            wrong.append((n, row.count))
+            wrong.append((n, row.width))
             continue
         for column, value in zip(cells, rows.scanner.values(rows.raw, row)):
             text = value.decode()
@@ -355,7 +355,7 @@ def is_infinite(cell: bytes) -> bool:
 
 def bad_row(rows: RowTable, line: int, row: Row, width: int) -> Bad:
     reasons = {
-        WIDTH: wrong_width(row.count, width),
+        WIDTH: wrong_width(row.width, width),
         OPEN: "a quote is opened and never closed",
         AFTER: "there is text after a closing quote",
     }
