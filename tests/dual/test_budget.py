@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier, kernels, rule
-from onlearn.dual.budget import BudgetTraining, scrambled
+from onlearn.dual.budget import BudgetTraining, splitmix64
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.supports import Slots
+from onlearn.dual.supports import SupportSlots
 
 ALL = ["remove(random)", "remove(oldest)", "project(0.1)", "merge"]
 EXACT = ["remove(random)", "remove(oldest)", "project(0)", "merge"]
@@ -45,7 +45,7 @@ class Plain:
         self.born: list[int] = []
         self.v, self.u = np.zeros((1, outputs)), np.zeros((1, outputs))
         self.seen = self.came = 0
-        self.random, self.cost, self.lengths, self.steps = scrambled(seed), 0.0, 0.0, 0
+        self.random, self.cost, self.lengths, self.steps = splitmix64(seed), 0.0, 0.0, 0
 
     def values(self, x: np.ndarray) -> np.ndarray:
         some = np.array(self.X) if self.X else np.zeros((0, len(x)))
@@ -311,10 +311,10 @@ def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int)
     model.partial_fit(X[:cut], y[:cut], classes=[0, 1])
     training = model._training
     facts, arrays = training.pack()
-    more, others = training.pack_more()
+    more, others = training.pack_budget()
     kept = {name: array.copy() for name, array in {**arrays, **others}.items()}
-    slots = Slots(kernels.get("gaussian"), 12, model.support_examples_)
-    again = BudgetTraining.unpack(facts, kept).attach(slots).unpack_more(more, kept)  # type: ignore[attr-defined]
+    slots = SupportSlots(kernels.get("gaussian"), 12, model.support_examples_)
+    again = BudgetTraining.unpack(facts, kept).attach(slots).unpack_budget(more, kept)  # type: ignore[attr-defined]
     resumed = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     resumed.__dict__.update(model.__dict__, _training=again)
     for learner in (model, resumed):
@@ -329,14 +329,14 @@ def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int)
 def test_a_state_that_contradicts_itself_is_refused() -> None:
     X, y = examples(9, 100)
     model = KernelClassifier("gaussian", budget=12, random_state=3).partial_fit(X, y, classes=[0, 1])
-    facts, arrays = model._training.pack_more()
+    facts, arrays = model._training.pack_budget()
     for name, wrong in (("budget.among", np.zeros(3)), ("budget.ages", np.zeros(3)), ("budget.numbers", np.zeros(9))):
         with pytest.raises(ValueError, match="does not have the shape"):
-            model._training.unpack_more(facts, {**arrays, name: wrong})
+            model._training.unpack_budget(facts, {**arrays, name: wrong})
     with pytest.raises(ValueError, match="more support examples than the budget allows"):
-        model._training.unpack_more({**facts, "budget": 5}, arrays)
+        model._training.unpack_budget({**facts, "budget": 5}, arrays)
     with pytest.raises(ValueError, match="12 support examples, more than the budget of 5 allows"):
-        Slots(kernels.get("gaussian"), 5, X[:12])
+        SupportSlots(kernels.get("gaussian"), 5, X[:12])
 
 
 @pytest.mark.parametrize("policy", ALL)

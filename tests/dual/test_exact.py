@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier, OnlineClassifier, kernels, rule
-from onlearn.dual import scores as standing_module
+from onlearn.dual import scores as scores_module
 from onlearn.dual import training as training_module
 
 RULES = ["perceptron", "margin(0.5)", "aggressive", "pa1(0.5)", "pa2", "lms", "hinge", "squared_hinge", "logistic"]
@@ -143,7 +143,7 @@ def test_rows_a_block_is_done_with_get_what_changes_after_them_later(
     kernel = kernels.Polynomial(2)
     done = []
 
-    class Noting(training_module.Standing):
+    class Noting(training_module.CurrentScores):
         def columns(self, rows: Any, points: Any, which: Any, start: int, there: int) -> Any:
             if not there:
                 self.lines.fill(np.nan)  # of the block before: nobody may read it
@@ -151,10 +151,10 @@ def test_rows_a_block_is_done_with_get_what_changes_after_them_later(
             return super().columns(rows, points, which, start, there)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training_module, "Standing", Noting)
+        patch.setattr(training_module, "CurrentScores", Noting)
         patch.setattr(training_module, "SMALL", least)
         patch.setattr(training_module, "STEPS", 10**6)  # so all rows are one block
-        patch.setattr(standing_module, "FEW", few)
+        patch.setattr(scores_module, "FEW", few)
         model = KernelClassifier(kernel, epochs=passes, random_state=seed, cache_mb=cache_mb).fit(X, y)
     assert any(done) or least > 1  # a step that nobody saw coming is made in any noise
     assert not any(done) or least < 150
@@ -178,9 +178,9 @@ def test_neither_cache_nor_block_size_changes_what_is_learned(classes: int, monk
     np.testing.assert_allclose(learn(cache_mb=0.05), expected, atol=1e-10)
     monkeypatch.setattr(training_module, "LARGE", 7)
     monkeypatch.setattr(training_module, "SMALL", 3)
-    monkeypatch.setattr(standing_module, "MOST", 5)
-    monkeypatch.setattr(standing_module, "FEWEST", 5)
-    monkeypatch.setattr(standing_module, "AMOUNTS", 1)
+    monkeypatch.setattr(scores_module, "MOST", 5)
+    monkeypatch.setattr(scores_module, "FEWEST", 5)
+    monkeypatch.setattr(scores_module, "AMOUNTS", 1)
     np.testing.assert_allclose(learn(cache_mb=64), expected, atol=1e-10)
     np.testing.assert_allclose(learn(cache_mb=0.05), expected, atol=1e-10)
 
@@ -257,7 +257,7 @@ def test_kernel_values_beyond_all_numbers_decide_as_whole_numbers_do(width: int)
     np.testing.assert_array_equal(model.predict(X[60:]), wanted)
     run = KernelClassifier("monomials", stabilizer="last", epochs=1)
     run.start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
-    standing = run.stand(X[:60].astype(float))
-    standing.begin_pass()
-    run.learn_rows(standing, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
+    scores = run.prepare_rows(X[:60].astype(float))
+    scores.begin_pass()
+    run.learn_rows(scores, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
     np.testing.assert_array_equal(run.decision_function(X[60:]), model.decision_function(X[60:]))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn import KernelClassifier, kernels
-from onlearn.dual.supports import places
+from onlearn.dual.supports import match_rows
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 2.0]])
 SPARSE = sp.csr_matrix(DENSE)
@@ -48,8 +48,8 @@ REPEATED = sp.csr_matrix(
 )
 def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
     for examples in (DENSE, SPARSE):
-        assert places(rows, examples).tolist() == EVERY
-        assert places(examples, rows).tolist() == EVERY
+        assert match_rows(rows, examples).tolist() == EVERY
+        assert match_rows(examples, rows).tolist() == EVERY
 
 
 @pytest.mark.parametrize(
@@ -65,24 +65,24 @@ def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
 )
 def test_other_rows_are_known_by_their_contents(rows: Any) -> None:
     same = rows.copy() if isinstance(rows, np.ndarray) else [copy(row) for row in rows]
-    assert places(same, rows).tolist() == EVERY
-    assert places(same[1:3], rows).tolist() == [1, 2]
-    assert places(same[:1], rows[1:3]).tolist() == [-1]
+    assert match_rows(same, rows).tolist() == EVERY
+    assert match_rows(same[1:3], rows).tolist() == [1, 2]
+    assert match_rows(same[:1], rows[1:3]).tolist() == [-1]
 
 
 def test_what_has_no_hash_is_known_by_being_the_same() -> None:
     rows: Any = [{"a": 1}, {"a": 1}, {"b": 1}]
-    assert places(rows[::-1], rows).tolist() == [2, 1, 0]
-    assert places([{"a": 1}], rows).tolist() == [-1]
+    assert match_rows(rows[::-1], rows).tolist() == [2, 1, 0]
+    assert match_rows([{"a": 1}], rows).tolist() == [-1]
     table = np.array([[["x"], 1], [["y"], 2]] + [[None, 3]], dtype=object)
-    assert places(table[::-1], table).tolist() == [2, 1, 0]
+    assert match_rows(table[::-1], table).tolist() == [2, 1, 0]
 
 
 def test_trees_are_known_in_every_form() -> None:
     tree = ("S", ("NP", "we"), ("VP", "sleep"))
     forms: Any = [["S", ["NP", "we"], ["VP", "sleep"]], "(S (NP we) (VP sleep))", "( S (NP we)\n (VP sleep) )"]
     for form in forms:
-        assert places([form], [("S", "x"), tree], "trees").tolist() == [1]
+        assert match_rows([form], [("S", "x"), tree], "trees").tolist() == [1]
 
 
 @pytest.mark.parametrize("kind", [object, str, complex])

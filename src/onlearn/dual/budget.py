@@ -9,7 +9,7 @@ import numpy as np
 from onlearn.dual.budget_rows import BudgetRows, find_lacking
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.scores import Examples
-from onlearn.dual.supports import Slots
+from onlearn.dual.supports import SupportSlots
 from onlearn.dual.training import LARGE, VALUES, DualTraining
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.protocol import layout
@@ -20,10 +20,10 @@ HASHED = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of spli
 class BudgetTraining(DualTraining):
     """The state of a learner with at most so many support examples."""
 
-    supports: Slots
+    supports: SupportSlots
     forgets = True
 
-    def limit(self, budget: int, policy: Any, seed: int) -> BudgetTraining:
+    def set_budget(self, budget: int, policy: Any, seed: int) -> BudgetTraining:
         """Set the budget and what gives way when it is spent."""
         if getattr(self.stabilizer, "every_hypothesis", False):
             raise ValueError(
@@ -34,13 +34,13 @@ class BudgetTraining(DualTraining):
         self.width = 0  # slots that there is room for
         self.among = np.zeros(0)
         self.ages = np.zeros(budget + 2, dtype=np.int64)
-        self.random = np.array([scrambled(seed)], dtype=np.uint64)
+        self.random = np.array([splitmix64(seed)], dtype=np.uint64)
         self.numbers = np.zeros(0)
         return self
 
-    def stand(self, data: Examples, cache_bytes: int) -> Any:
+    def prepare(self, data: Examples, cache_bytes: int) -> Any:
         """A data set, ready to be learned from in one pass or more."""
-        return BudgetStanding(data, self.supports)
+        return BudgetTrainingSet(data, self.supports)
 
     def _take_supports_from(self, data: Examples, place: np.ndarray, prepare: Any) -> None:
         """The slots hold what they held; some of it may be no row at all."""
@@ -135,7 +135,7 @@ class BudgetTraining(DualTraining):
 
     # ------------------------------------------------------------------ saving
 
-    def pack_more(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack_budget(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What ``pack`` and the support examples leave out, as plain facts and arrays."""
         count = len(self.supports) if self.compares else 0
         square = self.among.reshape(self.width, self.width)[:count, :count] if count else np.zeros((0, 0))
@@ -148,12 +148,12 @@ class BudgetTraining(DualTraining):
         }
         return facts, arrays
 
-    def unpack_more(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> BudgetTraining:
-        """Take in what ``pack_more`` put out; the support examples must be attached already."""
+    def unpack_budget(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> BudgetTraining:
+        """Take in what ``pack_budget`` put out; the support examples must be attached already."""
         budget, count = int(facts["budget"]), len(self.supports)
         if not 0 <= count <= budget or self.supports.budget != budget or self.features != count:
             raise ValueError("there are more support examples than the budget allows, or not as many as weights")
-        self.limit(budget, POLICIES.get(facts["policy"]), 0)
+        self.set_budget(budget, POLICIES.get(facts["policy"]), 0)
         self.step_rate = float(facts["step_rate"])
         triangle, numbers = arrays["budget.among"], arrays["budget.numbers"]
         fresh = len(self.policy.numbers(np.dtype(np.float64)))
@@ -178,10 +178,10 @@ class BudgetTraining(DualTraining):
         return self
 
 
-class BudgetStanding:
+class BudgetTrainingSet:
     """A data set that is learned from: which of its rows are support examples now."""
 
-    def __init__(self, data: Examples, supports: Slots) -> None:
+    def __init__(self, data: Examples, supports: SupportSlots) -> None:
         self.data, self.supports = data, supports
         self.lengths = supports.kernel.diagonal(data.points)
         self.place = np.full(data.shape[0], -1, dtype=np.int64)
@@ -190,9 +190,9 @@ class BudgetStanding:
         self.scratch = np.zeros(0, dtype=data.dtype)
         self.passes = 0  # that have begun
 
-    def recognise(self) -> None:
+    def find_supports(self) -> None:
         """Look which rows are support examples already."""
-        self.place = self.supports.places(self.data)
+        self.place = self.supports.match(self.data)
         rows = np.flatnonzero(self.place >= 0)
         self.owner[self.place[rows]] = rows
 
@@ -219,7 +219,7 @@ class BudgetStanding:
         return self.scratch[:size]
 
 
-def scrambled(seed: int) -> int:
+def splitmix64(seed: int) -> int:
     """A seed with all bits in use, and not zero (splitmix64: Steele, Lea & Flood 2014)."""
     mask = (1 << 64) - 1
     z = (seed + HASHED[0]) & mask

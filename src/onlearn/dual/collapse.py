@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.scores import staged_scores
-from onlearn.dual.supports import Supports, pick
+from onlearn.dual.supports import SupportSet, pick
 from onlearn.dual.training import DualTraining
 from onlearn.engine.protocol import layout
 from onlearn.engine.training import Training
@@ -73,8 +73,8 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
     features = kernel.n_features(width)
     if features is None:
         if forced:
-            raise ValueError(f"{unlisted(kernel)}: use representation='dual'")
-        return Choice("dual", unlisted(kernel))
+            raise ValueError(f"{no_features_reason(kernel)}: use representation='dual'")
+        return Choice("dual", no_features_reason(kernel))
     if forced:
         return Choice("primal", "asked for")
     size = rows * features * points.dtype.itemsize
@@ -94,7 +94,7 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
     )
 
 
-def unlisted(kernel: Any) -> str:
+def no_features_reason(kernel: Any) -> str:
     """Why there are no features to learn weights of."""
     if kernel.data in ("strings", "trees"):
         return f"the features of {kernel} are pieces of the {kernel.data} at hand, without a list known beforehand"
@@ -119,7 +119,7 @@ def seconds(work: Any) -> float:
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 
 
-def verdict_on(kernel: Any, points: Any) -> Any:
+def judge_sample(kernel: Any, points: Any) -> Any:
     """Whether a function that need not be a kernel is one on (a sample of) these examples."""
     some = points.take(np.linspace(0, len(points) - 1, min(CHECKED, len(points))).astype(np.int64))
     return kernels.judge(kernel, some)
@@ -129,13 +129,13 @@ def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
     """The certificate of a learner of two classes on the examples that it was trained on."""
     supports, geometry = training.supports, training.geometry
     if supports.kernel.data == "matrix":
-        supports = supports.found_in(points)
+        supports = supports.located_in(points)
     handed = training.weights()
     line = handed if training.outputs == 1 else handed[:, 1:] - handed[:, :1]
     scores = staged_scores(training, points, [handed])[0]
     score = scores[:, 0] if training.outputs == 1 else scores[:, 1] - scores[:, 0]
     weights, constant = line[1:, 0], float(line[0, 0])
-    every = supports.every() if len(supports) else None
+    every = supports.all_points() if len(supports) else None
     square = weights @ (supports.products(every).astype(np.float64) @ weights) if every is not None else 0.0
     lengths = supports.kernel.diagonal(points) + training.bias**2
     certificate = certify_scores(
@@ -147,7 +147,7 @@ def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
         passes=training.n_seen / len(points),
         single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
     )
-    verdict = None if supports.kernel.always_psd else verdict_on(supports.kernel, points)
+    verdict = None if supports.kernel.always_psd else judge_sample(supports.kernel, points)
     return certificate if verdict is None or verdict else certificate.beyond_theory(str(verdict))
 
 
@@ -172,7 +172,7 @@ class SmallerForms:
     _training: Any
     representation_: str
     _dual: Any
-    leave: Any
+    release_rows: Any
     score: Any
 
     def to_primal(self, force: bool = False) -> Any:
@@ -188,7 +188,7 @@ class SmallerForms:
         verdict = worth_collapsing(training, self.n_features_in_ if hasattr(self, "n_features_in_") else 1)
         if verdict.name == "dual" and not force:
             raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses all the same")
-        made = self._alike(collapsed(training))
+        made = self._alike(collapse(training))
         made.representation_, made.representation_reason_ = "primal", verdict.reason
         return made
 
@@ -205,7 +205,7 @@ class SmallerForms:
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
         if (X is None) != (y is None):
             raise ValueError("the accuracy that is lost is measured on X and y: give both, or neither")
-        smaller, lost = reduced(training, int(n))
+        smaller, lost = reduce_supports(training, int(n))
         made = self._alike(smaller)
         tried = X is not None
         made.reduction_ = Reduction(
@@ -221,7 +221,7 @@ class SmallerForms:
         """A classifier that differs from this one in its training only."""
         made = copy.copy(self)
         made._training = training
-        made.leave()
+        made.release_rows()
         return made
 
 
@@ -231,7 +231,9 @@ def worth_collapsing(training: DualTraining, width: int) -> Choice:
     kernel, count = supports.kernel, len(supports)
     features = kernel.n_features(width)
     if features is None:
-        raise ValueError(f"{unlisted(kernel)}, so there are no weights of them to collapse to; it stays in the dual")
+        raise ValueError(
+            f"{no_features_reason(kernel)}, so there are no weights of them to collapse to; it stays in the dual"
+        )
     if not count:
         return Choice("primal", "there are no support examples")
     examples = supports.examples()
@@ -251,7 +253,7 @@ def worth_collapsing(training: DualTraining, width: int) -> Choice:
     return Choice("primal" if verdict else "dual", f"{' and '.join(verdict) or 'neither smaller nor faster'}: {told}")
 
 
-def collapsed(training: DualTraining) -> Training:
+def collapse(training: DualTraining) -> Training:
     """The same hypothesis as weights of the kernel's features."""
     kernel = training.supports.kernel
     examples = training.supports.examples()
@@ -263,7 +265,7 @@ def collapsed(training: DualTraining) -> Training:
     return map_state(training, matrix, into)
 
 
-def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
+def reduce_supports(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     """The nearest hypothesis with so many support examples, and how far it is: |w - w'| / |w|.
 
     Examples are chosen one by one (orthogonal matching pursuit): each is the one that brings the span of those chosen
@@ -274,7 +276,7 @@ def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
     if size < 1:
         raise ValueError(f"a hypothesis needs at least one support example, not {size}")
     size = min(size, count)
-    every = supports.every()
+    every = supports.all_points()
     length = supports.kernel.diagonal(every).astype(np.float64)
     rest = length.copy()  # the squared distance of each from the span
     factor = np.zeros((count, size))  # of a pivoted Cholesky decomposition
@@ -306,7 +308,7 @@ def reduced(training: DualTraining, size: int) -> tuple[DualTraining, float]:
         training.rule, training.geometry, training.stabilizer, training.output, len(keep), training.outputs,
         training.bias,
     )  # fmt: skip
-    fewer = Supports(supports.kernel)
+    fewer = SupportSet(supports.kernel)
     fewer.add(pick(supports.examples(), keep), every.take(keep))
     into.attach(fewer)
     map_state(training, matrix, into)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.dual.supports import Supports
-from onlearn.dual.value_cache import Cache, add_by_group, add_products, put
+from onlearn.dual.supports import SupportSet
+from onlearn.dual.value_cache import ValueCache, add_by_group, add_products, put
 from onlearn.engine.csr import as_rows
 from onlearn.engine.scoring import linear_scores, voted_scores
 
@@ -34,10 +34,10 @@ class Examples:
         self.shape, self.dtype = (len(points), width), np.dtype(points.dtype)
 
 
-class Standing:
+class CurrentScores:
     """The sums of all examples of a data set, and what is needed to keep them up to date."""
 
-    def __init__(self, data: Examples, supports: Supports, weights: np.ndarray, cache_bytes: int) -> None:
+    def __init__(self, data: Examples, supports: SupportSet, weights: np.ndarray, cache_bytes: int) -> None:
         rows, outputs = data.shape[0], weights.shape[1]
         self.data, self.supports, self.outputs = data, supports, outputs
         with np.errstate(over="ignore"):
@@ -53,15 +53,15 @@ class Standing:
         self.place = np.full(rows, -1, dtype=np.int64)  # of each example among the support examples
         self.log = Log(weights)
         self.at = np.zeros(rows, dtype=np.int64)  # of each example the place in the log up to which its sums go
-        self.cache = Cache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
+        self.cache = ValueCache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.begun, self.settled = 0, 0  # how long the log was when this pass began, and how many supports there were
         self.again = NONE  # support examples that were learned from in a pass after that of their first step
         self.scratch = self.lines = np.empty(0, dtype=data.dtype)
 
-    def recognise(self) -> None:
+    def find_supports(self) -> None:
         """Look which rows are support examples already."""
-        self.place = self.supports.places(self.data)
+        self.place = self.supports.match(self.data)
 
     def begin_pass(self) -> None:
         """Make ready for another pass; keep the values of support examples that were learned from in three passes.
@@ -185,7 +185,9 @@ class Standing:
             self.cache.copy_lines(rows[start:], self.place[rows[kept]], new[len(some) :])
         return np.concatenate([some, kept]), self.lines
 
-    def leave(self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, upto: np.ndarray) -> None:
+    def record_block(
+        self, rows: np.ndarray, sums: np.ndarray, fresh: np.ndarray, changes: Any, upto: np.ndarray
+    ) -> None:
         """Take down what a block came to: its sums and up to where they go, its new support examples, what changed."""
         self.sums[rows] = sums
         self.place[rows[fresh]] = len(self.supports) - len(fresh) + np.arange(len(fresh))
@@ -239,7 +241,7 @@ class Standing:
         self.cache.tables = tables
         self.passes, self.begun, self.settled = (int(facts[name]) for name in ("passes", "begun", "settled"))
 
-    def restate(self, factor: float) -> None:
+    def rescale(self, factor: float) -> None:
         """The stored weights were multiplied by a factor."""
         self.sums *= factor
         self.log.change[: self.log.count] *= factor
@@ -319,7 +321,7 @@ def staged_scores(training: Any, points: Any, stages: list[np.ndarray]) -> list[
     for n, stage in enumerate(stages):
         weights[: len(stage) - 1, n * outputs : (n + 1) * outputs] = stage[1:]
     out = np.zeros((len(points), weights.shape[1]))
-    merged = supports.kernel.merged(supports.every(), weights) if len(supports) else None
+    merged = supports.kernel.merged(supports.all_points(), weights) if len(supports) else None
     if merged is not None:
         out += merged.scores(points)
     elif len(supports):

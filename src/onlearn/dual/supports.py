@@ -27,7 +27,7 @@ AT_ONCE = 1024  # rows whose zeros are left out together: one by one takes long,
 WHOLE = 2**53  # up to here a double holds every whole number
 
 
-def places(rows: Any, examples: Any, data: str = "any") -> np.ndarray:
+def match_rows(rows: Any, examples: Any, data: str = "any") -> np.ndarray:
     """Of each row its number among the examples, or -1; of several that are equal, each gets one of its own.
 
     ``data`` is what the kernel takes them for.
@@ -106,7 +106,7 @@ def _one(item: Any) -> Any:
 PIECE = 512  # examples; adding some copies no more than that
 
 
-class Supports:
+class SupportSet:
     """A growing list of examples, both as they were given and as the kernel wants to see them."""
 
     def __init__(self, kernel: Any, raw: Any = None, points: Any = None) -> None:
@@ -163,14 +163,14 @@ class Supports:
                 parts.append(piece.take(mine - start))
         return parts[0].join(parts[1:]) if len(parts) > 1 else parts[0]
 
-    def every(self) -> Any:
+    def all_points(self) -> Any:
         """All of them, as points."""
         return self.pieces[0].join(self.pieces[1:])
 
-    def places(self, data: Any) -> np.ndarray:
+    def match(self, data: Any) -> np.ndarray:
         """Of each row of a data set its number among them, or -1."""
         if self.kernel.data != "matrix" or not self.count:
-            return places(data.raw, self.examples(), self.kernel.data)
+            return match_rows(data.raw, self.examples(), self.kernel.data)
         found = np.full(data.shape[0], -1, dtype=np.int64)
         found[self.columns()] = np.arange(self.count)
         return found
@@ -179,7 +179,7 @@ class Supports:
         """Which columns of a precomputed matrix they are."""
         return np.concatenate([piece["matrix"].rows for piece in self.pieces])
 
-    def found_in(self, points: Any) -> Supports:
+    def located_in(self, points: Any) -> SupportSet:
         """The same rows of the precomputed matrix as it is now: of a model file's they were but numbers."""
         if not self.count:
             return self
@@ -191,7 +191,7 @@ class Supports:
             same = self.stored_matrix in (None, matrix.digest())  # None: in files of earlier versions
         if not same:
             raise ValueError("precomputed: the training matrix must be what it was, but its numbers differ")
-        made = Supports(self.kernel)
+        made = SupportSet(self.kernel)
         made.add(matrix.X[columns], points.take(columns))
         return made
 
@@ -213,7 +213,7 @@ class Supports:
         return ({**facts, "thin": True} if self.pieces[0].thin else facts), arrays
 
     @classmethod
-    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Supports:
+    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> SupportSet:
         if facts["kind"] == "none":
             return cls(kernel)
         if facts["kind"] == "columns":
@@ -228,7 +228,7 @@ class Supports:
         return cls(kernel, raw, points.thinned(surely=True) if facts.get("thin") else points)
 
 
-def as_given(X: Any, kernel: Any) -> Any:
+def check_examples(X: Any, kernel: Any) -> Any:
     """Examples for a kernel that need not be of numbers: a matrix if they are one, else a list."""
     if kernel.data == "any" and len(getattr(X, "shape", ())) == 2:
         table = not sp.issparse(X) and not isinstance(X, np.ndarray)
@@ -262,7 +262,7 @@ def _count(raw: Any) -> int:
 # The support examples under a budget: a fixed number of slots, whose contents are replaced in place.
 
 
-class Slots(Supports):
+class SupportSlots(SupportSet):
     """Support examples in slots; replacing some copies no more than the pieces of ``PIECE`` slots they are in."""
 
     def __init__(self, kernel: Any, budget: int, raw: Any = None) -> None:

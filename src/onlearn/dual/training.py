@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from onlearn.dual.rows import KernelRows, survey_many, survey_one
-from onlearn.dual.scores import Examples, Standing
-from onlearn.dual.supports import Supports, pick
+from onlearn.dual.scores import CurrentScores, Examples
+from onlearn.dual.supports import SupportSet, pick
 from onlearn.engine import loops, rules
 from onlearn.engine.geometry.penalties import SMALLEST, restart
 from onlearn.engine.interrupts import first_ctrl_c
@@ -27,7 +27,7 @@ from onlearn.engine.training import Training
 
 
 @contextmanager
-def interruptible(training: Any) -> Iterator[None]:
+def stop_on_ctrl_c(training: Any) -> Iterator[None]:
     """While this lasts, a first Ctrl-C asks the training to stop; a second one is as usual."""
     with first_ctrl_c() as pressed:
         training.interrupted = pressed
@@ -55,18 +55,18 @@ class DualTraining(Training):
 
     def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
-        self.supports: Supports
+        self.supports: SupportSet
         self.step_rate = 1.0  # steps an example, of late
         self.interrupted: Callable[[], bool] = never
-        self.after_block: Callable[[int], None] | None = None  # told how many examples there were in each block
-        self.in_pieces = False  # a pass comes in several calls, and whoever makes them says when one begins
+        self.on_block: Callable[[int], None] | None = None  # told how many examples there were in each block
+        self.explicit_passes = False  # a pass comes in several calls, and whoever makes them says when one begins
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if that is to be kept
 
     def reach(self, X: Any) -> np.ndarray:
         """A step adds to the weight of its own example only."""
         return np.ones(1)
 
-    def attach(self, supports: Supports) -> DualTraining:
+    def attach(self, supports: SupportSet) -> DualTraining:
         """Give the training its support examples; there are as many as features."""
         if len(supports) != self.features:
             raise ValueError(f"{len(supports)} support examples do not go with {self.features} weights")
@@ -82,18 +82,18 @@ class DualTraining(Training):
             self.stages.append(self.weights().copy())
         return super().end_pass()
 
-    def stand(self, data: Examples, cache_bytes: int) -> Standing:
+    def prepare(self, data: Examples, cache_bytes: int) -> CurrentScores:
         """A data set, ready to be learned from in one pass or more."""
         if self.supports.kernel.data == "matrix":
-            self.supports = self.supports.found_in(data.points)
+            self.supports = self.supports.located_in(data.points)
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
-        return Standing(data, self.supports, weights, cache_bytes)
+        return CurrentScores(data, self.supports, weights, cache_bytes)
 
-    def stand_again(self, data: Examples, cache_bytes: int, prepare: Callable[[Any], Any], told: Any) -> Any:
+    def resume(self, data: Examples, cache_bytes: int, prepare: Callable[[Any], Any], told: Any) -> Any:
         """A data set that was being learned from, as ``pack`` of what ``stand`` made told of it."""
         facts, arrays = told
         self._take_supports_from(data, arrays["place"], prepare)
-        standing = self.stand(data, cache_bytes)
+        standing = self.prepare(data, cache_bytes)
         standing.restore(facts, arrays)
         return standing
 
@@ -105,17 +105,17 @@ class DualTraining(Training):
         if first < 0 or not np.array_equal(place[rows], np.arange(first, len(self.supports))):
             raise ValueError("the support examples are not those of the rows")
         older = pick(self.supports.examples(), np.arange(first)) if first else None
-        self.supports = Supports(self.supports.kernel, older, prepare(older) if first else None)
+        self.supports = SupportSet(self.supports.kernel, older, prepare(older) if first else None)
         self.supports.add(pick(data.raw, rows), data.points.take(rows))
 
     def _visit(
-        self, X: Standing, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
+        self, X: CurrentScores, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
     ) -> None:
         if not gathered:
             y, weight = y[order], weight[order]
         there = weight != 0.0
         order, y, weight = order[there], y[there], weight[there]
-        if not self.in_pieces:
+        if not self.explicit_passes:
             X.begin_pass()
         done = 0
         while done < len(order):
@@ -126,15 +126,15 @@ class DualTraining(Training):
             rows = order[some]
             self._block(X, rows, y[some], weight[some])
             done += len(rows)
-            if self.after_block is not None:
-                self.after_block(len(rows))
+            if self.on_block is not None:
+                self.on_block(len(rows))
             if progress is not None:
                 progress(len(rows))
 
     def _why_stop(self) -> str | None:
         return "interrupted" if self.interrupted() else super()._why_stop()
 
-    def _block_size(self, standing: Standing) -> int:
+    def _block_size(self, standing: CurrentScores) -> int:
         size = max(1, min(self._size_by_steps(), VALUES // (standing.pending() + 1)))
         if not hasattr(self.g, "m"):
             return size
@@ -142,7 +142,7 @@ class DualTraining(Training):
         if self.g.m[0] < np.sqrt(SMALLEST):
             factor = float(self.g.m[0])
             restart(self.g, self.st)
-            standing.restate(factor)
+            standing.rescale(factor)
         t = self.g.steps[0] + 1.0 + np.arange(size)
         shrunk = self.g.m[0] / np.cumprod(1.0 + self.g.knobs[3] * self.g.knobs[0] / t ** self.g.knobs[1])
         return max(1, int(np.count_nonzero(shrunk > SMALLEST)))
@@ -151,7 +151,7 @@ class DualTraining(Training):
         """The size of a block in which about ``STEPS`` steps are made."""
         return int(np.clip(STEPS / max(self.step_rate, 1e-9), SMALL, LARGE))
 
-    def _block(self, standing: Standing, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
+    def _block(self, standing: CurrentScores, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from a block of rows."""
         points, count, size = standing.data.points.take(rows), len(self.supports), len(rows)
         audited = self._audited_rows(size)
@@ -191,7 +191,7 @@ class DualTraining(Training):
         changed = int(block.used[1])
         block.upto[block.first :] = changed
         changes = block.at[:changed], block.change[:changed]
-        standing.leave(rows, block.standing.reshape(size, -1), fresh, changes, block.upto)
+        standing.record_block(rows, block.standing.reshape(size, -1), fresh, changes, block.upto)
         self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
 
     def _resolve(self, standing: Any, rows: np.ndarray, points: Any, block: Any, y: np.ndarray,

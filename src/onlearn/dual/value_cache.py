@@ -13,7 +13,7 @@ from onlearn.threads import over_rows
 AHEAD = 16  # rows, whose values are asked for
 
 
-class Cache:
+class ValueCache:
     """Lines of kernel values, one for each support example that was admitted, up to ``room`` of them.
 
     Those that are admitted together make a table: their numbers in rising order, and their lines.
