@@ -323,7 +323,7 @@ def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int)
     np.testing.assert_array_equal(resumed.support_examples_, model.support_examples_)
     np.testing.assert_array_equal(resumed.dual_coef_, model.dual_coef_)
     np.testing.assert_array_equal(resumed.intercept_, model.intercept_)
-    np.testing.assert_array_equal(resumed._training.numbers, model._training.numbers)
+    np.testing.assert_array_equal(resumed._training.policy_state, model._training.policy_state)
 
 
 def test_a_state_that_contradicts_itself_is_refused() -> None:
@@ -345,7 +345,7 @@ def test_a_budget_takes_memory_only_as_it_is_spent(policy: str) -> None:
     model = KernelClassifier("gaussian", budget=10**6, budget_policy=policy, stabilizer="last", random_state=3).fit(
         X, y
     )
-    assert model._training.among.size <= 300**2 and len(model._training.supports.kept.rows) <= 1000
+    assert model._training.gram.size <= 300**2 and len(model._training.supports.slots.rows) <= 1000
 
 
 @pytest.mark.parametrize("policy", ALL)
@@ -355,7 +355,7 @@ def test_an_endless_stream_takes_no_more_memory(policy: str) -> None:
 
     def size() -> int:
         training = model._training
-        own = (training.among, training.ages, training.numbers, training.supports.kept.rows)
+        own = (training.gram, training.arrivals, training.policy_state, training.supports.slots.rows)
         states = [*training.g, *training.st, *own]
         points = sum(len(piece) for piece in training.supports.pieces)
         return sum(array.nbytes for array in states) + points

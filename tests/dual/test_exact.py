@@ -146,7 +146,7 @@ def test_rows_a_block_is_done_with_get_what_changes_after_them_later(
     class Noting(training_module.CurrentScores):
         def columns(self, rows: Any, points: Any, which: Any, start: int, there: int) -> Any:
             if not there:
-                self.lines.fill(np.nan)  # of the block before: nobody may read it
+                self.column_buffer.fill(np.nan)  # of the block before: nobody may read it
             done.append(start)
             return super().columns(rows, points, which, start, there)
 

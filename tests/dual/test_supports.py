@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn import KernelClassifier, kernels
-from onlearn.dual.supports import match_rows
+from onlearn.dual.examples import match_rows
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 2.0]])
 SPARSE = sp.csr_matrix(DENSE)

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
+from onlearn.dual.examples import pick
 from onlearn.dual.scores import staged_scores
-from onlearn.dual.supports import SupportSet, pick
+from onlearn.dual.supports import SupportSet
 from onlearn.dual.training import DualTraining
 from onlearn.engine.protocol import layout
 from onlearn.engine.training import Training

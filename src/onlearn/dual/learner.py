@@ -15,9 +15,9 @@ from sklearn.base import clone
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.collapse import SAMPLE, SUPPORT, Reduction, seconds
+from onlearn.dual.examples import Examples, pick
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.scores import Examples
-from onlearn.dual.supports import SupportSet, SupportSlots, pick
+from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining
 from onlearn.engine.training import Training
 from onlearn.kernels.base import Kernel
@@ -107,16 +107,16 @@ def report_estimate(training: Any, expected: Estimate, who: str) -> Iterator[Non
         nonlocal seen
         seen += examples
         if seen >= EARLY * expected.rows:
-            training.on_block = None
+            training.after_block = None
             if (more := expected.corrected(seen, len(training.supports) - before)) is not None:
                 print(f"{who}: {more}", file=sys.stderr)
 
     print(f"{who}: {expected}", file=sys.stderr)
-    training.on_block = look
+    training.after_block = look
     try:
         yield
     finally:
-        training.on_block = None
+        training.after_block = None
 
 
 def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: int, most: int | None) -> Estimate:

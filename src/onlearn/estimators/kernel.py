@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.collapse import Choice, SmallerForms, choose, dual_certificate, judge_sample
+from onlearn.dual.examples import Examples, check_examples
 from onlearn.dual.learner import ON_NUMBERS, Estimated, Filed, InPasses, OwnsKernel, own, report_estimate
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.scores import Examples, dual_scores, staged_scores
-from onlearn.dual.supports import SupportSet, SupportSlots, check_examples
+from onlearn.dual.scores import dual_scores, staged_scores
+from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, stop_on_ctrl_c
 from onlearn.engine.labels import encode
 from onlearn.estimators.base import FAMILIES, Settled, is_number
