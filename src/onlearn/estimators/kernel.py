@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
-from onlearn.dual.collapse import Choice, SmallerForms, choose, dual_certificate, judge_sample
+from onlearn.dual.collapse import Choice, choose, dual_certificate, judge_sample
 from onlearn.dual.examples import Examples, check_examples
 from onlearn.dual.learner import ON_NUMBERS, Estimated, Filed, InPasses, OwnsKernel, own, report_estimate
 from onlearn.dual.policies import POLICIES
@@ -25,6 +25,7 @@ from onlearn.dual.training import DualTraining, stop_on_ctrl_c
 from onlearn.engine.labels import encode
 from onlearn.estimators.base import FAMILIES, Settled, is_number
 from onlearn.estimators.linear import OnlineClassifier
+from onlearn.estimators.smaller_forms import SmallerForms
 from onlearn.kernels.products import in_precision, refuse_strings
 
 # ----------------------------------------------------------------------------------------------------
