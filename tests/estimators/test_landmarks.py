@@ -73,7 +73,7 @@ def test_rpcholesky_sees_what_uniform_misses():
     assert (found >= 900).sum() > 20 > (chosen(nystroem.uniform, X, 30) >= 900).sum() + 10
 
 
-def test_beyond_its_room_rpcholesky_takes_a_sample(monkeypatch):
-    monkeypatch.setattr(nystroem, "ROOM", 1000)
+def test_beyond_its_memory_rpcholesky_takes_a_sample(monkeypatch):
+    monkeypatch.setattr(nystroem, "MOST_NUMBERS", 1000)
     found = chosen(nystroem.rpcholesky, RNG.normal(size=(300, 4)), 20)
     assert len(set(found)) == 20 and max(found) < 300

@@ -27,7 +27,7 @@ def test_dense_sparse_and_slow_products_agree(density, dtype, monkeypatch):
     fitted = RandomProjection(40, density=density, random_state=0).fit(rows)
     R = fitted.components_.toarray() if sp.issparse(fitted.components_) else fitted.components_
     exact, close = rows.astype(float) @ R.T, 1e-4 if dtype == np.float32 else 1e-10
-    monkeypatch.setattr(projection, "ROOM", 0)
+    monkeypatch.setattr(projection, "MOST_BYTES", 0)
     slow = fitted.transform(rows)
     monkeypatch.undo()
     for made in (
