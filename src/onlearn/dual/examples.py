@@ -76,11 +76,11 @@ def _sparse_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def make_sparse(like: Any, data: np.ndarray, indices: np.ndarray, lengths: Any, shape: tuple[int, int]) -> Any:
     """A sparse matrix of the type of another one, from its entries and the number of entries in each row."""
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    if not isinstance(like, CSR):
-        return type(like)((data, indices, indptr), shape=shape)  # SciPy chooses the type of the indices
     index = np.int32 if max(len(data), *shape) <= np.iinfo(np.int32).max else np.int64
-    return CSR(data, indices.astype(index, copy=False), indptr.astype(index), shape)
+    indices, indptr = indices.astype(index, copy=False), np.concatenate([[0], np.cumsum(lengths)]).astype(index)
+    return (
+        CSR(data, indices, indptr, shape) if isinstance(like, CSR) else type(like)((data, indices, indptr), shape=shape)
+    )
 
 
 # Which rows of a data set are support examples already: ``fit`` with ``warm_start`` visits the same rows again.

@@ -53,7 +53,7 @@ class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _cast(self, name: str, dtype: Any, make: Callable[[], Any]) -> Any:
         """An array made of what was fitted, in the precision of the data; kept, because every batch needs it."""
-        kept = self.__dict__.setdefault("_casts", {})
+        kept = self.__dict__.setdefault("_casts", {})  # which is not pickled
         key = (name, np.dtype(dtype).name)
         if key not in kept:
             kept[key] = make()
@@ -61,7 +61,7 @@ class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _clear_casts(self) -> None:
         """Forget the arrays of an earlier fit."""
-        self.__dict__.pop("_casts", None)
+        self._casts: dict[Any, Any] = {}  # here, because ``transform`` must not add attributes
 
     def __getstate__(self) -> Any:
         return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
