@@ -1,4 +1,4 @@
-"""The budget holds whatever comes, and each policy does what its few lines in plain NumPy here do."""
+"""The budget is never exceeded, and each policy agrees with its plain form in NumPy here."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Plain:
 @pytest.mark.parametrize("classes", [2, seldom(3)])
 @pytest.mark.parametrize("kernel", ["gaussian", seldom("polynomial(2)")])
 @pytest.mark.parametrize("policy", ALL)
-def test_each_policy_does_what_its_plain_form_does(policy: str, kernel: str, classes: int, stabilizer: str) -> None:
+def test_each_policy_agrees_with_its_plain_form(policy: str, kernel: str, classes: int, stabilizer: str) -> None:
     X, y = examples(3, 150, classes)
     model = KernelClassifier(
         kernel, stabilizer=stabilizer, budget=8, budget_policy=policy, multiclass="one-vs-all", random_state=5
@@ -225,7 +225,7 @@ def test_the_budget_is_never_exceeded(
 @pytest.mark.parametrize("policy", EXACT)
 @pytest.mark.parametrize("stabilizer", ["last", seldom("averaged"), seldom("survivor")])
 @pytest.mark.parametrize("classes", [2, seldom(3)])
-def test_a_budget_for_all_changes_nothing(policy: str, stabilizer: str, classes: int) -> None:
+def test_a_budget_that_is_never_spent_changes_nothing(policy: str, stabilizer: str, classes: int) -> None:
     X, y = examples(1, 120, classes)
     common = dict(kernel="gaussian", rule="pa1", stabilizer=stabilizer, epochs=3, random_state=2)
     free = KernelClassifier(**common).fit(X, y)
@@ -259,7 +259,7 @@ def test_an_example_in_the_span_is_represented_exactly() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("geometry", ["additive(l2=0.05)", "additive(2.0, l2=5.0)", "additive(0.5, '1/sqrt(t)')"])
 @pytest.mark.parametrize("policy", EXACT)
-def test_weights_that_shrink(policy: str, geometry: str) -> None:
+def test_decaying_weights(policy: str, geometry: str) -> None:
     X, y = examples(2, 100)
     common = dict(kernel="gaussian", rule="pa1", geometry=geometry, epochs=3, random_state=0)
     free = KernelClassifier(**common).fit(X, y)
@@ -284,7 +284,7 @@ def test_sparse_rows_learn_what_dense_ones_do(policy: str) -> None:
 
 
 @pytest.mark.slow
-def test_single_precision_stays() -> None:
+def test_single_precision_is_kept() -> None:
     X, y = examples(6, 200)
     for policy in ALL:
         model = KernelClassifier("gaussian", budget=10, budget_policy=policy, random_state=0)
@@ -305,7 +305,7 @@ def test_more_slots_than_a_piece_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("policy", ALL)
 @pytest.mark.parametrize("cut", [3, 150])
-def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int) -> None:
+def test_training_continues_from_a_saved_state_bit_for_bit(policy: str, cut: int) -> None:
     X, y = examples(9, 300)
     model = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     model.partial_fit(X[:cut], y[:cut], classes=[0, 1])
@@ -380,7 +380,7 @@ def test_random_removal_follows_the_seed() -> None:
 
 
 @pytest.mark.slow
-def test_projecting_forgets_less_than_removing() -> None:
+def test_projecting_loses_less_than_removing() -> None:
     rng = np.random.default_rng(0)
     angle, y = np.pi * rng.random(1500), rng.integers(2, size=1500)
     X = np.stack([np.cos(angle) + y, (1 - 2 * y) * np.sin(angle) + 0.5 * y], axis=1) + 0.15 * rng.normal(size=(1500, 2))

@@ -55,7 +55,7 @@ REPEATED = sp.csr_matrix(
         DENSE.astype(int),
     ],
 )
-def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
+def test_numbers_match_however_they_are_stored(rows: Any) -> None:
     for examples in (DENSE, SPARSE, ours(SPARSE)):
         assert match_rows(rows, examples).tolist() == EVERY
         assert match_rows(examples, rows).tolist() == EVERY
@@ -72,14 +72,14 @@ def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
         [1.5, -0.0, 2.5, 1.5],
     ],
 )
-def test_other_rows_are_known_by_their_contents(rows: Any) -> None:
+def test_other_rows_match_by_content(rows: Any) -> None:
     same = rows.copy() if isinstance(rows, np.ndarray) else [copy(row) for row in rows]
     assert match_rows(same, rows).tolist() == EVERY
     assert match_rows(same[1:3], rows).tolist() == [1, 2]
     assert match_rows(same[:1], rows[1:3]).tolist() == [-1]
 
 
-def test_what_has_no_hash_is_known_by_being_the_same() -> None:
+def test_objects_without_a_hash_match_by_identity() -> None:
     rows: Any = [{"a": 1}, {"a": 1}, {"b": 1}]
     assert match_rows(rows[::-1], rows).tolist() == [2, 1, 0]
     assert match_rows([{"a": 1}], rows).tolist() == [-1]
@@ -87,7 +87,7 @@ def test_what_has_no_hash_is_known_by_being_the_same() -> None:
     assert match_rows(table[::-1], table).tolist() == [2, 1, 0]
 
 
-def test_trees_are_known_in_every_form() -> None:
+def test_trees_match_in_every_form() -> None:
     tree = ("S", ("NP", "we"), ("VP", "sleep"))
     forms: Any = [["S", ["NP", "we"], ["VP", "sleep"]], "(S (NP we) (VP sleep))", "( S (NP we)\n (VP sleep) )"]
     for form in forms:
@@ -130,7 +130,7 @@ def test_slots_without_examples_have_none() -> None:
 
 @pytest.mark.parametrize("kind", [object, str, complex])
 @pytest.mark.parametrize("budget", [None, 12])
-def test_fits_that_go_on_with_rows_that_are_no_plain_numbers(kind: Any, budget: int | None) -> None:
+def test_warm_starts_with_rows_that_are_not_plain_numbers(kind: Any, budget: int | None) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.arange(60), rng.integers(0, 9, size=60)]).astype(kind)
     y = rng.integers(0, 2, size=60)
@@ -142,7 +142,7 @@ def test_fits_that_go_on_with_rows_that_are_no_plain_numbers(kind: Any, budget: 
     np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
 
 
-def test_trees_of_tuples_are_known_after_loading(tmp_path: Path) -> None:
+def test_trees_of_tuples_match_after_loading(tmp_path: Path) -> None:
     trees = [("S", ("A" if n % 2 else "B", f"w{n % 7}"), ("C", f"v{n}")) for n in range(20)]
     y = [n % 3 == 0 for n in range(20)]
     model = KernelClassifier("trees", epochs=2, warm_start=True, random_state=0).fit(trees, y)

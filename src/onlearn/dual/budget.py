@@ -82,7 +82,7 @@ class BudgetTraining(DualTraining):
         self.policy_state = np.zeros(0)
         return self
 
-    def prepare(self, data: Examples, cache_bytes: int) -> Any:
+    def prepare(self, data: Examples, cache_bytes: int) -> BudgetTrainingSet:
         """Prepare a data set for one pass or several."""
         return BudgetTrainingSet(data, self.supports)
 

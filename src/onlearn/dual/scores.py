@@ -45,9 +45,7 @@ class CurrentScores:
         self.sums = np.zeros((rows, outputs))
         self.support_of = np.full(rows, -1, dtype=np.int64)  # number of each example among the support examples, or -1
         self.log = Log(weights)
-        self.position = np.zeros(
-            rows, dtype=np.int64
-        )  # log position up to which the sums of each example include changes
+        self.position = np.zeros(rows, dtype=np.int64)  # length of the log that the sums of each example include
         self.cache = ValueCache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.pass_start = 0  # length of the log when this pass began

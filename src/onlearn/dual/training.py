@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,6 +44,25 @@ def stop_on_ctrl_c(training: DualTraining) -> Iterator[None]:
 def never() -> bool:
     """The answer of ``interrupted`` where Ctrl-C is not watched."""
     return False
+
+
+class TrainingSet(Protocol):
+    """A data set prepared for passes, with what a learner keeps of it between blocks."""
+
+    data: Examples
+    passes: int  # that have begun
+
+    def find_supports(self) -> None:
+        """Find the rows that are support examples already."""
+
+    def begin_pass(self) -> None:
+        """Prepare for another pass."""
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """All but the data and what follows from them, as plain facts and arrays."""
+
+    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Restore what ``pack`` described."""
 
 
 class DualTraining(Training):
@@ -81,20 +100,20 @@ class DualTraining(Training):
             self.stages.append(self.weights().copy())
         return super().end_pass()
 
-    def prepare(self, data: Examples, cache_bytes: int) -> CurrentScores:
+    def prepare(self, data: Examples, cache_bytes: int) -> TrainingSet:
         """Prepare a data set for one pass or several."""
         if self.supports.kernel.data == "matrix":
             self.supports = self.supports.located_in(data.points)
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
         return CurrentScores(data, self.supports, weights, cache_bytes)
 
-    def resume(self, data: Examples, cache_bytes: int, make_points: Callable[[Any], Any], packed: Any) -> Any:
+    def resume(self, data: Examples, cache_bytes: int, make_points: Callable[[Any], Any], packed: Any) -> TrainingSet:
         """Prepare a data set in the middle of passes, from what ``pack`` described of it."""
         facts, arrays = packed
         self._rebuild_supports(data, arrays["place"], make_points)
-        scores = self.prepare(data, cache_bytes)
-        scores.restore(facts, arrays)
-        return scores
+        dataset = self.prepare(data, cache_bytes)
+        dataset.restore(facts, arrays)
+        return dataset
 
     def _rebuild_supports(self, data: Examples, support_of: np.ndarray, make_points: Callable[[Any], Any]) -> None:
         """Prepare the support examples for the kernel as before: first those of other data, then rows of these data.
@@ -111,7 +130,7 @@ class DualTraining(Training):
         self.supports.add(pick(data.raw, rows), data.points.take(rows))
 
     def _visit(
-        self, X: CurrentScores, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
+        self, X: TrainingSet, y: np.ndarray, weight: np.ndarray, order: np.ndarray, progress: Any, gathered: bool
     ) -> None:
         if not gathered:
             y, weight = y[order], weight[order]
@@ -136,7 +155,7 @@ class DualTraining(Training):
     def _why_stop(self) -> str | None:
         return "interrupted" if self.interrupted() else super()._why_stop()
 
-    def _block_size(self, scores: CurrentScores) -> int:
+    def _block_size(self, scores: Any) -> int:
         size = max(1, min(self._size_by_steps(), VALUES // (scores.pending() + 1)))
         if not isinstance(self.g, Decayed):
             return size
@@ -153,7 +172,7 @@ class DualTraining(Training):
         """The size of a block with about ``STEPS`` steps."""
         return int(np.clip(STEPS / max(self.step_rate, 1e-9), SMALL, LARGE))
 
-    def _block(self, scores: CurrentScores, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
+    def _block(self, scores: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from a block of rows."""
         points, count, size = scores.data.points.take(rows), len(self.supports), len(rows)
         audited = self._audited_rows(size)
