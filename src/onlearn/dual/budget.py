@@ -28,7 +28,6 @@ class BudgetTrainingSet:
         self.diagonal = supports.kernel.diagonal(data.points)
         self.slot_of = np.full(data.shape[0], -1, dtype=np.int64)  # slot that each row was last in, or -1
         self.row_in = np.full(supports.budget + 1, -1, dtype=np.int64)  # row in each slot, or -1
-        self.shape, self.dtype = data.shape, data.dtype
         self.values_buffer = np.zeros(0, dtype=data.dtype)
         self.passes = 0  # that have begun
 

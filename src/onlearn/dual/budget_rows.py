@@ -43,7 +43,7 @@ class BudgetRows(NamedTuple):
     random: np.ndarray  # state of the random number generator
     policy_state: np.ndarray  # numbers that the policy keeps
     coefficients: np.ndarray  # of the support examples in the projection of an example on them
-    counts: np.ndarray  # of used slots and of log entries; and the example at hand
+    counts: np.ndarray  # of used slots and of log entries; and the number of the current example
     log: np.ndarray  # what happened to the slots, three numbers an entry: its kind and two operands
     shares: np.ndarray  # of each log entry: the share of the first of two blended slots
     weight_arrays: tuple[np.ndarray, ...]  # all arrays that hold one number a weight

@@ -83,7 +83,7 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
 def no_features_reason(kernel: Any) -> str:
     """Why the features of a kernel cannot be listed."""
     if kernel.data in ("strings", "trees"):
-        return f"the features of {kernel} are pieces of the {kernel.data} at hand, without a list known beforehand"
+        return f"the features of {kernel} are pieces of the given {kernel.data}, without a list known beforehand"
     return f"{kernel} has no finite list of features known beforehand"
 
 

@@ -100,6 +100,7 @@ def add_by_group(sums: np.ndarray, rows: np.ndarray, values: np.ndarray, change:
 
 @Loop
 def fill_lines(lines, rows, values, columns, start, stop):
+    """Copy columns of values to lines, for a range of rows."""
     for k in range(len(columns)):
         line, column = lines[k], columns[k]
         for n in range(start, stop):
@@ -108,21 +109,23 @@ def fill_lines(lines, rows, values, columns, start, stop):
 
 @Loop
 def add_lines(sums, rows, group, lines, at, amounts, start, stop):
+    """Add lines times the amounts of each group, for a range of rows."""
     for k in range(len(at)):
         line = lines[at[k]]
         for c in range(amounts.shape[1]):
-            mine, moved = amounts[k, c], False
-            for t in mine:
+            amount, moved = amounts[k, c], False
+            for t in amount:
                 moved |= t != 0.0
             if moved:
                 for n in range(start, stop):
                     if n + AHEAD < stop:
                         prefetch(line, np.uint64(rows[n + AHEAD]))
-                    sums[rows[n], c] += line[rows[n]] * mine[group[n]]
+                    sums[rows[n], c] += line[rows[n]] * amount[group[n]]
 
 
 @Loop
 def add_one(sums, rows, values, amounts, start, stop):
+    """Add values times amounts of one output, for a range of rows."""
     for n in range(start, stop):
         line, s = values[n], 0.0
         for k in range(len(amounts)):
@@ -132,24 +135,26 @@ def add_one(sums, rows, values, amounts, start, stop):
 
 @Loop
 def add_many(sums, rows, values, ends, output, amounts, start, stop):
+    """Add values times amounts of several outputs, of which most are zero, for a range of rows."""
     for n in range(start, stop):
-        line, own = values[n], sums[rows[n]]
+        line, row_sums = values[n], sums[rows[n]]
         for k in range(len(ends) - 1):
             value = line[k]
             for e in range(ends[k], ends[k + 1]):
-                own[np.uint64(output[e])] += value * amounts[e]
+                row_sums[np.uint64(output[e])] += value * amounts[e]
 
 
 @Loop
 def add_grouped(sums, rows, values, change, group, start, stop):
+    """Add values times the changes of each group, for a range of rows."""
     for n in range(start, stop):
-        line, own, mine = values[n], sums[rows[n]], change[group[n]]
-        if mine.shape[1] == 1:
+        line, row_sums, amount = values[n], sums[rows[n]], change[group[n]]
+        if amount.shape[1] == 1:
             s = 0.0
-            for k in range(len(mine)):
-                s += line[k] * mine[k, 0]
-            own[0] += s
+            for k in range(len(amount)):
+                s += line[k] * amount[k, 0]
+            row_sums[0] += s
         else:
-            for k in range(len(mine)):
-                for c in range(mine.shape[1]):
-                    own[c] += line[k] * mine[k, c]
+            for k in range(len(amount)):
+                for c in range(amount.shape[1]):
+                    row_sums[c] += line[k] * amount[k, c]
