@@ -54,10 +54,11 @@ def cache_folder(kind: str = "code", *sources: Path) -> str | None:
     for root in _roots():
         folder = root / name
         try:
-            _make(folder)
+            _make(root)
             # Whoever can write to the package can change its sources, so the folders above it need no check.
             if root.parent != PACKAGE:
                 check_parents(folder)
+            _make(folder)
             check_folder(folder)
         except UntrustedError as error:
             _warn_once(f"{error}; set NUMBA_CACHE_DIR to a folder that only you can write to")

@@ -128,7 +128,8 @@ def _for_numba(argument: Any) -> Any:
 def signature_of(result: str, arguments: tuple[str, ...]) -> Any:
     """The signature of a function; its parts are spelled ``float64``, ``float64[]``."""
     first, *rest = (
-        getattr(types, name.removesuffix("[]"))[::1] if name.endswith("[]") else getattr(types, name) for name in (result, *arguments)
+        getattr(types, name.removesuffix("[]"))[::1] if name.endswith("[]") else getattr(types, name)
+        for name in (result, *arguments)
     )
     return first(*rest)
 
