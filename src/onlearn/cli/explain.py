@@ -98,9 +98,11 @@ def _text(model: Model, text: str) -> Any:
 def _table(model: Model, row: dict[str, Any]) -> Any:
     import pyarrow as pa
 
+    from onlearn.data.arrow import from_values
+
     row = {name: None if isinstance(value, (dict, list)) else value for name, value in row.items()}
     lacking = {name: None for name in model.columns if name not in row}
-    return pa.table({name: pa.array([value]) for name, value in {**row, **lacking}.items()})
+    return pa.table({name: from_values([value]) for name, value in {**row, **lacking}.items()})
 
 
 def _row(model: Model, row: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.data.arrow import from_strings
 from onlearn.data.bad_rows import Bad
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import Parsed
@@ -74,7 +75,7 @@ def ipc(table: Any) -> np.ndarray:
     import pyarrow as pa
 
     if isinstance(table, dict):
-        table = pa.table({name: pa.array(column, pa.string()) for name, column in table.items()})
+        table = pa.table({name: from_strings(column) for name, column in table.items()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

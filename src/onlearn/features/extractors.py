@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.arrow import codes
+from onlearn.data.arrow import codes, is_missing, string_parts
 from onlearn.data.named_rows import NamedRows, hash_name
 from onlearn.features.row_builders import beside, hash_stretches, one_each, rows_of_names
 from onlearn.features.tables import as_words, column, fixed, numbers, respelled
@@ -138,7 +138,7 @@ class CategoryColumn:
         self.words = words = as_words(values.dictionary, spec.column)
         self.codes = codes(values)
         if words.null_count:  # a dictionary may itself hold a missing value
-            absent = words.is_null().to_numpy(zero_copy_only=False)
+            absent = is_missing(words)
             self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
         self.missing = self.codes < 0 if (self.codes < 0).any() else None
         self._lay_out(words)
@@ -158,11 +158,8 @@ class CategoryColumn:
             self._lay_out(words)
 
     def _lay_out(self, words: Any) -> None:
-        _, offsets, data = words.buffers()
-        self.text = fixed(np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8))
-        places = np.zeros(1, np.int64)
-        if len(words):
-            places = np.frombuffer(offsets, np.int64)[words.offset : words.offset + len(words) + 1]
+        text, places = string_parts(words)
+        self.text = fixed(text)
         self.starts, self.lengths = places[:-1].copy(), np.diff(places)
         self.hashes = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):

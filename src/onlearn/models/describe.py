@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.data import Batch, Reader, Sentences
-from onlearn.data.arrow import in_one_piece
+from onlearn.data.arrow import in_one_piece, scalar
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.reader import together
 from onlearn.data.table_roles import tellable
@@ -57,7 +57,7 @@ class Column:
             self.high = high if self.high is None else max(high, self.high)
             self.sum += float(pc.sum(values).as_py())
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            self.own_name += pc.sum(pc.equal(values, self.name)).as_py() or 0
+            self.own_name += pc.sum(pc.equal(values, scalar(self.name))).as_py() or 0
         if len(self.values) <= DISTINCT:
             self.values.update(tellable(pc.unique(values.drop_null())[: DISTINCT + 1]).to_pylist())
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn import data, model_file
-from onlearn.data.arrow import decoded
+from onlearn.data.arrow import decoded, from_strings, null
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.labels import positions
 from onlearn.features import Category, Features
@@ -51,9 +51,9 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
         values = column(table, name)
         if is_text(values.type):
             values = decoded(values).cast(pa.large_string())
-            absent = pc.is_in(values, value_set=pa.array(MISSING, pa.large_string()))
+            absent = pc.is_in(values, value_set=from_strings(MISSING, pa.large_string()))
             place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.if_else(absent, pa.scalar(None, pa.large_string()), values))
+            table = table.set_column(place, name, pc.if_else(absent, null(pa.large_string()), values))
     return table
 
 

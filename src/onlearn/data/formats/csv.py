@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data import csvlayout
+from onlearn.data.arrow import from_numpy
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.csvlayout import Layout
 from onlearn.data.detection import is_json
@@ -169,7 +170,7 @@ class Csv:
             columns[KEPT_ID] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
         table = pa.table(columns)
         if not kept.all():
-            rows, table = rows[kept], table.filter(pa.array(kept))
+            rows, table = rows[kept], table.filter(from_numpy(kept))
         bad.sort(key=lambda one: one.line)
         parsed = Parsed(table, rows[:, 2], piece.lines, bad=bad)
         return take_roles(parsed, roles.within(order), lambda row: block.text[rows[row, 0] : rows[row, 1]].tobytes())
@@ -227,8 +228,6 @@ def strings(block: Block, starts: np.ndarray, lengths: np.ndarray, kinds: np.nda
 
 def numbers(block: Block, starts: np.ndarray, lengths: np.ndarray) -> tuple[Any, np.ndarray]:
     """A column as Arrow float64, missing ones null; and which cells are no numbers."""
-    import pyarrow as pa
-
     from onlearn.data.parse.cells import ASK, MISSING, NUMBER, TEXT, to_numbers
 
     values, outcomes = np.empty(len(starts)), np.empty(len(starts), dtype=np.uint8)
@@ -237,7 +236,7 @@ def numbers(block: Block, starts: np.ndarray, lengths: np.ndarray) -> tuple[Any,
         start = int(starts[row])
         values[row] = float(block.text[start : start + int(lengths[row])].tobytes())
         outcomes[row] = NUMBER if np.isfinite(values[row]) else TEXT
-    return pa.array(values, mask=outcomes == MISSING), outcomes == TEXT
+    return from_numpy(values, outcomes == MISSING), outcomes == TEXT
 
 
 def is_infinite(cell: bytes) -> bool:
