@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -52,7 +53,7 @@ def test_slices_of_booleans_and_strings():
     assert arrow.booleans(truth[5:33]).tolist() == truth[5:33].to_pylist()
     words = arrow.from_strings(["a", "äö", None, "", "long"], pa.large_string())[1:]
     text, places = arrow.string_parts(words)
-    found = [text[a:b].tobytes().decode() for a, b in zip(places, places[1:])]
+    found = [text[a:b].tobytes().decode() for a, b in pairwise(places)]
     assert found == ["äö", "", "", "long"]
 
 
@@ -82,6 +83,7 @@ def test_half_characters_are_refused():
 def test_pandas_is_not_imported():
     code = """
 import sys
+from itertools import pairwise
 import numpy as np
 from onlearn.data import arrow
 arrow.numbers(arrow.from_numpy(np.arange(3), np.array([True, False, True])))

@@ -150,7 +150,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(line + "\n")
         with model.read(name, format=format, strict=True, workers=0, weight=None) as reader:
-            return next(reader).rows
+            return next(reader).parsed
     except DataError as error:
         reason = str(error).replace(name, "the row").replace("the row, line 1", "the row")
         raise typer.BadParameter(reason, param_hint="ROW") from error
@@ -169,7 +169,7 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
         for batch in reader:
             place = np.flatnonzero(batch.lines == int(line))
             if len(place):
-                return batch.slice(int(place[0]), int(place[0]) + 1).rows
+                return batch.slice(int(place[0]), int(place[0]) + 1).parsed
     bad = f", and {reader.bad.count} of its rows cannot be read" if reader.bad.count else ""
     raise typer.BadParameter(f"there is no row on line {line} of {path}{bad}", param_hint="--at")
 

@@ -14,6 +14,7 @@ from onlearn.data.arrow import from_strings
 from onlearn.data.bad_rows import Bad
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import Parsed
+from onlearn.engine.csr import CSR
 
 WHOLE = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
 LOOK_AT = 64  # numbers at the start that tell whether it is worth looking at all
@@ -36,9 +37,9 @@ def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
         arrays.update({f"rows.{name}": getattr(rows, name) for name in NAMED})
     elif hasattr(rows, "column_names"):
         arrays["rows.table"] = ipc(rows)
-    elif hasattr(rows, "indptr"):
+    elif isinstance(rows, CSR):
         facts["shape"] = [int(size) for size in rows.shape]
-        facts["sorted"], facts["canonical"] = bool(rows.has_sorted_indices), bool(rows.has_canonical_format)
+        facts["unique"], facts["finite"] = rows.unique, rows.finite
         arrays.update({f"rows.{name}": getattr(rows, name) for name in ("data", "indices", "indptr")})
     else:
         return None
@@ -61,13 +62,10 @@ def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
     return Parsed(rows, line_count=facts["line_count"], names=facts["names"], bad=bad, **plain)
 
 
-def matrix(facts: dict[str, Any], arrays: Arrays) -> Any:
-    from scipy.sparse import csr_matrix
-
-    X = csr_matrix(tuple(facts["shape"]), dtype=arrays["rows.data"].dtype)
-    X.data, X.indices, X.indptr = (arrays[f"rows.{name}"] for name in ("data", "indices", "indptr"))
-    X.has_sorted_indices, X.has_canonical_format = facts["sorted"], facts["canonical"]
-    return X
+def matrix(facts: dict[str, Any], arrays: Arrays) -> CSR:
+    rows, width = facts["shape"]
+    data, indices, indptr = (arrays[f"rows.{name}"] for name in ("data", "indices", "indptr"))
+    return CSR(data, indices, indptr, (rows, width), facts["unique"], facts["finite"])
 
 
 def ipc(table: Any) -> np.ndarray:

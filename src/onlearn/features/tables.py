@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.data import arrow
 from onlearn.data.arrow import (
@@ -22,6 +21,7 @@ from onlearn.data.arrow import (
     string_parts,
 )
 from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
 
 TEXT = "text"  # the column that a plain list of texts is
@@ -29,11 +29,11 @@ PLAIN = {"onlearn": "a list of texts"}
 
 
 def as_source(rows: Any) -> Any:
-    """A PyArrow table, ``NamedRows`` or a CSR matrix of whatever the rows are given as."""
-    if isinstance(rows, NamedRows):
+    """A PyArrow table, ``NamedRows`` or a ``CSR`` of whatever the rows are given as."""
+    if isinstance(rows, (CSR, NamedRows)):
         return rows
-    if sp.issparse(rows):
-        return rows.tocsr()
+    if hasattr(rows, "tocsr"):  # a SciPy matrix
+        return CSR.of(rows)
     import pyarrow as pa
 
     if isinstance(rows, pa.Table):
@@ -55,7 +55,7 @@ def as_source(rows: Any) -> Any:
         raise TypeError("X must be rows, such as a list of texts, not one text: put it in a list")
     if isinstance(rows, np.ndarray):
         if rows.ndim == 2 and rows.dtype.kind in "fiub":
-            return sp.csr_matrix(rows)
+            return CSR.of(rows)
         if rows.ndim != 1:
             raise TypeError(
                 f"an array of {rows.ndim} dimensions and type {rows.dtype} is not a table: name its columns"

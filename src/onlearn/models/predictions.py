@@ -13,7 +13,7 @@ from onlearn import data
 from onlearn.data import Batch
 from onlearn.data.arrow import from_numpy, from_strings, scalar
 from onlearn.data.named_rows import NamedRows
-from onlearn.models.model import Model
+from onlearn.models.model import Model, for_learner
 
 # ----------------------------------------------------------------------------------------------------
 # Predictions as CSV or JSON lines, a batch at a time, without a Python step for each row.
@@ -83,7 +83,7 @@ class JsonWriter:
         if self.files:
             parts.append(f'"file": {json.dumps(batch.file)}, ')
         names = ids(batch)
-        if batch.ids is not None or isinstance(batch.rows, NamedRows):  # any of whose rows may have a tag
+        if batch.ids is not None or isinstance(batch.parsed, NamedRows):  # any of whose rows may have a tag
             names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
         parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
         spelled = None if self.labels is None else [json.dumps(label) for label in labels]
@@ -161,7 +161,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 
 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
-    X = model.matrix(rows)
+    X = for_learner(model.numbered(rows))
     learner = model.learner
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
