@@ -26,11 +26,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from onlearn.data.arrow import from_numpy, numbers
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import rows_in
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import Parsed, readers
 from onlearn.data.sources import Source
+from onlearn.engine.csr import CSR
 from onlearn.threads import ahead
 
 MAGIC = b"onlearn rows 2\n\n"
@@ -310,9 +312,9 @@ def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
         arrays.update({f"rows.{name}": getattr(rows, name) for name in NAMED})
     elif hasattr(rows, "column_names"):
         arrays["rows.table"] = np.frombuffer(stream(rows), dtype=np.uint8)
-    elif hasattr(rows, "indptr"):
+    elif isinstance(rows, CSR):
         facts["shape"] = [int(size) for size in rows.shape]
-        facts["sorted"], facts["canonical"] = bool(rows.has_sorted_indices), bool(rows.has_canonical_format)
+        facts["unique"], facts["finite"] = rows.unique, rows.finite
         arrays.update({f"rows.{name}": getattr(rows, name) for name in MATRIX})
     else:
         return None
@@ -363,19 +365,14 @@ def named_rows(arrays: Arrays, prefixes: Any) -> NamedRows:
     return NamedRows(**parts, prefixes=tuple(prefixes))
 
 
-def matrix(arrays: Arrays, facts: dict[str, Any]) -> Any:
-    from scipy.sparse import csr_matrix
-
+def matrix(arrays: Arrays, facts: dict[str, Any]) -> CSR:
     rows, columns = facts["shape"]
     require(isinstance(rows, int) and isinstance(columns, int))
     data, indices, indptr = (taken(arrays, f"rows.{name}", *kinds) for name, kinds in MATRIX.items())
     check_pointers(indptr, len(data))
     require(len(indptr) == rows + 1 and len(indices) == len(data))
     require(not len(indices) or (indices.min() >= 0 and indices.max() < columns))
-    X = csr_matrix((rows, columns), dtype=data.dtype)
-    X.data, X.indices, X.indptr = data, indices, indptr
-    X.has_sorted_indices, X.has_canonical_format = facts["sorted"] is True, facts["canonical"] is True
-    return X
+    return CSR(data, indices, indptr, (rows, columns), facts["unique"] is True, facts["finite"] is True)
 
 
 def check_pointers(indptr: np.ndarray, count: int) -> None:
@@ -409,8 +406,8 @@ def write_arrays(file: CheckedFile, facts: dict[str, Any], arrays: Arrays) -> No
 
     columns = {}
     for name, array in arrays.items():
-        values = pa.array(narrowed(np.ascontiguousarray(array)))
-        columns[name] = pa.LargeListArray.from_arrays(pa.array([0, len(values)], pa.int64()), values)
+        values = from_numpy(narrowed(np.ascontiguousarray(array)))
+        columns[name] = pa.LargeListArray.from_arrays(from_numpy(np.array([0, len(values)])), values)
     batch = pa.RecordBatch.from_pydict(columns, metadata={FACTS: json.dumps(facts)})
     with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), batch.schema) as writer:
         writer.write(batch)
@@ -432,7 +429,7 @@ def read_arrays(raw: np.ndarray) -> tuple[dict[str, Any], Arrays]:
     facts, arrays = json.loads(table.schema.metadata[FACTS]), {}
     require(table.num_rows == 1)
     for name in table.column_names:
-        values = table.column(name).chunk(0).values.to_numpy(zero_copy_only=True)
+        values = numbers(table.column(name).chunk(0).values)
         dtype = np.dtype(facts["types"][name])
         require(values.dtype.kind in "iuf" and dtype.kind in "iuf")
         start = values.ctypes.data - raw.ctypes.data

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data.arrow import in_one_piece
+from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.detection import is_json
 from onlearn.data.formats import csv_layout
@@ -185,7 +185,7 @@ class Csv:
         table = pa.table(columns)
         if not kept.all():
             rows.keep(kept)
-            table = table.filter(pa.array(kept))
+            table = table.filter(from_numpy(kept))
         bad.sort(key=lambda one: one.line)
         parsed = Parsed(table, rows.lines, rows.line_count, bad=bad)
         return take_roles(parsed, roles.within(place), rows.bytes_of)
@@ -261,7 +261,6 @@ def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> 
 
 def read_by_row(rows: RowTable, width: int) -> Columns:
     """Rows one by one in Python, cells as strings: whatever PyArrow says."""
-    import pyarrow as pa
 
     wrong: list[tuple[int, int]] = []
     cells: list[list[str | None]] = [[] for _ in range(width)]
@@ -273,12 +272,12 @@ def read_by_row(rows: RowTable, width: int) -> Columns:
         for column, value in zip(cells, rows.scanner.values(rows.raw, row)):
             text = value.decode()
             column.append(None if text in MISSING else text)
-    return [pa.array(column, pa.string()) for column in cells], wrong
+    return [from_strings(column) for column in cells], wrong
 
 
 def is_finite(column: Any) -> bool:
     """Whether all numbers of a column that are there are finite."""
-    values = column.to_numpy(zero_copy_only=False)  # NaN where one is missing
+    values = numbers(column)  # NaN where one is missing
     return bool(len(values) - np.count_nonzero(np.isfinite(values)) == column.null_count)
 
 
@@ -288,15 +287,15 @@ def to_numbers(column: Any) -> tuple[Any, np.ndarray | None]:
     import pyarrow.compute as pc
 
     try:
-        numbers = column.cast(pa.float64())
-        if is_finite(numbers):
-            return numbers, None
+        amounts = column.cast(pa.float64())
+        if is_finite(amounts):
+            return amounts, None
     except pa.ArrowInvalid:
         pass
     spelled = pc.match_substring_regex(column, NUMBER)
-    numbers = pc.if_else(spelled, column, None).cast(pa.float64())
-    wrong = ~np.array(spelled.fill_null(True)) | np.isinf(numbers.to_numpy(zero_copy_only=False))
-    return numbers, wrong
+    amounts = pc.if_else(spelled, column, null(column.type)).cast(pa.float64())
+    sound = booleans(pc.coalesce(spelled, scalar(True)))  # a missing cell is sound
+    return amounts, ~sound | np.isinf(numbers(amounts))
 
 
 def count_kinds(cells: Any) -> tuple[int, int]:
@@ -317,11 +316,11 @@ def count_kinds(cells: Any) -> tuple[int, int]:
 def count_texts(cells: Any) -> int:
     import pyarrow.compute as pc
 
-    numbers, wrong = to_numbers(cells)
+    amounts, wrong = to_numbers(cells)
     named = has_leading_zero(cells)
-    large = np.abs(numbers.to_numpy(zero_copy_only=False)) > EXACT
+    large = np.abs(numbers(amounts)) > EXACT
     if large.any():
-        named |= large & ~np.array(pc.match_substring_regex(cells, "[.eE]"))
+        named |= large & ~booleans(pc.match_substring_regex(cells, "[.eE]"))
     return int(np.count_nonzero(named if wrong is None else named | wrong))
 
 
