@@ -25,7 +25,7 @@ class BudgetTraining(DualTraining):
 
     def limit(self, budget: int, policy: Any, seed: int) -> BudgetTraining:
         """Set the budget and what gives way when it is spent."""
-        if getattr(self.stabilizer, "every_hypothesis", False):
+        if self.stabilizer.every_hypothesis:
             raise ValueError(
                 "a voted learner keeps all hypotheses as changes of weights and cannot have a budget: "
                 "use the stabilizer 'averaged', 'survivor' or 'last'"

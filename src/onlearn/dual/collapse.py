@@ -29,7 +29,7 @@ from onlearn.theory.certificate import certify_scores
 
 def map_state(training: Training, matrix: Any, into: Training) -> Training:
     """Give ``into`` the state of a training whose feature k is row k of the matrix in the new features."""
-    if getattr(training.stabilizer, "every_hypothesis", False):
+    if training.stabilizer.every_hypothesis:
         raise ValueError("a voted learner is many hypotheses, each a change of the one before: it cannot be collapsed")
     count, outputs = training.features + 1, training.outputs
     for part in ("g", "st"):

@@ -302,7 +302,7 @@ VALUES = 1 << 22  # kernel values computed at a time
 
 def dual_scores(training: Any, points: Any) -> np.ndarray:
     """One line of scores an example."""
-    if not getattr(training.stabilizer, "every_hypothesis", False):
+    if not training.stabilizer.every_hypothesis:
         return staged_scores(training, points, [training.weights()])[0]
     supports = training.supports
     out = np.empty((len(points), training.outputs))

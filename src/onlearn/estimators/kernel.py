@@ -22,8 +22,8 @@ from onlearn.dual.scores import Examples, dual_scores, staged_scores
 from onlearn.dual.supports import Slots, Supports, as_given
 from onlearn.dual.training import DualTraining, interruptible
 from onlearn.engine.labels import encode
-from onlearn.estimators.base import FAMILIES, Settled, is_number
-from onlearn.estimators.linear import OnlineClassifier
+from onlearn.engine.settings import FAMILIES
+from onlearn.estimators.kernel_base import KernelBase, Settled, is_number
 from onlearn.kernels.products import in_precision, refuse_strings
 
 # ----------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ class SettledKernel(Settled):
 REPRESENTATIONS = ("dual", "primal", "auto")
 
 
-class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, KernelBase):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -353,7 +353,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             raise ValueError(
                 "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
             )
-        if getattr(self._training.stabilizer, "every_hypothesis", False):
+        if self._training.stabilizer.every_hypothesis:
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
         if not stages:
             raise ValueError(

@@ -30,7 +30,7 @@ def kernel_values(model: Model, X: Any) -> np.ndarray:
     """The kernel values of rows with the support examples, one line a row."""
     learner = model.learner
     points = learner._check_rows(X, reset=False).points
-    return np.asarray(learner._training.supports.products(points), dtype=np.float64)
+    return np.asarray(learner.training.supports.products(points), dtype=np.float64)
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:

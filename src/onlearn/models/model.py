@@ -60,8 +60,8 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
 class Model:
     """Predicts from raw rows, and is stored whole.
 
-    ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
-    ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
+    ``features`` makes the matrix, ``learner`` is a ``Learner`` or an estimator, ``labels`` names its classes (None for
+    regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
     deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
     ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
     """
@@ -84,7 +84,7 @@ class Model:
         what = f"of {len(labels)} labels ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
         from_what = f"{getattr(self.learner, 'n_features_in_', 'no')} features of {self.features.kind_}"
         told = "of numbers" if self.labels is None else what
-        return f"<Model {told} by {type(self.learner).__name__}, from {from_what}>"
+        return f"<Model {told} by {name_of(self.learner)}, from {from_what}>"
 
     # ------------------------------------------------------------------ predicting
 
@@ -238,13 +238,23 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """What a file holds, a ``Model`` or a bare learner; transformers are saved in files of the same kind."""
-    found = model_file.load(path)
+    found = model_file.load_learner(path)
     if not hasattr(found, "predict"):
         raise model_file.ModelFileError(
             f"{path} holds a transformer ({type(found).__name__}), not a learner: "
             "it makes features for one, and predicts nothing itself"
         )
     return found
+
+
+def as_learner(learner: Any) -> Any:
+    """The learner inside an estimator; anything else as it is."""
+    return learner.as_learner() if hasattr(learner, "as_learner") else learner
+
+
+def name_of(learner: Any) -> str:
+    """What a learner, or an estimator, is called."""
+    return str(getattr(learner, "name", type(learner).__name__))
 
 
 def around(learner: Any) -> Model:
