@@ -68,7 +68,7 @@ class BudgetTraining(DualTraining):
 
     def set_budget(self, budget: int, policy: Policy, seed: int) -> BudgetTraining:
         """Set the budget, and the policy when it is spent."""
-        if getattr(self.stabilizer, "every_hypothesis", False):
+        if self.stabilizer.every_hypothesis:
             raise ValueError(
                 "a voted learner keeps all hypotheses as changes of weights, so it cannot have a budget: "
                 "use the stabilizer 'averaged', 'survivor' or 'last'"

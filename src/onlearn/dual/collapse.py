@@ -202,7 +202,7 @@ def map_state(training: Training, matrix: Any, into: Training) -> Training:
     All that an additive learner keeps for each weight (the weights, the sums of averaging, the best hypothesis) is
     linear in the features, so one matrix maps the entire state, and learning can continue from it.
     """
-    if getattr(training.stabilizer, "every_hypothesis", False):
+    if training.stabilizer.every_hypothesis:
         raise ValueError("a voted learner is many hypotheses, each a change of the one before: it cannot be collapsed")
     count, outputs = training.features + 1, training.outputs
     for part in ("g", "st"):

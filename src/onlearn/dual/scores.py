@@ -305,7 +305,7 @@ class Log:
 
 def dual_scores(training: Any, points: Any) -> np.ndarray:
     """The scores of the examples by the hypothesis of a `DualTraining`, one row an example."""
-    if not getattr(training.stabilizer, "every_hypothesis", False):
+    if not training.stabilizer.every_hypothesis:
         return staged_scores(training, points, [training.weights()])[0]
     supports = training.supports
     out = np.empty((len(points), training.outputs))

@@ -19,7 +19,7 @@ from onlearn.dual.rows import KernelRows, survey_many, survey_one
 from onlearn.dual.scores import CurrentScores
 from onlearn.dual.supports import SupportSet
 from onlearn.engine import loops, rules
-from onlearn.engine.geometry.penalties import SMALLEST, Decayed, restart
+from onlearn.engine.geometry.penalties import SMALLEST, DecayedState, restart
 from onlearn.engine.interrupts import first_ctrl_c
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.training import Training
@@ -157,7 +157,7 @@ class DualTraining(Training):
 
     def _block_size(self, scores: Any) -> int:
         size = max(1, min(self._size_by_steps(), VALUES // (scores.pending() + 1)))
-        if not isinstance(self.g, Decayed):
+        if not isinstance(self.g, DecayedState):
             return size
         # Weights that decay are stored in units of M; the block must end before M is so small that the units change.
         if self.g.m[0] < np.sqrt(SMALLEST):

@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.compiler.inlining import Loop, helper
 from onlearn.compiler.intrinsics import TILE, WIDTH, first_highest, score_tile
-from onlearn.engine.csr import LAST, as_rows
+from onlearn.engine.csr import LAST, as_rows, is_sparse
 from onlearn.engine.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
 from onlearn.engine.stabilizers import cast_votes
 from onlearn.threads import over_rows
@@ -132,7 +131,7 @@ def _precision(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _for_the_blas(X: Any, w: np.ndarray) -> bool:
-    return not sp.issparse(X) and (not X.flags.c_contiguous or w.shape[1] == 1 or w.nbytes > CACHED)
+    return not is_sparse(X) and (not X.flags.c_contiguous or w.shape[1] == 1 or w.nbytes > CACHED)
 
 
 def _one(X: Any, w: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:

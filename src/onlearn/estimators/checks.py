@@ -1,113 +1,66 @@
-"""Targets and weights as users pass them in: checked, and refused with the row that is wrong."""
+"""Rows and targets as users pass them in: scikit-learn's checks, and what it does not look at."""
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
-from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _ensure_no_complex_data, column_or_1d
+from sklearn.utils import check_array
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from onlearn.engine.inputs import refuse_times
-from onlearn.engine.labels import balanced, from_nullable, plain
+from onlearn.engine import csr, inputs
+from onlearn.engine.labels import from_nullable
 
-# ----------------------------------------------------------------------------------------------------
-# The numbers that regression is to predict, as users pass them in: checked, and refused with the row that is wrong.
-
-
-def check_targets(y: Any) -> np.ndarray:
-    """y as doubles, all finite."""
-    y = column_or_1d(from_nullable(y, "number"), warn=True)
-    refuse_times(y, "y")
-    _ensure_no_complex_data(y)
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        numbers = np.array([_refused(value, row) for row, value in enumerate(y)])
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        what = y[row] if y.dtype == object and y[row] is None else "NaN" if np.isnan(numbers[row]) else "infinity"
-        raise ValueError(f"y contains {what} in row {row}: remove the row, or fill the value in")
-    return numbers
+names_of_columns = inputs.names_of_columns
 
 
-def _refused(value: Any, row: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"y holds a whole number in row {row} that is too large for float64: scale it") from None
-    except (TypeError, ValueError):
-        raise ValueError(f"y holds {reprlib.repr(plain(value))} in row {row}, which is not a number") from None
+def is_csr(X: Any) -> bool:
+    """Whether X is in sparse rows of ours, which are checked by the learner."""
+    return isinstance(X, csr.CSR)
 
 
-# ----------------------------------------------------------------------------------------------------
-# How much examples count: the weights users give to examples and classes, checked and multiplied.
+@inputs.huge_numbers_told
+def check_rows(
+    estimator: Any, X: Any, *, first: bool, names: Any, grow: bool | str, other_width: bool
+) -> tuple[Any, list[str] | None]:
+    """X as a float array or CSR matrix, and the names of its columns.
+
+    ``first`` if nothing is known of the columns yet, else ``names`` are those that are known; ``other_width`` if there
+    are more or fewer columns, for a learner that grows.
+    """
+    found = inputs.names_of_columns(X) if first or other_width else inputs.column_names(X)
+    if found and not first:
+        check_names(found, names, grow)
+    X = inputs.plain_table(X)
+    how: Any = {"accept_sparse": "csr", "dtype": inputs.number_types(X), "ensure_all_finite": False}
+    if first or found or other_width:  # where scikit-learn would miss the names, or refuse the width
+        X = check_array(X, input_name="X", estimator=estimator, **how)
+    else:
+        X = validate_data(estimator, X, reset=False, **how)
+    return X, found
 
 
-HEAVIEST = 1e100  # times the longest step, and the sum of very many such weights, are finite
+def check_names(names: list[str], known: Any, grow: bool | str) -> None:
+    """Refuse a table with other columns than those learned from, or in another order.
+
+    With grow there may be fewer, or more after those known.
+    """
+    if known is None:
+        return
+    count = min(len(names), len(known)) if grow else max(len(names), len(known))
+    for n in range(count):
+        given, wanted = (str(some[n]) if n < len(some) else None for some in (names, known))
+        if given != wanted:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: column {n} is {given!r}, "
+                f"but was {wanted!r}"
+            )
 
 
-def check_weights(sample_weight: Any, rows: int, *, sees_all: bool) -> np.ndarray:
-    """One weight a row, as floats; a stretch of a stream may be all zeros, a whole data set may not."""
-    if sample_weight is None:
-        return np.ones(rows)
-    weight = _as_numbers(sample_weight, "sample_weight")
-    if weight.ndim == 0:
-        weight = np.full(rows, float(weight))
-    if weight.shape != (rows,):
-        raise ValueError(
-            f"Sample weights must be 1D, one a row: sample_weight.shape == {weight.shape}, expected ({rows},)"
-        )
-    if not np.isfinite(weight).all():
-        raise ValueError(f"sample_weight contains NaN or infinity in row {int(np.argmin(np.isfinite(weight)))}")
-    if (weight < 0).any():
-        raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
-    check_heaviest(weight, "sample_weight")
-    if sees_all and not weight.any():
-        raise ValueError("every sample_weight is zero, so there is nothing to learn from")
-    return weight
-
-
-def check_heaviest(weight: np.ndarray, what: str) -> None:
-    """Refuse weights that would make steps infinite, saying where the first one is."""
-    if not weight.max(initial=0.0) <= HEAVIEST:
-        row = int(np.argmin(weight <= HEAVIEST))
-        raise ValueError(
-            f"{what} is {weight[row]:g} in row {row}, but must be at most {HEAVIEST:g}: "
-            "divide all weights by the same number"
-        )
-
-
-def class_weights(given: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """A weight a class: those given by label, or what balances the counts."""
-    if isinstance(given, str):
-        return balanced(counts)
-    for label, weight in given.items():
-        if _as_numbers(weight, f"class_weight of {label!r}").ndim:
-            raise ValueError(f"class_weight of {label!r} must be one number, not {weight!r}")
-    weights = compute_class_weight(given, classes=classes, y=classes)
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError(f"class weights must be numbers of at least 0, and not all 0: {given}")
-    return weights
-
-
-def multiplied(weight: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Weights of examples times those of their classes."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.where(weight > 0, weight * factors, 0.0)
-    check_heaviest(product, "sample_weight times the weight of the class")
-    return product
-
-
-def _as_numbers(given: Any, what: str) -> np.ndarray:
-    """Anything that holds real numbers, as floats."""
-    given = np.asarray(given)
-    if given.dtype.kind in "iubf":
-        return given.astype(np.float64, copy=False)
-    try:
-        if given.dtype.kind != "O":  # of text NumPy would make numbers where it can, of complex ones half
-            raise TypeError
-        return given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must hold numbers, not {given.reshape(-1)[:1].tolist()}") from None
+def check_column(y: Any, what: str, who: str) -> np.ndarray:
+    """Labels or numbers as a plain array, one a row."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None")
+    if type(y) is np.ndarray and y.ndim == 1:  # finding out takes longer than learning from a few rows
+        return y
+    return np.asarray(column_or_1d(from_nullable(y, what), warn=True))

@@ -23,8 +23,8 @@ from onlearn.dual.scores import dual_scores, staged_scores
 from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, stop_on_ctrl_c
 from onlearn.engine.labels import encode
-from onlearn.estimators.base import FAMILIES, Settled, is_number
-from onlearn.estimators.linear import OnlineClassifier
+from onlearn.engine.settings import FAMILIES
+from onlearn.estimators.kernel_base import KernelBase, Settled, is_number
 from onlearn.estimators.smaller_forms import SmallerForms
 from onlearn.kernels.products import in_precision, refuse_strings
 
@@ -51,7 +51,7 @@ class SettledKernel(Settled):
 REPRESENTATIONS = ("dual", "primal", "auto")
 
 
-class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, KernelBase):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -355,7 +355,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             raise ValueError(
                 "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
             )
-        if getattr(self._training.stabilizer, "every_hypothesis", False):
+        if self._training.stabilizer.every_hypothesis:
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
         if not stages:
             raise ValueError(

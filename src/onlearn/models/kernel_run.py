@@ -118,7 +118,7 @@ class KernelRun(Run):
         dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
         if dense:
             return X.toarray()
-        return for_learner(X.with_sorted_columns())
+        return for_learner(self.model.learner, X.with_sorted_columns())
 
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         if turn >= self.current_scores.passes:  # else it had begun when the run was left off
