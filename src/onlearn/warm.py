@@ -250,7 +250,7 @@ def _compile_for_features(loop: Loop) -> None:
     from onlearn.engine.learner import Learner
 
     X = sample(loop)
-    choices = dict(rule=loop.rule, geometry=loop.geometry, stabilizer=loop.stabilizer)
+    choices: dict[str, Any] = dict(rule=loop.rule, geometry=loop.geometry, stabilizer=loop.stabilizer)
     model = Learner("OnlineClassifier", **choices, multiclass=loop.output or "auto", epochs=1)
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
 

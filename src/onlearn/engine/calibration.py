@@ -25,8 +25,8 @@ class Calibration(Protocol):
 
     name: str
 
-    link = "softmax"  # several classes: softmax of A s, or sigmoids made to sum to 1
-    fraction = None  # the part of the rows that is held out
+    link: str = "softmax"  # several classes: softmax of A s, or sigmoids made to sum to 1
+    fraction: float | None = None  # the part of the rows that is held out
 
 
 CALIBRATIONS = Family("calibration", Calibration)
@@ -128,7 +128,7 @@ def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
 
 
 @Loop
-def _logistic(z, out):
+def _logistic(z: Any, out: Any) -> None:
     """With the exponential function of the C library, which NumPy's differs from in the last bit."""
     for i in range(len(z)):
         out[i] = 1.0 / (1.0 + np.exp(-z[i]))

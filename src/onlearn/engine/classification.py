@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.engine.labels import check_labels, encode, joined, plain, running_balance, unique_labels
+from onlearn.engine.labels import check_classes, check_labels, encode, joined, plain, running_balance, unique_labels
 from onlearn.engine.loops import OUTPUTS
 from onlearn.engine.weighting import class_weights, multiplied
 from onlearn.model_file import TRUTH, check_array, check_facts, either, pack_labels, unpack_labels
@@ -32,6 +32,20 @@ class Classification:
         if y.dtype.kind not in "iubU":  # what could be anything but labels
             check_labels(y)
         return y
+
+    def expected(self, named: Any, grows: bool, outputs: int | None) -> np.ndarray | None:
+        """The classes that ``partial_fit`` is told, checked; ``outputs`` is None on its first call."""
+        classes = None if named is None else check_classes(named)
+        if grows and outputs == 1:
+            raise ValueError(
+                "learning began with two classes and without grow=True, so that there is no room for more: set grow "
+                "back, or fit anew with grow=True"
+            )
+        if classes is None and outputs is None and not grows:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if outputs is not None and classes is not None and not np.array_equal(classes, np.sort(self.classes)):
+            raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes}")
+        return classes
 
     def of_all(self, y: np.ndarray, weight: np.ndarray) -> Classification:
         """The classes of a whole data set; the labels of examples without weight do not count."""

@@ -7,7 +7,6 @@ format), of floats; others are converted.
 
 from __future__ import annotations
 
-from numbers import Integral
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,18 +16,16 @@ from onlearn.engine import csr, regression
 from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
 from onlearn.engine.classification import Classification
 from onlearn.engine.interrupts import all_or_nothing, to_the_end
-from onlearn.engine.labels import check_classes, encode
+from onlearn.engine.labels import encode
 from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.passes import run_passes, warn_caller
 from onlearn.engine.regression import Regression
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.scoring import best_outputs, linear_scores, narrow, voted_scores
-from onlearn.engine.settings import check_settings, refuse_changes, what_learning_depends_on
+from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
+from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
 from onlearn.engine.training import Training
 from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
-
-VOTED = "a voted learner is many hypotheses, which no single coef_ describes"
 
 
 class Learner:
@@ -46,7 +43,8 @@ class Learner:
         self.training: Training | None = None  # once learning has begun
         self.began_with: dict[str, Any] = {}
         self.seed, self.dtype = 0, np.dtype(np.float64)
-        self.features, self.names = 0, None  # columns of the rows, and what they are called
+        self.features = 0  # columns of the rows
+        self.names: np.ndarray | None = None  # what they are called
         self.separable: bool | None = None
         self.held_out: HeldOut | None = None  # rows for calibration
 
@@ -172,10 +170,12 @@ class Learner:
         self.separable = run_passes(training, X, targets, weight, self.settings, self.seed, self.warning)
         self.held_out = None
         if held.size:
-            scores = self.task.columns(self._scores(csr.rows_at(X, held)))
+            scores = self.task.columns(scores_by(training, csr.rows_at(X, held), self.names))
             self.held_out = HeldOut(scores, numbers[held], self.choices["calibration"].fraction)
         if not self.task.classifies:
-            said = regression.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
+            said = regression.worse_than_mean(
+                training, numbers, weight, lambda: scores_by(training, X, self.names)[:, 0]
+            )
             if said is not None:
                 warn_caller(said, self.warning)
         return self
@@ -188,8 +188,9 @@ class Learner:
         first, grow = self.training is None, self.settings.grow
         if not first:
             self._refuse_changes()
-        if self.task.classifies:
-            classes = self._known_classes(classes, first)
+        if self._holds_out():
+            raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
+        classes = self.task.expected(classes, grow is True, None if self.training is None else self.training.outputs)
         X = csr.as_floats(X)
         wider = not first and bool(grow) and X.shape[1] > self.features
         X = self._rows(X, first=first or wider, names=names)
@@ -215,24 +216,6 @@ class Learner:
         with to_the_end(len(y)):
             training.learn(X, self.task.targets(numbers, training.output), weight, np.arange(len(y)))
         return self
-
-    def _known_classes(self, classes: Any, first: bool) -> np.ndarray | None:
-        """The classes that ``partial_fit`` is told, checked."""
-        if self._holds_out():
-            raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
-        classes = None if classes is None else check_classes(classes)
-        if self.settings.grow is True and self.training is not None and self.training.output is None:
-            raise ValueError(
-                "learning began with two classes and without grow=True, so that there is no room for more: set grow "
-                "back, or fit anew with grow=True"
-            )
-        if classes is None and first and self.settings.grow is not True:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        if not first and classes is not None and not np.array_equal(classes, np.sort(self.task.classes)):
-            raise ValueError(
-                f"`classes={classes}` is not the same as on the last call to partial_fit: {self.task.classes}"
-            )
-        return classes
 
     def _refuse_changes(self) -> None:
         refuse_changes(self.began_with, what_learning_depends_on(self.choices, vars(self.settings)))
@@ -320,24 +303,16 @@ class Learner:
             raise AttributeError(f"this {self.name} has learned nothing yet")
         return self.training
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hypothesis as (features x outputs) weights and (outputs) intercepts."""
-        training = self._trained()
-        if training.stabilizer.every_hypothesis:
-            raise AttributeError(VOTED)
-        handed = training.weights()
-        return handed[1:], handed[0] * training.bias - training.theta
-
     @property
     def coef_(self) -> np.ndarray:
         """Weights: (1, features) for two classes, (classes, features) for more, (features,) in regression."""
-        w, _ = self.weights()
+        w, _ = hypothesis(self._trained())
         return np.array(narrow(self.task.columns(w).T if self.task.classifies else w[:, 0], self.dtype))
 
     @property
     def intercept_(self) -> np.ndarray:
         """What is added to the weighted sum: (1,) for two classes and in regression, (classes,) for more."""
-        _, b = self.weights()
+        _, b = hypothesis(self._trained())
         return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
 
     @property
@@ -393,39 +368,20 @@ class Learner:
 
     # ------------------------------------------------------------------ predicting
 
-    def _scores(self, X: Any) -> np.ndarray:
-        """Scores by output of rows that may hold NaN or infinity, which are looked for when they show."""
-        training = self._trained()
-        if training.stabilizer.every_hypothesis:
-            csr.check_finite(X, self.names)
-            rows = csr.as_rows(X if csr.is_sparse(X) else np.ascontiguousarray(X), training.bias)
-            return voted_scores(rows, X.shape[0], training.theta, training.st, training.outputs)
-        scores, finite = linear_scores(X, *self.weights())
-        if not finite:  # NaN or infinity in X shows in the scores, so X need not be searched for them before
-            csr.check_finite(X, self.names)
-            most = np.finfo(scores.dtype).max
-            np.nan_to_num(scores, copy=False, nan=0.0, posinf=most, neginf=-most)
-        return scores
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: one a row for two classes (positive: the second), one a class for more."""
-        self._trained()
-        return np.asarray(self.task.shaped(self._scores(self._rows(X, first=False, finite=False))))
+        training = self._trained()
+        return np.asarray(self.task.shaped(scores_by(training, self._rows(X, first=False, finite=False), self.names)))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row, on a tie the first of them; in regression the number."""
         training = self._trained()
         X = self._rows(X, first=False, finite=False)
         if not self.task.classifies:
-            return self._scores(X)[:, 0]
-        if len(self.task.classes) > 2 and not training.stabilizer.every_hypothesis:
-            best, finite = best_outputs(X, *self.weights())
-            if finite:
-                return np.asarray(self.task.named(best))
-        scores = self._scores(X)
+            return scores_by(training, X, self.names)[:, 0]
         if len(self.task.classes) > 2:
-            return np.asarray(self.task.named(np.argmax(scores, axis=1)))
-        return np.asarray(self.task.chosen(self.task.shaped(scores)))
+            return np.asarray(self.task.named(best_by(training, X, self.names)))
+        return np.asarray(self.task.chosen(self.task.shaped(scores_by(training, X, self.names))))
 
     def predict_proba(self, X: Any, calibration: Any = None) -> np.ndarray:
         """The probability of each class; the largest is where ``predict`` is."""
@@ -508,16 +464,3 @@ class Learner:
         self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
         self._call_columns(count, names)
         self.began_with = what_learning_depends_on(self.choices, vars(self.settings))
-
-
-def seed_of(random_state: Any) -> int:
-    """The seed that a parameter ``random_state`` means; one is drawn from a generator, or from NumPy's global one."""
-    if isinstance(random_state, Integral):
-        if not 0 <= random_state < 1 << 32:
-            raise ValueError(f"random_state must be from 0 to 2**32 - 1, not {random_state}")
-        return int(random_state)
-    if random_state is None or random_state is np.random:
-        return int(np.random.randint(2**31 - 1))  # noqa: NPY002  whose seed the user may have set
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise ValueError(f"{random_state!r} cannot be used to seed a numpy.random.RandomState instance")

@@ -197,15 +197,15 @@ class Geometry(Protocol):
 
     name: str
 
-    drifts = False  # weights change between the steps (l1, l2), so there is no list of hypotheses to vote
-    measures = False  # its steps need the squared length of the example, whatever the rule
-    signed = False  # weights may have either sign, and start at zero or at random
-    positive_only = False  # features must not be negative
-    positive_weights = False  # weights are never negative, so that some problems cannot be learned
-    normalised = False  # the weights of an output sum to 1, so that one without an example has its part, too
-    undecided = False  # ``estimate(X, signs, bias)`` must be asked for the geometry to start with
-    schedule = "constant"  # how the rate falls
-    alpha = None  # the promotion factor, of geometries that multiply
+    drifts: bool = False  # weights change between the steps (l1, l2), so there is no list of hypotheses to vote
+    measures: bool = False  # its steps need the squared length of the example, whatever the rule
+    signed: bool = False  # weights may have either sign, and start at zero or at random
+    positive_only: bool = False  # features must not be negative
+    positive_weights: bool = False  # weights are never negative, so that some problems cannot be learned
+    normalised: bool = False  # the weights of an output sum to 1, so that one without an example has its part, too
+    undecided: bool = False  # ``estimate(X, signs, bias)`` must be asked for the geometry to start with
+    schedule: str = "constant"  # how the rate falls
+    alpha: float | None = None  # the promotion factor, of geometries that multiply
 
     def start(self, features: int, outputs: int) -> Any:
         """The state of a learner that has seen nothing; ``features`` counts the constant one."""
@@ -234,7 +234,7 @@ class Stabilizer(Protocol):
 
     name: str
 
-    every_hypothesis = False  # all of them are kept, as changes, so that no single weights describe the learner
+    every_hypothesis: bool = False  # all of them are kept, as changes, so that no single weights describe the learner
 
     def start(self, w: np.ndarray, outputs: int) -> Any:
         """The state before the first example, for the weights of the geometry."""

@@ -25,6 +25,9 @@ class Regression:
         """Numbers, one a row, as doubles that are all finite."""
         return check_numbers(np.asarray(y))
 
+    def expected(self, named: Any, grows: bool, outputs: int | None) -> None:
+        return None
+
     def of_all(self, y: np.ndarray, weight: np.ndarray) -> Regression:
         return self
 

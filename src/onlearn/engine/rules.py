@@ -29,11 +29,11 @@ class Rule(Protocol):
 
     name: str
 
-    classification = True  # whether it learns classes
-    regression = False  # whether it learns numbers
-    multiclass = "true"  # how three or more classes are learned unless it is said
-    own_probabilities = False  # whether its scores are log-odds
-    written = None  # what the user wrote, of a user-defined rule (see ``user_rules``)
+    classification: bool = True  # whether it learns classes
+    regression: bool = False  # whether it learns numbers
+    multiclass: str = "true"  # how three or more classes are learned unless it is said
+    own_probabilities: bool = False  # whether its scores are log-odds
+    written: Any = None  # what the user wrote, of a user-defined rule (see ``user_rules``)
 
     def values(self) -> list[Any]:
         """The parameters as its compiled functions get them."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from onlearn.engine.calibration import CALIBRATIONS
+from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.loops import OUTPUTS
-from onlearn.engine.protocol import GEOMETRIES, STABILIZERS
 from onlearn.engine.rules import RULES
 from onlearn.engine.spec import Parameter, param, parameters
+from onlearn.engine.stabilizers import STABILIZERS
 
 FAMILIES = {"rule": RULES, "geometry": GEOMETRIES, "stabilizer": STABILIZERS, "calibration": CALIBRATIONS}
 
@@ -85,6 +89,19 @@ def check_settings(values: dict[str, Any]) -> None:
     weights = values.get("class_weight")
     if weights is not None and weights != "balanced" and not isinstance(weights, dict):
         raise ValueError(f"class_weight must be {WEIGHTS}, not {weights!r}")
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that a parameter ``random_state`` means; one is drawn from a generator, or from NumPy's global one."""
+    if isinstance(random_state, Integral):
+        if not 0 <= int(random_state) < 1 << 32:
+            raise ValueError(f"random_state must be from 0 to 2**32 - 1, not {random_state}")
+        return int(random_state)
+    if random_state is None or random_state is np.random:
+        return int(np.random.randint(2**31 - 1))  # noqa: NPY002  whose seed the user may have set
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise ValueError(f"{random_state!r} cannot be used to seed a numpy.random.RandomState instance")
 
 
 # ----------------------------------------------------------------------------------------------------

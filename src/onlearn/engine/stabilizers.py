@@ -12,8 +12,8 @@ import numpy as np
 
 from onlearn.compiler import borrow, give_back, prefetch
 from onlearn.compiler.inlining import helper
+from onlearn.engine import protocol
 from onlearn.engine.protocol import (
-    STABILIZERS,
     Ledger,
     Numbers,
     Outputs,
@@ -31,6 +31,8 @@ from onlearn.engine.protocol import (
 )
 from onlearn.engine.rows import ONE, add_products, column, dot, one_opinion, opinion, span
 from onlearn.engine.spec import choice
+
+STABILIZERS = protocol.STABILIZERS
 
 
 def _scales(g: Any, outputs: int) -> np.ndarray:

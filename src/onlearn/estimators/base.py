@@ -12,15 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from onlearn.engine import csr, inputs
 from onlearn.engine.interrupts import InterruptedAfterwards
+from onlearn.engine.labels import from_nullable
 from onlearn.engine.learner import Learner
 from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.settings import FAMILIES
 from onlearn.engine.training import Training
-from onlearn.estimators import checks
 
 
 class LinearEstimator(BaseEstimator):
@@ -118,11 +120,13 @@ class LinearEstimator(BaseEstimator):
 
     def _check_rows(self, X: Any, first: bool) -> tuple[Any, list[str] | None]:
         """X as a float array or CSR matrix, without copying one that is, and the names of its columns."""
-        if checks.is_csr(X) or (not first and self._is_plain(X)):  # scikit-learn says the same, in ten times the time
+        if isinstance(X, csr.CSR) or (
+            not first and self._is_plain(X)
+        ):  # scikit-learn says the same, in ten times the time
             return X, None
         known = None if first else getattr(self, "feature_names_in_", None)
         other_width = not first and self._is_of_other_width(X)
-        return checks.check_rows(self, X, first=first, names=known, grow=self.grow, other_width=other_width)
+        return check_rows(self, X, first=first, names=known, grow=self.grow, other_width=other_width)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is a plain array or CSR matrix of the width and number type that learning uses."""
@@ -140,13 +144,13 @@ class LinearEstimator(BaseEstimator):
         """Whether X brings new features to a learner that takes them in; those it knows must come first."""
         if "_learner" not in self.__dict__ or not self._is_of_other_width(X) or X.shape[1] < self._learner.features:
             return False
-        names = checks.names_of_columns(X)
+        names = inputs.names_of_columns(X)
         if names is None and self._learner.names is not None:
             raise ValueError(
                 f"X has {X.shape[1]} columns without names, but the {self._learner.features} known have names: "
                 "new ones need names, too"
             )
-        checks.check_names(names or [], self._learner.names, grow=True)
+        check_names(names or [], self._learner.names, grow=True)
         return True
 
     # ------------------------------------------------------------------ what was learned
@@ -225,3 +229,54 @@ class LinearEstimator(BaseEstimator):
         learner.warning = ConvergenceWarning
         made._learner = learner
         return made
+
+
+# ----------------------------------------------------------------------------------------------------
+# Rows and targets as users pass them in: scikit-learn's checks, and what it does not look at.
+
+
+@inputs.huge_numbers_told
+def check_rows(
+    estimator: Any, X: Any, *, first: bool, names: Any, grow: bool | str, other_width: bool
+) -> tuple[Any, list[str] | None]:
+    """X as a float array or CSR matrix, and the names of its columns.
+
+    ``first`` if nothing is known of the columns yet, else ``names`` are those that are known; ``other_width`` if there
+    are more or fewer columns, for a learner that grows.
+    """
+    found = inputs.names_of_columns(X) if first or other_width else inputs.column_names(X)
+    if found and not first:
+        check_names(found, names, grow)
+    X = inputs.plain_table(X)
+    how: Any = {"accept_sparse": "csr", "dtype": inputs.number_types(X), "ensure_all_finite": False}
+    if first or found or other_width:  # where scikit-learn would miss the names, or refuse the width
+        X = check_array(X, input_name="X", estimator=estimator, **how)
+    else:
+        X = validate_data(estimator, X, reset=False, **how)
+    return X, found
+
+
+def check_names(names: list[str], known: Any, grow: bool | str) -> None:
+    """Refuse a table with other columns than those learned from, or in another order.
+
+    With grow there may be fewer, or more after those known.
+    """
+    if known is None:
+        return
+    count = min(len(names), len(known)) if grow else max(len(names), len(known))
+    for n in range(count):
+        given, wanted = (str(some[n]) if n < len(some) else None for some in (names, known))
+        if given != wanted:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: column {n} is {given!r}, "
+                f"but was {wanted!r}"
+            )
+
+
+def check_column(y: Any, what: str, who: str) -> np.ndarray:
+    """Labels or numbers as a plain array, one a row."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None")
+    if type(y) is np.ndarray and y.ndim == 1:  # finding out takes longer than learning from a few rows
+        return y
+    return np.asarray(column_or_1d(from_nullable(y, what), warn=True))

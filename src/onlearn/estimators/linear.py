@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from onlearn.engine.named import COMPOSITIONS, Composition
-from onlearn.estimators import checks
-from onlearn.estimators.base import LinearEstimator
+from onlearn.estimators.base import LinearEstimator, check_column
 
 
 class OnlineClassifier(ClassifierMixin, LinearEstimator):
@@ -114,7 +113,7 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         return self
 
     def _check_targets(self, y: Any) -> np.ndarray:
-        return checks.check_column(y, "label", type(self).__name__)
+        return check_column(y, "label", type(self).__name__)
 
     # ------------------------------------------------------------------ what was learned
 
@@ -228,7 +227,7 @@ class OnlineRegressor(RegressorMixin, LinearEstimator):
         return self
 
     def _check_targets(self, y: Any) -> np.ndarray:
-        return checks.check_column(y, "number", type(self).__name__)
+        return check_column(y, "number", type(self).__name__)
 
     def predict(self, X: Any) -> np.ndarray:
         """The number predicted for each row."""

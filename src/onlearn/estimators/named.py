@@ -27,7 +27,7 @@ def named(cls: Cls) -> Cls:
             setattr(self, name, value)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
-    cls.__init__, cls.__doc__, cls.composition = __init__, composition.docstring(), composition  # type: ignore[misc]
+    cls.__init__, cls.__doc__, cls.composition = __init__, composition.docstring(), composition  # type: ignore[method-assign]
     NAMED[cls.__name__] = cls
     return cls
 

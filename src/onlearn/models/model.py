@@ -65,8 +65,8 @@ class Model:
     ``features`` makes the matrix, ``learner`` is a ``Learner`` or an estimator, ``labels`` names its classes (None for
     regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the
     mean and the deviation that regression takes off its targets, and ``far`` where indices go that are too large for a
-    weight each.
-    ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
+    weight each. ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were
+    when it began.
     """
 
     def __init__(self) -> None:

@@ -61,10 +61,10 @@ def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | N
     if task == "regress":
         return Learner("OnlineRegressor", **laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
     if is_text(features):
-        return Learner("OnlineClassifier", **laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last"))
-    return Learner(
-        "OnlineClassifier", **laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
-    )
+        made = laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
+    else:
+        made = laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
+    return Learner("OnlineClassifier", **made)
 
 
 def laid_over(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -> dict[str, Any]:
@@ -146,8 +146,8 @@ class Plan:
     """A training run: the data, how to read them, the features, the learner, and how often.
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
-    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is a learner or an
-    estimator, or None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both.
+    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is a ``Learner`` or
+    an estimator, or None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both.
     ``cache`` True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of
     any file there, False keeps none.
     """
