@@ -54,12 +54,15 @@ class ReadColumn(Protocol):
 
     def spell(self, vocabulary: Vocabulary, learning: bool) -> None:
         """Spell names as the vocabulary does."""
+        return
 
     def learn(self, facts: np.ndarray) -> None:
         """Take the values into facts about the column."""
+        return
 
     def scale_by(self, facts: np.ndarray) -> None:
         """Scale the values by facts about the column."""
+        return
 
 
 def check_choice(value: Any, known: Sequence[str], what: str) -> None:

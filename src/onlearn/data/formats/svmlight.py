@@ -316,7 +316,7 @@ class Svmlight(Lines):
             sort_unsorted(rows.unsorted[: counts.unsorted], rows.indptr[: n + 1], indices, values)
         indices, values = indices[:features], values[:features]
         width = int(indices.max()) + 1 if features else 0
-        indptr = rows.indptr[: n + 1].astype(index)
+        indptr: np.ndarray = rows.indptr[: n + 1].astype(index)
         unique = has_no_twins(indices, indptr) if counts.unsorted else not counts.duplicates
         X = CSR(values, indices, indptr, (n, width), unique)
         parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
