@@ -102,7 +102,7 @@ class Points(View):
         return self.views[name]
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
+    def dtype(self) -> np.dtype:
         """Of the kernel values: single precision if all views are, else double."""
         return np.result_type(*(view.dtype for view in self.views.values()))
 

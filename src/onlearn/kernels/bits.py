@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compiler import INTERPRETED, allocating, intrinsic, types
+from onlearn.compiler import INTERPRETED, compiled, intrinsic, types
 from onlearn.engine.csr import CSR
 from onlearn.kernels.base import View
 from onlearn.kernels.products import Vectors, dense_rows, number_rows, same_width, squared_lengths, take_rows
@@ -134,7 +134,8 @@ def look_up(P: Any, Q: Any, table: np.ndarray, shared: bool, out: np.ndarray) ->
         words, turned = P.words, Q.turned
 
         def work(start: int, stop: int) -> None:
-            loop(words, turned, table, out, start, stop)
+            found = np.empty(turned.shape[1], np.uint64)  # the counts of one row
+            loop(words, turned, table, out, found, start, stop)
 
         in_threads(work, len(P), 4 * len(P) * turned.size)
         return
@@ -165,11 +166,10 @@ else:
         return types.uint64(types.uint64), generate
 
 
-@allocating
-def table_of_differing(words, turned, table, out, start, stop):
+@compiled
+def table_of_differing(words, turned, table, out, found, start, stop):
     """out[i, j] = table[number of places where x_i and z_j differ]."""
     count = turned.shape[1]
-    found = np.empty(count, np.uint64)
     for i in range(start, stop):
         x = words[i, 0]
         first = turned[0]
@@ -184,11 +184,10 @@ def table_of_differing(words, turned, table, out, start, stop):
             row[j] = table[found[j]]
 
 
-@allocating
-def table_of_shared(words, turned, table, out, start, stop):
+@compiled
+def table_of_shared(words, turned, table, out, found, start, stop):
     """out[i, j] = table[number of ones that x_i and z_j have in common]."""
     count = turned.shape[1]
-    found = np.empty(count, np.uint64)
     for i in range(start, stop):
         x = words[i, 0]
         first = turned[0]

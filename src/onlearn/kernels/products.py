@@ -39,7 +39,7 @@ class Vectors(View):
         self.X, self.squares = as_csr(X), squares
 
     @property
-    def dtype(self) -> Any:  # type: ignore[override]
+    def dtype(self) -> Any:
         return self.X.dtype
 
     @property
@@ -154,7 +154,7 @@ class Thin(Vectors):
         return self.lines.to_csr(self._width)
 
     @property
-    def dtype(self) -> Any:  # type: ignore[override]
+    def dtype(self) -> Any:
         return self.lines.data.dtype
 
     @property
@@ -168,7 +168,7 @@ class Thin(Vectors):
     def __len__(self) -> int:
         return len(self.squares)
 
-    def take(self, rows: Any) -> Vectors:
+    def take(self, rows: Any) -> Thin:
         return Thin(self.lines.take(rows), self._width, self.squares[rows])
 
     def join(self, others: Sequence[Vectors]) -> Vectors:
@@ -356,7 +356,8 @@ def in_precision(X: Any, dtype: np.dtype) -> Any:
         made = replace(X, data=X.data.astype(dtype)) if isinstance(X, CSR) else X.astype(dtype, copy=False)
     if np.dtype(dtype).itemsize >= X.dtype.itemsize:
         return made
-    before, after = (X.data, made.data) if is_sparse(X) else (X, made)
+    before: Any = X.data if is_sparse(X) else X
+    after: Any = made.data if is_sparse(X) else made
     large = np.isinf(after) & np.isfinite(before)
     if large.any():
         place = np.argwhere(large)[0, 0]

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from onlearn.compiler import allocating, compiled
+from onlearn.compiler import compiled
 from onlearn.kernels.base import View
 from onlearn.kernels.bits import ones
 from onlearn.kernels.pairwise import listed, share, shown
@@ -152,8 +152,11 @@ def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray)
 def diagonal(P: StringPoints, weights: np.ndarray) -> np.ndarray:
     out, upto = np.empty(len(P)), running_sums(weights)
     short, long = _by_length(P)
-    work = partial(short_diagonal, P.text, P.starts, short, weights, P.top, out)
-    share(work, len(short), STEP * P.lengths[short].sum())
+
+    def words(first: int, past: int) -> None:
+        short_diagonal(P.text, P.starts, short, weights, Buffers.for_characters(P.top), out, first, past)
+
+    share(words, len(short), STEP * P.lengths[short].sum())
 
     def alone(first: int, past: int) -> None:
         for i in long[first:past]:
@@ -190,7 +193,11 @@ def _words(
     down, across = (stride // out.itemsize for stride in out.strides)
     flat = as_strided(out, ((out.shape[0] - 1) * down + (out.shape[1] - 1) * across + 1,), (out.itemsize,))
     strings = made.text, made.starts, made_rows, walked.text, walked.starts, walked_rows
-    work = partial(by_words, *strings, weights, max(made.top, walked.top), both, flat, down, across)
+    top = max(made.top, walked.top)
+
+    def work(first: int, past: int) -> None:
+        by_words(*strings, weights, Buffers.for_characters(top), both, flat, down, across, first, past)
+
     share(work, len(made_rows), STEP * len(made_rows) * walked.lengths[walked_rows].sum())
 
 
@@ -240,7 +247,20 @@ def _cost(length: np.ndarray, others: np.ndarray) -> np.ndarray:
 # -- compiled loops
 
 
-@allocating
+class Buffers(NamedTuple):
+    """Arrays that ``common`` works in, all zeros before and after; one set for each thread."""
+
+    places: np.ndarray  # of each character: the bits of its places in the marked string
+    levels: np.ndarray
+    counts: np.ndarray
+
+    @staticmethod
+    def for_characters(top: int) -> Buffers:
+        """For characters up to ``top``."""
+        return Buffers(np.zeros(top + 1, np.uint64), np.zeros(WORD, np.uint64), np.zeros(WORD, np.uint64))
+
+
+@compiled
 def by_words(
     made,
     made_starts,
@@ -249,7 +269,7 @@ def by_words(
     walked_starts,
     walked_rows,
     weights,
-    top,
+    buffers,
     both,
     flat,
     down,
@@ -260,22 +280,21 @@ def by_words(
     """k of the strings m of ``made_rows[first:past]``, none longer than a word, and all w of ``walked_rows``.
 
     The value goes to ``flat[m * down + w * across]``. ``weights[n]`` is the weight of length n; longer matches are not
-    counted. No character is above ``top``. With ``both``, made and walked are the same strings, and each pair is
-    computed once.
+    counted. With ``both``, made and walked are the same strings, and each pair is computed once.
     """
-    places = np.zeros(top + 1, dtype=np.uint64)
-    levels, counts = np.zeros(WORD, dtype=np.uint64), np.zeros(WORD, dtype=np.uint64)
-    for m in made_rows[first:past]:
-        mark(places, made, made_starts[m], made_starts[m + 1])
-        for w in walked_rows:
+    for n in range(first, past):
+        m = made_rows[n]
+        mark(buffers.places, made, made_starts[m], made_starts[m + 1])
+        for k in range(len(walked_rows)):
+            w = walked_rows[k]
             start, stop = walked_starts[w], walked_starts[w + 1]
             if both and w > m and stop - start <= WORD:
                 continue  # computed when w is the made string
-            value = common(places, walked, start, stop, weights, levels, counts)
+            value = common(buffers, walked, start, stop, weights)
             flat[m * down + w * across] = value
             if both:
                 flat[w * down + m * across] = value
-        unmark(places, made, made_starts[m], made_starts[m + 1])
+        unmark(buffers.places, made, made_starts[m], made_starts[m + 1])
 
 
 @compiled
@@ -292,8 +311,9 @@ def unmark(places, text, start, stop):
 
 
 @compiled
-def common(places, text, start, stop, weights, levels, counts):
-    """k of a marked string and text[start:stop]. ``counts`` is all zeros before and after."""
+def common(buffers, text, start, stop, weights):
+    """k of a marked string and text[start:stop]."""
+    places, levels, counts = buffers.places, buffers.levels, buffers.counts
     zero, one = np.uint64(0), np.uint64(1)
     depth, deepest, most = zero, zero, np.uint64(min(WORD, len(weights) - 1))
     for n in range(np.uint64(start), np.uint64(stop)):
@@ -314,28 +334,31 @@ def common(places, text, start, stop, weights, levels, counts):
     return total
 
 
-@allocating
-def short_diagonal(text, starts, rows, weights, top, out, first, past):
+@compiled
+def short_diagonal(text, starts, rows, weights, buffers, out, first, past):
     """out[i] = k(x_i, x_i) for the strings i of ``rows[first:past]``, none longer than a word."""
-    places = np.zeros(top + 1, dtype=np.uint64)
-    levels, counts = np.zeros(WORD, dtype=np.uint64), np.zeros(WORD, dtype=np.uint64)
-    for i in rows[first:past]:
-        mark(places, text, starts[i], starts[i + 1])
-        out[i] = common(places, text, starts[i], starts[i + 1], weights, levels, counts)
-        unmark(places, text, starts[i], starts[i + 1])
+    for n in range(first, past):
+        i = rows[n]
+        mark(buffers.places, text, starts[i], starts[i + 1])
+        out[i] = common(buffers, text, starts[i], starts[i + 1], weights)
+        unmark(buffers.places, text, starts[i], starts[i + 1])
 
 
-@allocating
-def by_table(x, x_start, x_stop, z, z_starts, z_rows, upto, out):
-    """out[n] = k of x[x_start:x_stop] and string ``z_rows[n]``, by dynamic programming.
+def by_table(x: Any, x_start: int, x_stop: int, z: Any, z_starts: Any, z_rows: Any, upto: Any, out: np.ndarray) -> None:
+    """out[n] = k of x[x_start:x_stop] and string ``z_rows[n]``, by dynamic programming."""
+    longest = int((z_starts[z_rows + 1] - z_starts[z_rows]).max(initial=0))
+    fill_tables(x, x_start, x_stop, z, z_starts, z_rows, upto, np.empty(longest + 1, np.int64), out)
 
-    Only one row of the table is kept, which is updated from its end.
-    """
+
+@compiled
+def fill_tables(x, x_start, x_stop, z, z_starts, z_rows, upto, row, out):
+    """Only one row of each table is kept, which is updated from its end."""
     most = len(upto) - 1
     for n in range(len(z_rows)):
         start = z_starts[z_rows[n]]
         width = z_starts[z_rows[n] + 1] - start
-        row = np.zeros(width + 1, dtype=np.int64)
+        for j in range(width + 1):
+            row[j] = 0
         total = 0.0
         for i in range(x_start, x_stop):
             symbol = x[i]

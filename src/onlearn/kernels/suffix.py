@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compiler import allocating, compiled
+from onlearn.compiler import compiled
 
 MOST = 2**29  # characters: states and slots are numbered by int32
 EMPTY = -1
@@ -45,8 +45,18 @@ def automaton(text: np.ndarray, starts: np.ndarray, shares: np.ndarray, upto: np
     size = int(starts[-1] - starts[0])
     if size > MOST:
         raise ValueError(f"{size:,} characters are too many for one suffix automaton, which takes up to {MOST:,}")
-    nodes, table, ends = build(text, starts)
-    return Automaton(nodes, table, weigh(nodes, starts, ends, np.ascontiguousarray(shares, dtype=np.float64), upto))
+    shares = np.ascontiguousarray(shares, dtype=np.float64)
+    nodes = np.full((2 * size + 2, 4), EMPTY, np.int32)
+    table = np.full((slots(size, len(starts) - 1), 2), EMPTY, np.int64)
+    # The slots of a state are chained, so that a state can be split without trying every character.
+    newest, older = np.full(2 * size + 2, EMPTY, np.int32), np.empty(len(table), np.int32)
+    ends = np.empty(size, np.int32)
+    nodes = nodes[: build(text, starts, nodes, table, newest, older, ends)]
+    sums = np.zeros((len(nodes), 2, shares.shape[1]))
+    order = np.empty(len(nodes), np.int32)
+    sort_by_length(nodes, np.zeros(int(nodes[:, LENGTH].max()) + 2, np.int64), order)
+    weigh(nodes, starts, ends, shares, upto, order, sums)
+    return Automaton(nodes, table, sums)
 
 
 @compiled
@@ -99,15 +109,12 @@ def connect(nodes, table, newest, older, state, symbol, target):
     table[at, 1] = target
 
 
-@allocating
-def build(text, starts):
-    """States, transitions, and for each character the state that its string reaches with it."""
-    size = starts[-1] - starts[0]
-    nodes = np.full((2 * size + 2, 4), EMPTY, dtype=np.int32)
-    table = np.full((slots(size, len(starts) - 1), 2), EMPTY, dtype=np.int64)
-    # The slots of a state are chained, so that a state can be split without trying every character.
-    newest, older = np.full(2 * size + 2, EMPTY, dtype=np.int32), np.empty(len(table), dtype=np.int32)
-    ends = np.empty(size, dtype=np.int32)
+@compiled
+def build(text, starts, nodes, table, newest, older, ends):
+    """Fill in states, transitions, and for each character the state that its string reaches with it.
+
+    Returns the number of states.
+    """
     nodes[0, LENGTH], count = 0, np.int64(1)
     for i in range(len(starts) - 1):
         last = np.int64(0)
@@ -135,7 +142,7 @@ def build(text, starts):
                     p = np.int64(nodes[p, LINK])
             last = target
             ends[n - starts[0]] = last
-    return nodes[:count], table, ends
+    return count
 
 
 @compiled
@@ -154,28 +161,27 @@ def split(nodes, table, newest, older, clone, p, symbol, q):
     return clone
 
 
-@allocating
-def weigh(nodes, starts, ends, shares, upto):
-    """For each state and output: the base and the weighted number of occurrences."""
+@compiled
+def sort_by_length(nodes, first, order):
+    """The states from short to long, by counting sort. ``first`` has an entry, zero before, for each length."""
+    for v in range(len(nodes)):
+        first[nodes[v, LENGTH] + 1] += 1
+    for length in range(len(first) - 2):
+        first[length + 1] += first[length]
+    for v in range(len(nodes)):
+        order[first[nodes[v, LENGTH]]] = v
+        first[nodes[v, LENGTH]] += 1
+
+
+@compiled
+def weigh(nodes, starts, ends, shares, upto, order, sums):
+    """For each state and output: the base and the weighted number of occurrences. ``order``: from short to long."""
     states, outputs = len(nodes), shares.shape[1]
-    sums = np.zeros((states, 2, outputs))
     for i in range(len(starts) - 1):
         for n in range(starts[i] - starts[0], starts[i + 1] - starts[0]):
             for c in range(outputs):
                 sums[ends[n], 1, c] += shares[i, c]
-    # From long to short, by counting sort: a state occurs wherever the states that link to it do.
-    longest = 0
-    for v in range(states):
-        longest = max(longest, nodes[v, LENGTH])
-    first = np.zeros(longest + 2, dtype=np.int64)
-    for v in range(states):
-        first[nodes[v, LENGTH] + 1] += 1
-    for length in range(longest):
-        first[length + 1] += first[length]
-    order = np.empty(states, dtype=np.int32)
-    for v in range(states):
-        order[first[nodes[v, LENGTH]]] = v
-        first[nodes[v, LENGTH]] += 1
+    # From long to short: a state occurs wherever the states that link to it do.
     for n in range(states - 1, 0, -1):
         v, link = order[n], nodes[order[n], LINK]
         for c in range(outputs):
@@ -185,7 +191,6 @@ def weigh(nodes, starts, ends, shares, upto):
         shorter = upto[min(nodes[link, LENGTH], len(upto) - 1)]
         for c in range(outputs):
             sums[v, 0, c] = sums[link, 0, c] + (sums[link, 1, c] - sums[v, 1, c]) * shorter
-    return sums
 
 
 @compiled

@@ -375,7 +375,7 @@ def dot(block: Any, w: Floats) -> Floats:
     """block @ w"""
     if not isinstance(block, Entries):
         return np.asarray(block @ w)
-    return np.bincount(block.row, block.value * w[block.column], block.shape[0])
+    return np.bincount(block.row, block.value * w[block.column], block.shape[0]).astype(np.float64, copy=False)
 
 
 def scores(X: Any, w: Floats) -> Floats:

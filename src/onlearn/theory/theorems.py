@@ -187,9 +187,7 @@ def _winnow(run: Run) -> Bound:
     k = smallest_disjunction(run.X, run.y > 0) if all(met for met, _ in conditions) else None
     conditions.append((k is not None, "the labels are not a monotone disjunction of 0/1 features"))
     value = math.inf if k is None else bounds.winnow(n, k, run.alpha or 2.0, run.threshold)
-    greedy = (
-        " (found greedily: fewer may do)" if k and k > 2 else ""
-    )  # greedy is optimal up to two
+    greedy = " (found greedily: fewer may do)" if k and k > 2 else ""  # greedy is optimal up to two
     why = f"a disjunction of k = {k}{greedy} of n = {n} features, a = {run.alpha}, theta = {run.threshold:g}"
     return _judge("winnow", formula, value, conditions, why)
 
