@@ -87,9 +87,8 @@ def ocr(
 def _predictions(kernel: str, X: np.ndarray, y: np.ndarray, T: np.ndarray, seed: int) -> list[np.ndarray]:
     """The predictions after each number of passes."""
     classes = np.unique(y)
-    begin = np.random.default_rng([seed, 0]).permutation(len(X))[
-        : round(PASSES[0] * len(X))
-    ]  # the order of the first pass of fit
+    order = np.random.default_rng([seed, 0]).permutation(len(X))  # that of the first pass of fit
+    begin = order[: round(PASSES[0] * len(X))]
     wanted = [int(passes) for passes in PASSES[1:]]
     if kernel == "linear":  # primal, pass by pass
         first = OnlineClassifier(random_state=seed).partial_fit(X[begin], y[begin], classes=classes)
