@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from onlearn.cli.options import Data, Format, Json, Quiet
-from onlearn.cli.terminal import as_options, complain, echo_json, group, numbered
+from onlearn.cli.terminal import as_options, echo_json, group, index_range, print_message
 
 TASKS = ("classify", "regress")
 SHOWN = 20  # labels and columns shown to people
@@ -131,17 +131,17 @@ def fetch(
     if not files:
         source = "OpenML" if what.number is not None else "scikit-learn"
         if not quiet:
-            complain(f"downloading {what.name} from {source}")
+            print_message(f"downloading {what.name} from {source}")
         try:
             with warnings.catch_warnings():
                 if quiet:
                     warnings.simplefilter("ignore")
                 files = download(what, folder)
         except FetchError as error:
-            complain(" ".join(str(error).split()))
+            print_message(" ".join(str(error).split()))
             raise typer.Exit(1) from error
     elif not quiet:
-        complain(
+        print_message(
             f"{what.name} is in {files[0].parent}" + (", which ONLEARN_DATA names" if source == "ONLEARN_DATA" else "")
         )
     if json:
@@ -212,7 +212,7 @@ def _indices(report: dict[str, Any]) -> str:
     """How many features a matrix has, in the words of training, and how many of them occur."""
     count, occur = report["features"], report["features_that_occur"]
     least = "at least " if report["features_that_occur_are_at_least"] else ""
-    return numbered(count) + ("" if occur == count else f"; {least}{occur:,} of them occur")
+    return index_range(count) + ("" if occur == count else f"; {least}{occur:,} of them occur")
 
 
 def _print_columns(columns: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onlearn.cli.terminal import complain, echo_json, progress
+from onlearn.cli.terminal import echo_json, print_message, progress
 
 if TYPE_CHECKING:
     from onlearn.reproduce.demo import Result
@@ -73,7 +73,7 @@ def _compile(sets: list[str], learners: list[str]) -> None:
     loops = loops_for(sets, learners)
     if not can_keep() or not compile_loop(loops[0]):
         return
-    complain(f"compiling {len(loops)} loops, once on this machine")
+    print_message(f"compiling {len(loops)} loops, once on this machine")
     with progress("compiling", len(loops) - 1) as advance:
         for loop, _ in warm(loops[1:]):
             advance(f"{loop.geometry}, {loop.stabilizer}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.options import Format, Json, ModelFile
-from onlearn.cli.terminal import complain, echo_json
+from onlearn.cli.terminal import echo_json, print_message
 
 if TYPE_CHECKING:
     from onlearn.models import Model
@@ -122,7 +122,7 @@ def _row(model: Model, row: str) -> Any:
                 raise typer.BadParameter(f"it has no column that the model knows: {listed}", param_hint="ROW")
             rows = _parsed(model, text_of.dumps({**dict.fromkeys(model.columns), **found}), "jsonl")
             if (new := unknown_columns(model, rows)) is not None:
-                complain(f"note: {new}")
+                print_message(f"note: {new}")
             return rows
         raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
     if kind == "a table" and not learned_from(model.reading, model.columns):

@@ -75,6 +75,7 @@ class Reader:
         workers: int,
         cache: bool | str | os.PathLike[str],
         table_required: bool = True,
+        live: bool = False,
     ) -> None:
         self.notes: list[str] = []
         self.bad = bad
@@ -89,6 +90,7 @@ class Reader:
         self._codes: dict[str, int] = {}
         self._workers = workers
         self._table_required = table_required
+        self._live = live
         self.then: Callable[[Any], Any] | None = None
         self.kept: Kept | None = None
         if cache is not False:
@@ -191,7 +193,7 @@ class Reader:
     def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
         before = 0
         for source in self.sources:
-            stream = Stream(source)
+            stream = Stream(source, self._live)
             try:
                 if not stream.head(1):
                     if len(self.sources) == 1:
@@ -280,6 +282,7 @@ def read(
     expected: Iterable[str] = (),
     block_size: int = SIZE,
     cache: bool | str | os.PathLike[str] = False,
+    live: bool = False,
 ) -> Reader:
     """The rows of one or more files, in batches, in constant memory.
 
@@ -303,6 +306,8 @@ def read(
     :param block_size: bytes of text parsed at a time
     :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
         in a folder. What is kept is used as long as it is of these very files and options
+    :param live: True: rows of a pipe are given as soon as their lines are complete, even if its writer then waits; the
+        more rows there are, the more are given at a time
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:
@@ -336,7 +341,7 @@ def read(
         expected=list(expected),
         block_size=block_size,
     )
-    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required)
+    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
 
 
 # ----------------------------------------------------------------------------------------------------

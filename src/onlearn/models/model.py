@@ -63,6 +63,7 @@ class Model:
     ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
     ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
     deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
+    ``report_`` is what ``onlearn.train`` found out while it made the model; files do not hold it.
     ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
     """
 
@@ -76,6 +77,7 @@ class Model:
         self.target: tuple[float, float] = (0.0, 1.0)
         self.far: far_indices.Plain = far_indices.Behind()
         self.before: tuple[Any, far_indices.Plain] | None = None
+        self.report_: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         if self.learner is None:
