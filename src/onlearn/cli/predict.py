@@ -57,14 +57,14 @@ def predict(
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
       tail -f log.jsonl | onlearn predict m.onl -
     """
-    from onlearn.models import open_model
     from onlearn.models.predictions import FORMATS, CsvWriter, JsonWriter, predictions
+    from onlearn.models.stored_model import open_for_prediction
 
     if format_out is None:
         format_out = "jsonl" if output and Path(output).suffix.lower() in JSON_LINES else "csv"
     if format_out not in FORMATS:
         raise typer.BadParameter(f"{format_out!r} is not {' or '.join(FORMATS)}", param_hint="--format-out")
-    opened = open_model(model)
+    opened = open_for_prediction(model)
     for name, asked in (("--proba", proba), ("--scores", scores)):
         if asked and opened.labels is None:
             raise typer.BadParameter("a regression model predicts numbers only", param_hint=name)

@@ -7,6 +7,7 @@ classes by number: class k is ``labels[k]``.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,10 @@ class Model:
             return self.features.transform(as_in_files(rows, self.features, self.columns))
         return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
 
+    def learner_for(self, X: Any) -> tuple[Any, Any]:
+        """A learner that predicts for these rows of features, and the rows as it takes them."""
+        return self.learner, X
+
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
         return np.asarray(self.learner.decision_function(self.matrix(rows)))
@@ -189,8 +194,13 @@ class Model:
         return {"model": facts, "features": features, "inner": learner}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        mine = facts["model"]
         self.learner = model_file.rebuild(facts["inner"], _under("learner.", arrays))
+        self._unpack_rest(facts, arrays)
+        self._check()
+
+    def _unpack_rest(self, facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """All but the learner."""
+        mine = facts["model"]
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )
@@ -200,7 +210,6 @@ class Model:
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
-        self._check()
 
 
 def refuse_sentences(batch: data.Batch) -> None:
@@ -216,13 +225,13 @@ def _pack_features(features: Any, far: far_indices.Plain) -> tuple[Any, Any, dic
     return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
 
 
-def _unpack_features(facts: Any, about: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
+def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
     kind: Any = Strings if "strings" in facts else Features
     return kind._restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
 
 
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -159,8 +159,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 
 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
-    X = model.matrix(rows)
-    learner = model.learner
+    learner, X = model.learner_for(model.matrix(rows))
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
     if not (scores or proba):

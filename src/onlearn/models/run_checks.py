@@ -52,28 +52,31 @@ def met(batch: Batch) -> list[int]:
     return np.flatnonzero(np.bincount(batch.codes[batch.codes >= 0])).tolist()
 
 
-def refuse_many_numbers(labels: list[str]) -> None:
+def refuse_many_numbers(labels: list[str], rows: int | None = None) -> None:
     """Refuse hundreds of labels that are numbers, unless it is said that they are classes."""
     if question(labels) is not None:
-        raise PlanError(
-            f"there are {len(labels):,} different labels that are numbers: say task=regress if they are amounts to "
-            "predict, or task=classify if each is a class"
-        )
+        raise _amounts(len(labels), rows)
 
 
 def refuse_amounts(batch: Batch) -> None:
     """Refuse first rows whose labels can only be amounts: a class for each would take very long and teach nothing."""
     names = batch.label_names or []
-    values = [number(names[code]) for code in met(batch)]
-    refuse_many_numbers([names[code] for code in met(batch)])
-    if len(values) <= SOME or any(value is None for value in values):
+    labels = [names[code] for code in met(batch)]
+    refuse_many_numbers(labels, len(batch))
+    values = [value for label in labels if (value := number(label)) is not None]
+    if len(labels) <= SOME or len(values) < len(labels):
         return
-    fractions = any(value is not None and not float(value).is_integer() for value in values)
+    fractions = any(not float(value).is_integer() for value in values)
     if fractions or len(values) > len(batch) / 2:
-        raise PlanError(
-            f"the labels of the first {len(batch):,} rows are {len(values):,} different numbers: this looks like "
-            "regression (say task=regress, or task=classify if each number is a class)"
-        )
+        raise _amounts(len(values), len(batch))
+
+
+def _amounts(labels: int, rows: int | None) -> PlanError:
+    where = "the labels" if rows is None else f"the labels of the first {rows:,} rows"
+    return PlanError(
+        f"{where} are {labels:,} different numbers: say task=regress if they are amounts to predict, "
+        "or task=classify if each is a class"
+    )
 
 
 def refuse_one(labels: list[str], rows: int, held_out: bool) -> None:
