@@ -403,7 +403,9 @@ def test_regression_that_was_not_asked_for(here, capsys):
 
 
 def codes(path, labels, rows):
-    path.write_text("x,place\n" + "".join(f"{n % len(labels) / 7:.3f},{labels[n % len(labels)]}\n" for n in range(rows)))
+    path.write_text(
+        "x,place\n" + "".join(f"{n % len(labels) / 7:.3f},{labels[n % len(labels)]}\n" for n in range(rows))
+    )
     return str(path)
 
 

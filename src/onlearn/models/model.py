@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,9 @@ from onlearn.features.strings import Strings
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import Plain
+
+if TYPE_CHECKING:
+    from onlearn.models.explain import Explanation
 
 # ----------------------------------------------------------------------------------------------------
 # Rows from Python as readers give those of files: words for a missing value are one, dicts within are columns.
@@ -120,6 +123,46 @@ class Model:
             raise ValueError("a regression model has no probabilities")
         return np.asarray(self.learner.predict_proba(self.matrix(rows)))
 
+    # ------------------------------------------------------------------ learning, scoring, explaining
+
+    def partial_fit(self, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Model:
+        """Learn from rows once, in their order. Takes rows as ``predict`` does, and their labels or numbers.
+
+        A model that has learned nothing yet chooses features and learner by these rows, as ``onlearn.train`` does; all
+        labels must be among them, or named by ``classes``, unless there are three or more.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model.predict(["cheap cheap pills"]).tolist()
+        ['spam']
+        >>> model.score(["pills", "lunch"], ["spam", "ham"])
+        1.0
+        """
+        from onlearn.models.incremental import partial_fit
+
+        partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of labels predicted rightly; for regression, R2."""
+        from onlearn.models.incremental import score
+
+        return score(self, rows, y, sample_weight)
+
+    def explain(self, row: Any) -> Explanation:
+        """Which features moved the prediction of one row, the largest contribution first.
+
+        The row is a dict, a text, or rows as ``predict`` takes them, of which there is one.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> found = model.explain("cheap lunch")
+        >>> found.prediction, [part.feature for part in found.parts]
+        ('spam', ['cheap', 'lunch'])
+        """
+        from onlearn.models.explain import explain
+
+        one = isinstance(row, str) or (isinstance(row, dict) and not any(map(_is_column, row.values())))
+        return explain(self, [row] if one else row)
+
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
         if self.labels is None:
@@ -210,6 +253,11 @@ class Model:
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value of a dict is a column of a table, not a single cell."""
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
 
 
 def refuse_sentences(batch: data.Batch) -> None:

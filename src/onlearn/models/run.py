@@ -65,6 +65,29 @@ def _refuse_hashed(features: Any, parameter: str) -> None:
         raise PlanError(f"{parameter}= cannot tell features apart that share a weight: raise max_names=")
 
 
+def sound_rows(X: sp.csr_matrix, learner: Any) -> sp.csr_matrix:
+    """The matrix without duplicates and infinities; what the learner cannot take is refused."""
+    X = without_duplicates(X)
+    X.free_of_duplicates = X.known_finite = True
+    if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
+        most = np.finfo(X.dtype).max
+        X.data = np.clip(X.data, -most, most)
+    if getattr(learner._choices()["geometry"], "positive_only", False):
+        check_positive(X, type(learner).__name__)
+    return X
+
+
+def learn_from(model: Model, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
+    """Have the learner of a model learn from rows, in their order; new features and classes are taken in."""
+    learner, labels = model.learner, model.labels
+    if hasattr(learner, "_training"):
+        learner.take_in(X.shape[1], len(labels or ()))
+        learner.partial_fit(X, y, sample_weight=weight)
+    else:
+        first = {} if labels is None else {"classes": np.arange(len(labels))}
+        learner.partial_fit(X, y, sample_weight=weight, **first)
+
+
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
 
 
@@ -221,15 +244,7 @@ class Run(Telling):
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 
     def _sound(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        """The matrix without duplicates and infinities; what the learner cannot take is refused."""
-        X = without_duplicates(X)
-        X.free_of_duplicates = X.known_finite = True
-        if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
-            most = np.finfo(X.dtype).max
-            X.data = np.clip(X.data, -most, most)
-        if getattr(self.chosen._choices()["geometry"], "positive_only", False):
-            check_positive(X, type(self.chosen).__name__)
-        return X
+        return sound_rows(X, self.chosen)
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
         """Decide about features, labels and learner by the first rows."""
@@ -362,7 +377,7 @@ class Run(Telling):
             if read:
                 rows = slice(int(part[0]), int(part[-1]) + 1)
                 some = X if len(part) == X.shape[0] else X[rows]
-                self._partial_fit(some, y[rows], None if weight is None else weight[rows])
+                learn_from(self.model, some, y[rows], None if weight is None else weight[rows])
             else:
                 self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
             self.learned += len(part)
@@ -377,15 +392,6 @@ class Run(Telling):
     def _lesson(self) -> int:
         """How many examples are learned from next, at most."""
         return min(self.lesson, self.next - self.learned) if self.every else self.lesson
-
-    def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
-        learner, labels = self.model.learner, self.model.labels
-        if hasattr(learner, "_training"):
-            learner.take_in(X.shape[1], len(labels or ()))
-            learner.partial_fit(X, y, sample_weight=weight)
-        else:
-            first = {} if labels is None else {"classes": np.arange(len(labels))}
-            learner.partial_fit(X, y, sample_weight=weight, **first)
 
     def _end_of_pass(self, turn: int) -> None:
         learner, told = self.model.learner, self.model.trained
