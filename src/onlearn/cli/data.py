@@ -1,4 +1,4 @@
-"""``onlearn data``: look at data before learning from them, and fetch well-known sets."""
+"""``onlearn data``: describe data before training, and fetch well-known data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onlearn.cli.terminal import as_options, echo_json, group, index_range, prin
 TASKS = ("classify", "regress")
 SHOWN = 20  # labels and columns shown to people
 
-app = group("Look at data, and fetch well-known sets.")
+app = group("Describe data, and fetch well-known data sets.")
 
 
 @app.command()
@@ -27,14 +27,14 @@ def describe(
     format: Format = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Whether a CSV file begins with names; found out by default."),
+        typer.Option("--header/--no-header", help="Whether a CSV file begins with names; guessed by default."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Show what is in the data: rows, columns, labels, and what looks wrong.
 
-    What columns are taken for is what training would take them for. Rows that cannot be read are counted and
-    shown, however many.
+    Columns are taken for what training would take them for. Rows that cannot be read are counted and shown, however
+    many there are.
 
     \b
     Examples:
@@ -99,12 +99,13 @@ def list_sets(json: Json = False) -> None:
 def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="One of onlearn data list, or openml:NUMBER.")],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Where to put the files; made if need be.")
+        str,
+        typer.Option("--output", "-o", metavar="DIR", help="The directory for the files; created if missing."),
     ] = ".",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Get a well-known data set, and print where it is.
+    """Fetch a well-known data set, and print the paths of its files.
 
     If the folder that the environment variable ONLEARN_DATA names holds it, it is used from there; else it is
     downloaded from OpenML into DIR, as CSV (JSON lines if it is text, svmlight if it is sparse).
@@ -209,7 +210,7 @@ def _print_description(report: dict[str, Any]) -> None:
 
 
 def _indices(report: dict[str, Any]) -> str:
-    """How many features a matrix has, in the words of training, and how many of them occur."""
+    """How many features a matrix has, as training counts them, and how many of them occur."""
     count, occur = report["features"], report["features_that_occur"]
     least = "at least " if report["features_that_occur_are_at_least"] else ""
     return index_range(count) + ("" if occur == count else f"; {least}{occur:,} of them occur")

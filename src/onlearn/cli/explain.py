@@ -138,7 +138,7 @@ def _row(model: Model, row: str) -> Any:
 
 
 def _parsed(model: Model, line: str, format: str) -> Any:
-    """A line as the reader of its format takes it, with or without a label."""
+    """The row on a line of a file of some format, with or without a label."""
     from onlearn.data import DataError
 
     if format == "svmlight" and ":" in "".join(line.split(maxsplit=1)[:1]):
@@ -184,7 +184,7 @@ def named(part: Part, what: str) -> dict[str, Any]:
 
 
 def amount_format(found: Explanation) -> str:
-    """As many decimals for every amount, so that they add up as printed: four digits of the largest contribution."""
+    """The format of all amounts: as many decimals as four digits of the largest have, so that they add up."""
     largest = max((abs(part.contribution) for part in found.parts), default=0.0) or abs(found.total) or 1.0
     decimals = max(3 - math.floor(math.log10(largest)), 0)
     too_long = decimals > 12 or max(abs(found.intercept), abs(found.total), largest) >= 1e15

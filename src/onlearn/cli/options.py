@@ -27,20 +27,18 @@ Format = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="What the data are, where the extension does not say: svmlight, vw, csv, tsv, jsonl, parquet, arrow, "
+        help="The format of the data, if the extension does not say: svmlight, vw, csv, tsv, jsonl, parquet, arrow, "
         "fasttext.",
     ),
 ]
 Target = Annotated[
     str | None, typer.Option(metavar="COL", help="The column that holds the label; by default as in training.")
 ]
-BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Keep rows that cannot be read in this file.")]
-MaxBad = Annotated[
-    str, typer.Option(metavar="SHARE", help="Stop when more rows than this cannot be read, such as 5% or 0.05.")
-]
+BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write rows that cannot be read to this file.")]
+MaxBad = Annotated[str, typer.Option(metavar="SHARE", help="The part of the rows that may be bad, such as 5% or 0.05.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on stderr but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 
 # ----------------------------------------------------------------------------------------------------

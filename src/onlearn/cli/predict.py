@@ -33,12 +33,13 @@ def predict(
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each label.")] = False,
-    scores: Annotated[bool, typer.Option("--scores", help="Add the scores behind the labels.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Add the scores of the labels.")] = False,
     format_out: Annotated[
-        str | None, typer.Option(metavar="csv|jsonl", help="By default as FILE's extension says, else csv.")
+        str | None,
+        typer.Option(metavar="csv|jsonl", help="Format of the output; by default by FILE's extension, or csv."),
     ] = None,
     format: Format = None,
-    id: Annotated[str | None, typer.Option(metavar="COL", help="The column that tells rows apart.")] = None,
+    id: Annotated[str | None, typer.Option(metavar="COL", help="The column that identifies rows.")] = None,
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,

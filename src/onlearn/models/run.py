@@ -27,9 +27,10 @@ from onlearn.features.pruning import prune_weights
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
 from onlearn.models.model import Model
-from onlearn.models.plan import BITS, MOST, PASSES, Plan, default_learner, default_passes
+from onlearn.models.plan import MOST, PASSES, Plan, default_learner, default_passes
 from onlearn.models.run_checks import Namespaces, held_out, looks_sorted, refuse_other_kind, unknown_columns
 from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, remember, unfinished
+from onlearn.models.train_options import BITS
 
 # ----------------------------------------------------------------------------------------------------
 # Features that a run leaves out: rare ones before it learns, those with small weights after it.

@@ -54,7 +54,7 @@ class TrainOptions:
         }
     )
     output: Path | None = option(None, "Where to write the model.", flags=("--output", "-o"))
-    target: str | int | None = option(None, "The column to predict; found out by default.")
+    target: str | int | None = option(None, "The column to predict; guessed by default.")
     task: str | None = option(None, "classify (by default) or regress.", in_model=True)
     learner: Any = option(
         None, "A named learner, such as AROW or LogisticRegression; see onlearn demo.", in_model=True, classes_only=True
@@ -81,18 +81,18 @@ class TrainOptions:
     cache_mb: float | None = option(
         None, "With --kernel: memory for kernel values, in MB.", float, min=0, in_model=True, with_kernel=True
     )
-    class_weight: Any = option(None, "balanced: rare classes weigh more.", in_model=True, classes_only=True)
+    class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
-    passes: int | None = option(None, "How often to go over the data; by default 3, small tables up to 20.", int, min=1)
+    passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
     test: Path | list[Path] | None = option(None, "Files to test the model on.", list)
-    holdout: str | float | None = option(None, "A part of the rows to test on, such as 10%.")
-    resume: Path | None = option(None, "A model to go on with.")
+    holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
+    resume: Path | None = option(None, "A model to continue training.")
     checkpoint_every: int | None = option(None, "Save the model every so many examples.", int, min=1)
-    format: str | None = option(None, "What the files are, if the extension does not say.")
-    delimiter: str | None = option(None, "Separates the columns of CSV files.")
-    header: bool | None = option(None, "Whether CSV files have one.", bool, flags=("--header/--no-header",))
+    format: str | None = option(None, "The format of the files, if the extension does not say.")
+    delimiter: str | None = option(None, "The character between the columns of CSV files.")
+    header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
     weight: str | int | None = option(None, "The column that holds the weight of a row.")
-    id: str | int | None = option(None, "The column that names a row.")
+    id: str | int | None = option(None, "The column that identifies a row.")
     numeric: str | list[str] | None = option(None, "A column of numbers.", list, in_model=True, of_features=True)
     categorical: str | list[str] | None = option(None, "A column of categories.", list, in_model=True, of_features=True)
     text: str | list[str] | None = option(None, "A column of text.", list, in_model=True)
@@ -104,17 +104,19 @@ class TrainOptions:
         None, "Lengths of character n-grams, such as 2-5.", in_model=True, of_features=True
     )
     weighting: str | None = option(
-        None, "Of words: counts, binary, log, idf, tfidf or log-tfidf.", in_model=True, of_features=True
+        None, "Weights of words: counts, binary, log, idf, tfidf or log-tfidf.", in_model=True, of_features=True
     )
     norm: bool | None = option(
         None,
-        "Make texts vectors of length 1.",
+        "Scale the vector of a text to length 1.",
         bool,
         flags=("--norm/--no-norm",),
         in_model=True,
         of_features=True,
     )
-    scale: str | None = option(None, "Of numbers: standard, max-abs, log1p or none.", in_model=True, of_features=True)
+    scale: str | None = option(
+        None, "Scaling of numbers: standard, max-abs, log1p or none.", in_model=True, of_features=True
+    )
     missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
     interact: str | list[str] | None = option(
         None,
@@ -123,7 +125,9 @@ class TrainOptions:
         in_model=True,
         of_features=True,
     )
-    max_names: int = option(MAX_NAMES, "Names of features to keep; others are hashed.", int, min=1, in_model=True)
+    max_names: int = option(
+        MAX_NAMES, "How many names of features to keep; others are hashed.", int, min=1, in_model=True
+    )
     bits: int = option(BITS, "Hashed features get 2^bits weights.", int, min=1, max=28, in_model=True)
     min_count: int = option(1, "Leave out features that are in fewer rows.", int, min=1, in_model=True)
     per_class: bool = option(
@@ -137,12 +141,14 @@ class TrainOptions:
     prune_weights: float = option(
         0.0, "Drop features whose weights are no larger, after training.", float, min=0, in_model=True
     )
-    bad_rows: Path | None = option(None, "A file for the rows that cannot be read.")
-    max_bad: str | float = option(MAX_BAD, "How many rows may be bad before training stops.")
+    bad_rows: Path | None = option(None, "A file to write rows to that cannot be read.")
+    max_bad: str | float = option(MAX_BAD, "The part of the rows that may be bad, such as 5%.")
     strict: bool = option(False, "Stop at the first bad row.", bool, flags=("--strict",))
     cache: Path | None = option(None, "A folder to keep parsed rows in; by default beside large files.")
-    no_cache: bool = option(False, "Keep and use no parsed rows.", bool, flags=("--no-cache",))
-    seed: int = option(0, "One seed gives one result.", int, min=0, max=2**32 - 1, in_model=True)
+    no_cache: bool = option(False, "Neither keep nor use parsed rows.", bool, flags=("--no-cache",))
+    seed: int = option(
+        0, "Seed of the random numbers: the same seed gives the same model.", int, min=0, max=2**32 - 1, in_model=True
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):

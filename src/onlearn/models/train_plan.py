@@ -34,7 +34,7 @@ def plan_of(options: TrainOptions) -> Plan:
     missing = {"missing": options.missing} if options.missing in ("zero", "indicator") else {}
     number = {} if options.scale is None else {"scale": options.scale}
     return Plan(
-        sources=list(options.sources),  # type: ignore[arg-type]  # a list of strings by now
+        sources=as_names(options.sources),
         task=options.task or "classify",
         certain=options.task is not None,
         reading=reading_of(options),
@@ -74,15 +74,15 @@ def check_options(options: TrainOptions) -> None:
         raise PlanError("per_class= is about min_count=, which is not given")
     if options.strict and options.is_given("max_bad"):
         raise PlanError("strict= stops at the first bad row, so max_bad= has no use with it")
-    if options.holdout is not None and "-" in as_names(options):
+    if options.holdout is not None and "-" in as_names(options.sources):
         raise PlanError("holdout= reads the data twice, which standard input cannot be: use test=")
     if options.resume and (decided := options.given("in_model")):
         raise PlanError(f"{decided[0]}= has no use with resume=: the model has decided it")
 
 
-def as_names(options: TrainOptions) -> list[str]:
-    """The sources, as they were named."""
-    return list(options.sources)  # type: ignore[arg-type]
+def as_names(paths: Any) -> list[str]:
+    """Paths of options, which are a list by now."""
+    return list(paths or ())
 
 
 def reading_of(options: TrainOptions) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def cache_of(options: TrainOptions) -> bool | str:
         return not options.no_cache
     if options.no_cache:
         raise PlanError("cache= and no_cache= contradict each other")
-    if "-" in as_names(options):
+    if "-" in as_names(options.sources):
         raise PlanError("cache= has no use with standard input: only rows of files are kept")
     if not Path(folder).is_dir():
         raise PlanError(f"there is no directory {folder}", "cache")

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from onlearn import data
+from onlearn.data.sources import sources as sources_of
 from onlearn.errors import PlanError
 from onlearn.models import train_plan
 from onlearn.models.evaluation import evaluate
@@ -81,7 +82,7 @@ def prepare(options: TrainOptions) -> Run:
     elif options.checkpoint_every is not None:
         raise PlanError("checkpoint_every= needs output=, the file to save the model to")
     plan = train_plan.plan_of(options)
-    read = [one.name for one in data.read([*plan.sources, *(options.test or ())]).sources]  # are they there?
+    read = [one.name for one in sources_of([*plan.sources, *train_plan.as_names(options.test)])]  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
