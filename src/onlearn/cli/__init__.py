@@ -113,10 +113,10 @@ def _leave(code: int) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
+    # Other commands are not imported: building their options takes long.
+    asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
     try:
         with one_line_warnings():
-            # Other commands are not imported: building their options takes long.
-            asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
             code = app_of(asked or COMMANDS)(arguments, prog_name="onlearn", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
@@ -133,7 +133,7 @@ def run(arguments: list[str]) -> int:
                 sys.stdout.flush()
             except OSError:  # it is standard output that cannot be written, and Python would try again
                 _mute()
-        return _print_error(error)
+        return _print_error(error, " ".join(["onlearn", *asked]))
     if code == 130:
         print_message("stopped")
     return code if isinstance(code, int) else 0
@@ -143,21 +143,20 @@ def _mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _print_error(error: Exception) -> int:
+def _print_error(error: Exception, command: str) -> int:
     """Say what went wrong in one sentence; returns the exit code."""
     if os.environ.get("ONLEARN_TRACEBACK"):
         raise error
     # Typer brings a Click of its own or uses the installed one: its errors are known by what they can do.
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
-        where = context.command_path if context is not None else "onlearn"
+        where = context.command_path if context is not None else command
         print_message(f"{error.format_message().rstrip('.')} (see {where} --help)")
         return int(getattr(error, "exit_code", 2))
     if isinstance(error, PlanError):
         which = "" if error.parameter is None else f" for {option_name(error.parameter)}"
-        print_message(
-            f"Invalid value{which}: {as_options(' '.join(error.message.split())).rstrip('.')} (see onlearn --help)"
-        )
+        text = as_options(" ".join(error.message.split())).rstrip(".")
+        print_message(f"Invalid value{which}: {text} (see {command} --help)")
         return 2
     text = " ".join(str(error).split())
     if _is_about_input(error):

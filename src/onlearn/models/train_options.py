@@ -125,9 +125,7 @@ class TrainOptions:
         in_model=True,
         of_features=True,
     )
-    max_names: int = option(
-        MAX_NAMES, "How many names of features to keep; others are hashed.", int, min=1, in_model=True
-    )
+    max_names: int = option(MAX_NAMES, "Names of features to keep; others are hashed.", int, min=1, in_model=True)
     bits: int = option(BITS, "Hashed features get 2^bits weights.", int, min=1, max=28, in_model=True)
     min_count: int = option(1, "Leave out features that are in fewer rows.", int, min=1, in_model=True)
     per_class: bool = option(
@@ -146,9 +144,7 @@ class TrainOptions:
     strict: bool = option(False, "Stop at the first bad row.", bool, flags=("--strict",))
     cache: Path | None = option(None, "A folder to keep parsed rows in; by default beside large files.")
     no_cache: bool = option(False, "Neither keep nor use parsed rows.", bool, flags=("--no-cache",))
-    seed: int = option(
-        0, "Seed of the random numbers: the same seed gives the same model.", int, min=0, max=2**32 - 1, in_model=True
-    )
+    seed: int = option(0, "The same seed gives the same model.", int, min=0, max=2**32 - 1, in_model=True)
 
     def __post_init__(self) -> None:
         for one in fields(self):
