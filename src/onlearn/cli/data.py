@@ -50,6 +50,8 @@ def describe(
     options: dict[str, Any] = dict(format=format, target=target, header="auto" if header is None else header)
     with read(data, task=task, labels="optional", bad=bad, **options) as reader:
         report = described(reader)
+    for key in ("notes", "problems"):
+        report[key] = [as_options(line) for line in report[key]]
     for option, value in (("--target", target), ("--header", header)):
         if value is not None and "columns" not in report:
             raise typer.BadParameter(f"{report['files'][0]} is no table: it has no columns", param_hint=option)
@@ -206,7 +208,7 @@ def _print_description(report: dict[str, Any]) -> None:
         _print_columns(report["columns"])
     for heading, listed in (("noted", report["notes"]), ("problems", report["problems"])):
         if listed:
-            show(f"{heading}:\n" + "\n".join(f"  {as_options(line)}" for line in listed))
+            show(f"{heading}:\n" + "\n".join(f"  {line}" for line in listed))
 
 
 def _indices(report: dict[str, Any]) -> str:
