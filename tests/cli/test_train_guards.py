@@ -419,12 +419,11 @@ def test_hundreds_of_numbers_are_no_classes_unless_said_so(here, capsys, passes)
     assert len(report(capsys, whole, "--target", "place", "--passes", "1", "--task", "classify")["labels"]) == 210
 
 
-def test_hundreds_of_numbers_that_come_late_are_refused_too(here, capsys):
-    (here / "late.csv").write_text("x,place\n" + "".join(f"{n},{n % 3}\n{n},{n % 2}\n" for n in range(200_000)))
-    with open(here / "late.csv", "a") as file:
-        file.writelines(f"{n},{n}\n" for n in range(300_000, 300_500))
-    assert train("late.csv", "--target", "place", "--passes", "1") == 2
-    assert "the labels are " in capsys.readouterr().err
+@pytest.mark.parametrize("passes", ["1", "3"])
+def test_hundreds_of_numbers_that_come_late_are_refused_too(here, capsys, passes):
+    first, late = codes(here / "first.csv", range(3), 90), codes(here / "late.csv", range(300), 600)
+    assert train(first, late, "--target", "place", "--passes", passes) == 2
+    assert "the labels are 300 different numbers" in capsys.readouterr().err
 
 
 def test_codes_and_words_are_classes(here, capsys):

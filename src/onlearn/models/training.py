@@ -12,8 +12,7 @@ from typing import Any
 from onlearn import data
 from onlearn.data.sources import sources as sources_of
 from onlearn.errors import PlanError
-from onlearn.models import train_plan
-from onlearn.models.evaluation import evaluate
+from onlearn.models import evaluation, train_plan
 from onlearn.models.kernel_run import run_of
 from onlearn.models.model import Model, load_learner
 from onlearn.models.run import Run
@@ -144,13 +143,13 @@ def progressive(run: Run) -> dict[str, Any]:
 def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRows | None:
     """Add to the report how good the model is on rows held out and on those of ``test=``; the bad rows among these."""
     if run.plan.holdout:
-        report["holdout"] = evaluate(run.model, run.held_out_batches()).report()
+        report["holdout"] = evaluation.evaluate(run.model, run.held_out_batches()).report()
     if not options.test:
         return None
     reader = None
     try:
         reader = run.model.read(options.test, labels="required", weight=None)
-        report["test"] = {**evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
+        report["test"] = {**evaluation.evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
     except (TypeError, ValueError) as error:
         why = str(error)
         if reader is not None and not isinstance(error, data.DataError):
