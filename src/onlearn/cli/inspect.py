@@ -10,7 +10,6 @@ import typer
 
 from onlearn.cli import terminal
 from onlearn.cli.options import Json, ModelFile
-from onlearn.cli.options import told as kernel_of
 from onlearn.cli.terminal import as_options, echo_json
 
 if TYPE_CHECKING:
@@ -66,6 +65,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
 
     from onlearn.models.explain import top_weights, weights
     from onlearn.models.model import name_of
+    from onlearn.models.training import hashed_features, kernel_of
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -91,7 +91,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
             made["features"]["collisions"] = features.vocabulary_.collisions()
     elif (far := model.far.collisions()) is not None:
         made["features"]["collisions"] = far
-    made["features"].update((key, value) for key, value in terminal.told(model).items() if key != "names")
+    made["features"].update((key, value) for key, value in hashed_features(model).items() if key != "names")
     try:
         coef, intercepts = weights(model)
     except ValueError as error:
@@ -142,9 +142,9 @@ def _print(report: dict[str, Any]) -> None:
     count = report["features"]["count"]
     made = "none: texts as they are"
     if count is not None:
-        made = f"{terminal.counted(count, report['features'])}, from {report['features']['rows']}"
+        made = f"{terminal.feature_count(count, report['features'])}, from {report['features']['rows']}"
     rows["features"] = made
-    if (shared := terminal.line(report["features"])) is not None:
+    if (shared := terminal.hashed_line(report["features"])) is not None:
         rows["hashed features"] = shared
     extractors = report["features"].get("extractors", [])
     if extractors:

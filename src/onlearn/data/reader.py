@@ -76,6 +76,7 @@ class Reader:
         workers: int,
         cache: bool | str | os.PathLike[str],
         table_required: bool = True,
+        live: bool = False,
     ) -> None:
         self.notes: list[str] = []
         self.bad = bad
@@ -90,6 +91,7 @@ class Reader:
         self._codes: dict[str, int] = {}
         self._workers = workers
         self._table_required = table_required
+        self._live = live
         self.then: Callable[[Any], Any] | None = None
         self.kept: RowStore | None = None
         if cache is not False:
@@ -192,7 +194,7 @@ class Reader:
     def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
         before = 0
         for source in self.sources:
-            stream = Stream(source)
+            stream = Stream(source, self._live)
             try:
                 if not stream.head(1):
                     if len(self.sources) == 1:
@@ -282,6 +284,7 @@ def read(
     expected: Iterable[str] = (),
     block_size: int = SIZE,
     cache: bool | str | os.PathLike[str] = False,
+    live: bool = False,
 ) -> Reader:
     """The rows of one or more files, in batches, in constant memory.
 
@@ -305,6 +308,8 @@ def read(
     :param block_size: bytes of text parsed at a time
     :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
         in a folder. What is kept is used as long as it is of these very files and options
+    :param live: True: rows of a pipe are given as soon as their lines are complete, even if its writer then waits; the
+        more rows there are, the more are given at a time
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:
@@ -338,7 +343,7 @@ def read(
         expected=list(expected),
         block_size=block_size,
     )
-    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required)
+    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
 
 
 # ----------------------------------------------------------------------------------------------------

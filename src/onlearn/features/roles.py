@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data import arrow
+from onlearn.errors import PlanError
 from onlearn.features.extractors import Category, Number, check_choice
 from onlearn.features.tables import as_source, column, is_text
 from onlearn.features.text import Text
+
+__all__ = ["PlanError", "Role", "extractors_for", "guess_roles"]
 
 ROLES = ("numeric", "categorical", "text", "ignore")
 LOOK_AT = 10_000  # rows
@@ -23,10 +26,6 @@ LONG = 50  # letters of a string that is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-
-
-class PlanError(ValueError):
-    """A plan that contradicts itself or the data."""
 
 
 class Role(NamedTuple):

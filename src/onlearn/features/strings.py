@@ -87,7 +87,7 @@ def strings_of(rows: Any, roles: dict[str, str], kernel: Any) -> tuple[Strings, 
         raise PlanError(f"the kernel {kernel} compares texts, but the rows have no columns")
     texts = [name for name, role in roles.items() if role == "text"]
     if len(texts) > 1:
-        raise PlanError(f"the kernel {kernel} compares one text a row: --text names {len(texts)} columns")
+        raise PlanError(f"the kernel {kernel} compares one text a row: text= names {len(texts)} columns")
     if texts and texts[0] not in rows.column_names:
         raise PlanError(f"there is no column {texts[0]!r}{did_you_mean(texts[0], rows.column_names)}")
     if texts:
@@ -96,5 +96,5 @@ def strings_of(rows: Any, roles: dict[str, str], kernel: Any) -> tuple[Strings, 
     guessed = guess_roles(rows.select(left))
     found = left if len(left) == 1 else [name for name, role in guessed.items() if role.role == "text"]
     if len(found) != 1:
-        raise PlanError(f"the kernel {kernel} compares one text a row: name its column with --text ({', '.join(left)})")
+        raise PlanError(f"the kernel {kernel} compares one text a row: name its column with text= ({', '.join(left)})")
     return Strings(found[0]), [f"{found[0]} is the text that is compared; nothing else is looked at"]

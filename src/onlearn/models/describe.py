@@ -286,7 +286,7 @@ class Labels:
         found = []
         labels = [name for name, count in zip(self.names, self.counts) if count]
         if self.absent == rows:
-            found.append("no row has a label (--target names the column)")
+            found.append("no row has a label (target= names the column)")
         elif self.absent:
             found.append(f"{self.absent:,} rows have no label")
         if len(labels) == 1:

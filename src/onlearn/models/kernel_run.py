@@ -37,9 +37,9 @@ class KernelRun(Run):
         if plan.task != "classify":
             raise PlanError("a kernel learns to classify, not to predict numbers")
         if plan.prune_weights > 0:
-            raise PlanError("--prune-weights has no use with a kernel, whose weights belong to examples")
+            raise PlanError("prune_weights= has no use with a kernel, whose weights belong to examples")
         if self.on_texts and plan.min_count > 1:
-            raise PlanError(f"--min-count has no use with the kernel {self.kernel}: there are no features")
+            raise PlanError(f"min_count= has no use with the kernel {self.kernel}: there are no features")
         self.places: list[tuple[str, np.ndarray]] = []  # files and lines of the rows, until all of them are sound
         self.waits = True
         self.lesson = EVERY.get(self.kernel.data, FEW)
@@ -160,7 +160,7 @@ class Whole:
         if self.nbytes > self.memory:
             raise data.DataError(
                 f"the rows take more than {self.memory >> 20} MB, and a kernel needs all of them at once: "
-                "learn from fewer rows, or without --kernel"
+                "learn from fewer rows, or without kernel="
             )
         self.batches.append((X, y, weight))
 

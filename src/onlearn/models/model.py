@@ -7,7 +7,8 @@ classes by number: class k is ``labels[k]``.
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from onlearn.features.strings import Strings
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import Plain
+
+if TYPE_CHECKING:
+    from onlearn.models.explain import Explanation
 
 # ----------------------------------------------------------------------------------------------------
 # Rows from Python as readers give those of files: words for a missing value are one, dicts within are columns.
@@ -66,7 +70,7 @@ class Model:
     regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the
     mean and the deviation that regression takes off its targets, and ``far`` where indices go that are too large for a
     weight each. ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were
-    when it began.
+    when it began. ``report_`` is what ``onlearn.train`` found out while it made the model; files do not hold it.
     """
 
     def __init__(self) -> None:
@@ -79,6 +83,7 @@ class Model:
         self.target: tuple[float, float] = (0.0, 1.0)
         self.far: far_indices.Plain = far_indices.Behind()
         self.before: tuple[Any, far_indices.Plain] | None = None
+        self.report_: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         if self.learner is None:
@@ -108,6 +113,10 @@ class Model:
                 return self.features.transform(as_in_files(rows, self.features, self.columns))
         return self.features.transform(self.far.narrow(rows) if isinstance(rows, CSR) else rows)
 
+    def learner_for(self, X: Any) -> tuple[Any, Any]:
+        """A learner that predicts for these rows of features, and the rows as it takes them."""
+        return self.learner, X
+
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
         return np.asarray(self.learner.decision_function(for_learner(self.learner, self.numbered(rows))))
@@ -121,6 +130,46 @@ class Model:
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
         return np.asarray(self.learner.predict_proba(for_learner(self.learner, self.numbered(rows))))
+
+    # ------------------------------------------------------------------ learning, scoring, explaining
+
+    def partial_fit(self, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Model:
+        """Learn from rows once, in their order. Takes rows as ``predict`` does, and their labels or numbers.
+
+        A model that has learned nothing yet chooses features and learner by these rows, as ``onlearn.train`` does; all
+        labels must be among them, or named by ``classes``, unless there are three or more.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model.predict(["cheap cheap pills"]).tolist()
+        ['spam']
+        >>> model.score(["pills", "lunch"], ["spam", "ham"])
+        1.0
+        """
+        from onlearn.models.incremental import partial_fit
+
+        partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of labels predicted rightly; for regression, R2."""
+        from onlearn.models.incremental import score
+
+        return score(self, rows, y, sample_weight)
+
+    def explain(self, row: Any) -> Explanation:
+        """Which features moved the prediction of one row, the largest contribution first.
+
+        The row is a dict, a text, or rows as ``predict`` takes them, of which there is one.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> found = model.explain("cheap lunch")
+        >>> found.prediction, [part.feature for part in found.parts]
+        ('spam', ['cheap', 'lunch'])
+        """
+        from onlearn.models.explain import explain
+
+        one = isinstance(row, str) or (isinstance(row, dict) and not any(map(_is_column, row.values())))
+        return explain(self, [row] if one else row)
 
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
@@ -195,8 +244,13 @@ class Model:
         return {"model": facts, "features": features, "inner": learner}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        mine = facts["model"]
         self.learner = model_file.rebuild(facts["inner"], _under("learner.", arrays))
+        self._unpack_rest(facts, arrays)
+        self._check()
+
+    def _unpack_rest(self, facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """All but the learner."""
+        mine = facts["model"]
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )
@@ -206,7 +260,11 @@ class Model:
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
-        self._check()
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value of a dict is a column of a table, not a single cell."""
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
 
 
 def for_learner(learner: Any, X: Any) -> Any:
@@ -227,13 +285,13 @@ def _pack_features(features: Any, far: far_indices.Plain) -> tuple[Any, Any, dic
     return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
 
 
-def _unpack_features(facts: Any, about: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
+def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
     kind: Any = Strings if "strings" in facts else FeatureMap
     return kind.restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
 
 
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
 
 
 # ----------------------------------------------------------------------------------------------------

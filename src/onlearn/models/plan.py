@@ -12,8 +12,10 @@ from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.learner import Learner
 from onlearn.engine.rules import RULES
 from onlearn.engine.spec import did_you_mean
+from onlearn.errors import PlanError
 from onlearn.features import FeatureMap, Interaction, Text, extractors_for, guess_roles
-from onlearn.features.roles import LETTERS, OneWord, PlanError, Role
+from onlearn.features.roles import LETTERS, OneWord, Role
+from onlearn.models.train_options import BITS, MAX_NAMES
 
 # ----------------------------------------------------------------------------------------------------
 # Rows that are a label and a text, as in fastText's files: the text is text, whatever it looks like.
@@ -135,9 +137,6 @@ SAID = {"ignore": "left out"}  # of columns; other roles are words that say it
 # of a column whose texts are one word each
 BY_LETTERS = "cut into 2 to 5 characters at a time (--ngrams and --chars say otherwise)"
 
-MAX_NAMES = 1 << 21  # of features that are kept by default
-BITS = 22  # of the number of weights that hashed features share by default
-
 ROLES = ("numeric", "categorical", "text", "ignore")
 
 
@@ -187,11 +186,11 @@ class Plan:
         if not hasattr(rows, "column_names"):
             named = hasattr(rows, "hashes")
             if not named and self.max_names != MAX_NAMES:
-                raise PlanError("--max-names needs named features; those here have numbers only")
+                raise PlanError("max_names= needs named features; those here have numbers only")
             if not named and (self.min_count > 1 or self.prune_weights > 0):
-                raise PlanError("--min-count and --prune-weights need named features; those here have numbers only")
+                raise PlanError("min_count= and prune_weights= need named features; those here have numbers only")
             if self.interactions and not hasattr(rows, "hashes"):
-                raise PlanError("--interact needs named features; the features of svmlight files have numbers only")
+                raise PlanError("interact= needs named features; the features of svmlight files have numbers only")
             return FeatureMap(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
@@ -209,17 +208,17 @@ class Plan:
             if name in by_letters or name not in given
         })  # fmt: skip
         roles = {name: role.role for name, role in found.items()}
-        for options, role, flag in ((self.text, "text", "--ngrams, --chars or --weighting"),
-                                    (self.number, "numeric", "--scale")):  # fmt: skip
+        for options, role, names in ((self.text, "text", "ngrams=, chars= or weighting="),
+                                    (self.number, "numeric", "scale=")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
-                raise PlanError(f"{flag} has no use here: no column is {role}")
+                raise PlanError(f"{names} has no use here: no column is {role}")
         extractors = extractors_for(found, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
             raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
         used = [name for name, role in roles.items() if role != "ignore"]
         for name in (name for one in self.interactions for name in one.columns if name not in used):
             why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
-            raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
+            raise PlanError(f"the column {name!r} of interact= {why}{did_you_mean(name, used)}")
         return FeatureMap([*extractors, *self.interactions], **made), notes
 
     def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
@@ -228,14 +227,12 @@ class Plan:
             self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
         for name in ("target", "weight", "id"):
             if name in self.reading and name not in found:
-                raise PlanError(f"--{name} has no use here: the rows have no columns but a text, behind its label")
+                raise PlanError(f"{name}= has no use here: the rows have no columns but a text, behind its label")
 
     def _refuse_columns(self, why: str) -> None:
         about_tables = ("target", "weight", "id", "delimiter", "header")
-        given = [f"--{name}" for name in about_tables if name in self.reading]
-        given += (
-            [f"--missing {self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
-        )
+        given = [f"{name}=" for name in about_tables if name in self.reading]
+        given += [f"missing={self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
         if given:
             raise PlanError(f"{given[0]} has no use here: {why}")
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]

@@ -13,7 +13,7 @@ from onlearn import data
 from onlearn.data import Batch
 from onlearn.data.arrow import from_numpy, from_strings, scalar
 from onlearn.data.named_rows import NamedRows
-from onlearn.models.model import Model, for_learner
+from onlearn.models.model import Model
 
 # ----------------------------------------------------------------------------------------------------
 # Predictions as CSV or JSON lines, a batch at a time, without a Python step for each row.
@@ -161,8 +161,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 
 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
-    X = for_learner(model.learner, model.numbered(rows))
-    learner = model.learner
+    learner, X = model.learner_for(model.numbered(rows))
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
     if not (scores or proba):

@@ -19,16 +19,17 @@ from onlearn.data.cache import Cache
 from onlearn.engine.csr import CSR, all_finite, check_positive, select, stacked, without_duplicates
 from onlearn.engine.labels import distinct, in_order, positions
 from onlearn.engine.loops import SEEN
+from onlearn.errors import PlanError
 from onlearn.features import Counts
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.pruning import prune_weights
-from onlearn.features.roles import PlanError
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
 from onlearn.models.model import Model, as_learner, for_learner, name_of
-from onlearn.models.plan import BITS, PASSES, Plan, default_learner, default_passes
+from onlearn.models.plan import MOST, PASSES, Plan, default_learner, default_passes
 from onlearn.models.run_checks import Namespaces, held_out, looks_sorted, refuse_other_kind, unknown_columns
 from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, remember, unfinished
+from onlearn.models.train_options import BITS
 
 # ----------------------------------------------------------------------------------------------------
 # Features that a run leaves out: rare ones before it learns, those with small weights after it.
@@ -37,10 +38,10 @@ from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, reme
 def leave_out_rare(features: Any, often: np.ndarray, min_count: int, per_class: bool) -> tuple[np.ndarray, str]:
     """Keep the features that are in enough rows; returns the new number of each (-1: none), and a note about it."""
     before = features.n_features_out_
-    _refuse_hashed(features, "--min-count")
+    _refuse_hashed(features, "min_count")
     if not len(often):
         rows = "rows of one class" if per_class else "rows"
-        raise PlanError(f"there are no features that are in {min_count} {rows}: choose a smaller --min-count")
+        raise PlanError(f"there are no features that are in {min_count} {rows}: choose a smaller min_count=")
     rows = "rows of every class" if per_class else "rows"
     columns = features.keep(often)
     kept = np.full(before, -1, dtype=np.int64)
@@ -51,17 +52,40 @@ def leave_out_rare(features: Any, often: np.ndarray, min_count: int, per_class: 
 def let_go_of_small(model: Any, size: float) -> str:
     """Have a model forget the features that weigh no more than ``size``; returns a note about it."""
     before = model.features.n_features_out_
-    _refuse_hashed(model.features, "--prune-weights")
+    _refuse_hashed(model.features, "prune_weights")
     kept = prune_weights(model.features, model.weights()[0], size)
     if not len(kept):
-        raise PlanError(f"no feature weighs more than {size:g}: choose a smaller --prune-weights")
+        raise PlanError(f"no feature weighs more than {size:g}: choose a smaller prune_weights=")
     model.learner.keep_features(kept)
     return f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go"
 
 
-def _refuse_hashed(features: Any, option: str) -> None:
+def _refuse_hashed(features: Any, parameter: str) -> None:
     if features.vocabulary_.state == "hash":
-        raise PlanError(f"{option} cannot tell features apart that share a weight: raise --max-names")
+        raise PlanError(f"{parameter}= cannot tell features apart that share a weight: raise max_names=")
+
+
+def sound_rows(X: CSR, learner: Any) -> CSR:
+    """The matrix without duplicates and infinities; what the learner cannot take is refused."""
+    X = without_duplicates(X)
+    if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
+        most = np.finfo(X.dtype).max
+        X = replace(X, data=np.clip(X.data, -most, most))
+    X = replace(X, finite=True)
+    if learner.choices["geometry"].positive_only:
+        check_positive(X, name_of(learner))
+    return X
+
+
+def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
+    """Have the learner of a model learn from rows, in their order; new features and classes are taken in."""
+    learner, labels, rows = model.learner, model.labels, for_learner(model.learner, X)
+    if learner.training is not None:
+        learner.take_in(X.shape[1], len(labels or ()))
+        learner.partial_fit(rows, y, sample_weight=weight)
+    else:
+        first = {} if labels is None else {"classes": np.arange(len(labels))}
+        learner.partial_fit(rows, y, sample_weight=weight, **first)
 
 
 def in_one_batch(batches: list[Any]) -> list[Any]:
@@ -120,6 +144,7 @@ class Run(Telling):
         self.batches: list[Any] | None = None
         self.tally_before = None if self.fresh else self.model.learner.training.tally.copy()
         self.lesson = EVERY  # examples learned from at a time
+        self.label_counts = np.zeros(0, dtype=np.int64)  # rows of each label, in the order in which labels came
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
 
@@ -131,9 +156,20 @@ class Run(Telling):
 
     # ------------------------------------------------------------------ the run
 
-    def go(self, watch: Watch | None = None, checkpoint: Callable[[], None] | None = None, every: int = 0) -> Model:
-        """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved."""
+    def go(
+        self,
+        watch: Watch | None = None,
+        checkpoint: Callable[[], None] | None = None,
+        every: int = 0,
+        on_decided: Callable[[list[str], str], None] | None = None,
+    ) -> Model:
+        """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved.
+
+        ``on_decided`` is called once, before anything is learned, with notes about the data and a
+        sentence about the learner.
+        """
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
+        self.on_decided = on_decided
         try:
             with self._rows_kept() as cache:
                 examples = values = 0
@@ -189,6 +225,8 @@ class Run(Telling):
                     self._begin(batch, rows, options)
                 if self.rows == 0 and not self.fresh and (new := unknown_columns(model, rows)) is not None:
                     self.notes.append(f"{batch.file}: {new}")
+                if self.rows == 0 and self.on_decided is not None:
+                    self.on_decided([*reader.notes, *self.notes], self._learning())
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
                 self.rows += len(batch)
                 if held is not None:
@@ -214,15 +252,7 @@ class Run(Telling):
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 
     def _sound(self, X: Any) -> Any:
-        """The matrix without duplicates and infinities; what the learner cannot take is refused."""
-        X = without_duplicates(X)
-        if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
-            most = np.finfo(X.dtype).max
-            X = replace(X, data=np.clip(X.data, -most, most))
-        X = replace(X, finite=True)
-        if self.chosen.choices["geometry"].positive_only:
-            check_positive(X, name_of(self.chosen))
-        return X
+        return sound_rows(X, self.chosen)
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
         """Decide about features, labels and learner by the first rows."""
@@ -260,6 +290,19 @@ class Run(Telling):
             model.labels = [] if plan.task == "classify" and plan.labels is None else plan.labels
         elif self.fresh:
             model.learner = self._learner(rows)
+
+    def _learning(self) -> str:
+        """What learns, and how often, as far as that is known before all rows are read."""
+        passes = f"{self.passes} pass{'es' if self.passes > 1 else ''}"
+        if self.anew and self.plan.passes is None and default_passes(self.chosen, self.model.features, 1, 1) > PASSES:
+            passes = f"{PASSES} to {MOST} passes, by the number of rows"
+        what = " ".join(repr(self.chosen).split())
+        return f"{'classification' if self.plan.task == 'classify' else 'regression'} by {what}, {passes}"
+
+    @property
+    def majority(self) -> float | None:
+        """The share of the most common label among the rows that were learned from."""
+        return int(self.label_counts.max()) / int(self.label_counts.sum()) if self.label_counts.any() else None
 
     def _features(self, rows: Any) -> tuple[Any, list[str]]:
         """Features for rows such as these, and what was decided about them."""
@@ -305,17 +348,23 @@ class Run(Telling):
         if self.plan.labels is None and ((self.waits and self.anew) or model.learner.settings.grow is True):
             met = set(run_checks.met(batch))
             places = positions(names, model.labels, dots=False)
-            model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
+            new = distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
+            model.labels += new
+            if new and self.fresh and not self.plan.certain:
+                run_checks.refuse_many_numbers(model.labels)
         table = np.array([*positions(names, model.labels, dots=False), -1], dtype=np.int64)
         codes = table[batch.codes] if batch.codes is not None else np.full(len(batch), -1)
         if codes.min(initial=0) < 0:
             row = int(np.argmin(codes))
             label = batch.y[row] if batch.y is not None else None
-            advice = "name all labels with --classes" if self.fresh else "the model has decided them: train anew"
+            advice = "name all labels with classes=" if self.fresh else "the model has decided them: train anew"
             raise data.DataError(
                 f"{batch.file}, line {batch.lines[row]}: the label {label!r} is not one of the labels seen before "
                 f"({', '.join(model.labels[:10])}); {advice}"
             )
+        counts = np.bincount(codes, minlength=len(self.label_counts))
+        counts[: len(self.label_counts)] += self.label_counts
+        self.label_counts = counts
         return codes
 
     # ------------------------------------------------------------------ learning
@@ -337,7 +386,7 @@ class Run(Telling):
             if read:
                 rows = slice(int(part[0]), int(part[-1]) + 1)
                 some = X if len(part) == X.shape[0] else X.between(rows.start, rows.stop)
-                self._partial_fit(some, y[rows], None if weight is None else weight[rows])
+                learn_from(self.model, some, y[rows], None if weight is None else weight[rows])
             else:
                 self.model.learner.learn_rows(taken, y, weight, part, first=turn == 0)
             self.learned += len(part)
@@ -352,15 +401,6 @@ class Run(Telling):
     def _lesson(self) -> int:
         """How many examples are learned from next, at most."""
         return min(self.lesson, self.next - self.learned) if self.every else self.lesson
-
-    def _partial_fit(self, X: CSR, y: np.ndarray, weight: Any) -> None:
-        learner, labels, rows = self.model.learner, self.model.labels, for_learner(self.model.learner, X)
-        if learner.training is not None:
-            learner.take_in(X.shape[1], len(labels or ()))
-            learner.partial_fit(rows, y, sample_weight=weight)
-        else:
-            first = {} if labels is None else {"classes": np.arange(len(labels))}
-            learner.partial_fit(rows, y, sample_weight=weight, **first)
 
     def _end_of_pass(self, turn: int) -> None:
         learner, told = self.model.learner, self.model.trained
@@ -407,12 +447,9 @@ class Run(Telling):
         if size > 0:
             self.notes.append(let_go_of_small(model, size))
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
-        unsure = self.fresh and not self.plan.certain and self.plan.labels is None
-        asked = run_checks.question(model.labels or []) if unsure else None
-        self.warnings += [] if asked is None else [asked]
         told = model.far.note()
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
-            self.warnings.append("--bits has no use here: each index has a weight of its own")
+            self.warnings.append("bits= has no use here: each index has a weight of its own")
         model.before = None
         self._tell(None)
