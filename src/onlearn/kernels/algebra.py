@@ -66,7 +66,7 @@ class Composite(Kernel):
         eased = self.eased()
         if eased != self:
             return f"normalise the part that grows so large: {eased}"
-        return next((told for part in self.parts() if (told := part.remedy()) != SCALE), SCALE)
+        return next((remedy for part in self.parts() if (remedy := part.remedy()) != SCALE), SCALE)
 
     def eased(self) -> Kernel:
         from onlearn.kernels.transforms import Normalize

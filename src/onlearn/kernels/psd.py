@@ -21,7 +21,7 @@ from onlearn.kernels.products import as_csr, dense_rows, is_scipy, with_values
 from onlearn.kernels.sparse_products import Lines, transposed
 
 TOLERANCE = 1e-8  # relative to the largest eigenvalue; in single precision 1e-4
-EXAMPLES = 500  # that a kernel is checked on, unless told otherwise
+EXAMPLES = 500  # a kernel is checked on, by default
 MOST = 1 << 24  # features; a matrix of more is of no use
 
 

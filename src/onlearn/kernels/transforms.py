@@ -138,9 +138,9 @@ class NormalisationError(ExampleError):
         elif value == 0:
             why = f"k(x, x) is 0 for {k}, so the example cannot be normalised: leave it out"
         elif value == np.inf:
-            told = k.remedy()
+            remedy = k.remedy()
             why = f"k(x, x) is too large for a float for {k}, so the kernel cannot be normalised as a whole; "
-            why += "scale the data" if told == SCALE else told
+            why += "scale the data" if remedy == SCALE else remedy
         super().__init__(row, why, f"row {row}: {why}")
 
 

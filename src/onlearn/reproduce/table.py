@@ -67,7 +67,7 @@ def folder(given: str | os.PathLike[str] | None, name: str, files: list[str]) ->
     base = os.environ.get("ONLEARN_DATA")
     if given is None and base is None:
         raise MissingDataError(
-            f"the data set {name} is missing: pass data=, the folder with {', '.join(files)}, "
+            f"the data set {name} is missing: say data= where {', '.join(files)} are, "
             f"or set ONLEARN_DATA to a folder that holds {name}"
         )
     place = Path(given) if given is not None else Path(base or "") / name

@@ -75,9 +75,9 @@ class Certificate:
             "|u|_1": self.norm1,
             "|u|_2": self.norm2,
         }
-        told = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
+        values = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
         rows = f"{self.n_examples} examples" if self.n_seen is None else f"{self.n_seen} examples, not on these rows"
-        head = f"mistakes {self.mistakes} in training on {rows}\n{told}\n"
+        head = f"mistakes {self.mistakes} in training on {rows}\n{values}\n"
         table = [("bound", "value", "applies", "why")]
         table += [(b.name, f"{b.value:,.4g}", "yes" if b.applies else "no", b.why) for b in self.bounds]
         widths = [max(len(row[column]) for row in table) for column in range(3)]
