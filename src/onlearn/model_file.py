@@ -1,6 +1,6 @@
 """The model file: a ``.onl`` file is a safetensors file, arrays plus a JSON header. Loading it runs no code.
 
-An estimator is stored by its public name, its parameters (choices by their spelling) and whatever its
+A learner is stored by its public name, its parameters (choices by their spelling) and whatever its
 ``_pack`` returns: plain facts and arrays. ``_unpack`` takes them back. Files are written beside the old one and
 renamed over it, so a crash leaves the old model or the new one, whole. Large arrays are stored in less room where that
 loses nothing (see ``compact``).
@@ -156,21 +156,27 @@ def _not_finite(arrays: dict[str, np.ndarray]) -> str | None:
 
 def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """An estimator as plain facts and arrays."""
-    name = type(estimator).__name__
-    if _public(name) is not type(estimator):
+    name = getattr(estimator, "stored_as", None) or type(estimator).__name__
+    if not hasattr(estimator, "stored_as") and _public(name) is not type(estimator):
         raise ModelFileError(f"{name} is not one of onlearn's learners, so a model file cannot name it")
     facts, arrays = estimator._pack()
     return {"learner": name, "params": _spell_params(estimator), **facts}, arrays
 
 
 def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    """The estimator that was described."""
-    cls = _public(header["learner"])
-    if cls is None:
-        raise ModelFileError(f"it holds a {header['learner']!r}, which this version of onlearn does not know")
-    estimator = cls(**{key: _parameter(value) for key, value in header["params"].items()})
-    estimator._unpack(header, arrays)
-    return estimator
+    """What was described; a linear learner as such, without the estimator around it."""
+    name = header["learner"]
+    params = {key: _parameter(value) for key, value in header["params"].items()}
+    engine = importlib.import_module("onlearn.engine.learner")  # above this module, so by name
+    if name in engine.COMPOSITIONS:
+        made = engine.Learner(name, **params)
+    else:
+        cls = _public(name)
+        if cls is None:
+            raise ModelFileError(f"it holds a {name!r}, which this version of onlearn does not know")
+        made = cls(**params)
+    made._unpack(header, arrays)
+    return made
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -211,6 +217,12 @@ def _umask() -> int:
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator from a file; it predicts, and goes on learning, as if it had never been away."""
+    made = load_learner(path)
+    return _public(made.stored_as)._around(made) if hasattr(made, "stored_as") else made
+
+
+def load_learner(path: str | os.PathLike[str]) -> Any:
+    """The same, but linear learners as such, without the estimator around them, which needs scikit-learn."""
     header, arrays = read_file(path)
     try:
         return rebuild(header, arrays)

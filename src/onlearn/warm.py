@@ -169,14 +169,15 @@ def can_keep() -> bool:
 
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
     """What the named learners use: dense and sparse rows, float64 and float32, two classes and several."""
-    from onlearn.estimators.named import NAMED
+    from onlearn.engine.learner import Learner
+    from onlearn.engine.named import NAMED
 
-    parts = [NAMED[name]()._choices() for name in (NAMED if learners is None else learners)]
+    parts = [Learner(name).choices for name in (NAMED if learners is None else learners)]
     return _distinct(
         (choices["rule"], choices["geometry"], choices["stabilizer"], output, layout, dtype, "int32")
         for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
         for choices in parts
-        for output in (None, getattr(choices["rule"], "multiclass", "true"))
+        for output in (None, choices["rule"].multiclass)
     )
 
 
@@ -199,14 +200,14 @@ def all_loops() -> list[Loop]:
     stabilizers = [kind() for kind in STABILIZERS.members.values()]
     plain = [rule for rule in (kind() for kind in RULES.members.values()) if not is_custom(rule)]
     # a loop is the same for all rules, so they take turns; softmax goes with one only
-    turn = cycle(rule for rule in plain if getattr(rule, "classification", True))
+    turn = cycle(rule for rule in plain if rule.classification)
     logistic = RULES.get("logistic")
     layouts = [("dense", "int32"), ("sparse", "int32"), ("sparse", "int64")]
     return _distinct(
         (logistic if output == "softmax" else next(turn), geometry, stabilizer, output, layout, dtype, index)
         for (layout, index), dtype, output in product(layouts, ("float64", "float32"), (None, *OUTPUTS))
         for geometry, stabilizer in product(geometries, stabilizers)
-        if not (getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False))
+        if not (geometry.drifts and stabilizer.every_hypothesis)
     )
 
 
@@ -246,10 +247,11 @@ def compile_loop(loop: Loop) -> bool:
 
 
 def _compile_for_features(loop: Loop) -> None:
-    from onlearn.estimators.linear import OnlineClassifier
+    from onlearn.engine.learner import Learner
 
     X = sample(loop)
-    model = OnlineClassifier(loop.rule, loop.geometry, loop.stabilizer, loop.output or "auto", epochs=1)
+    choices: dict[str, Any] = dict(rule=loop.rule, geometry=loop.geometry, stabilizer=loop.stabilizer)
+    model = Learner("OnlineClassifier", **choices, multiclass=loop.output or "auto", epochs=1)
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
 
 

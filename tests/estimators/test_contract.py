@@ -18,7 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
+from onlearn.engine.csr import row_batches
 from onlearn.engine.labels import encode, joined
+from onlearn.engine.training import Training
 from onlearn.estimators.named import NAMED
 
 RNG = np.random.default_rng(0)
@@ -130,7 +132,7 @@ def test_a_learner_whose_arrays_are_mapped_from_a_file_goes_on(tmp_path):
     joblib.dump(model, tmp_path / "m")
     mapped = joblib.load(tmp_path / "m", mmap_mode="r")
     partly = joblib.load(tmp_path / "m")
-    partly._training.g.w.flags.writeable = False  # as joblib's workers get what is large
+    partly.training.g.w.flags.writeable = False  # as joblib's workers get what is large
     model.partial_fit(X, Y)
     for other in (mapped, partly):
         np.testing.assert_array_equal(other.partial_fit(X, Y).coef_, model.coef_)
@@ -341,7 +343,7 @@ def test_verbose_shows_progress(capsys):
 def test_interrupting_fit_changes_nothing(monkeypatch, warm):
     passes = []
 
-    def interrupt(training, *args, original=onlearn.training.Training.learn, **kwargs):
+    def interrupt(training, *args, original=Training.learn, **kwargs):
         passes.append(1)
         original(training, *args, **kwargs)
         if len(passes) == 2:
@@ -365,7 +367,7 @@ def test_interrupting_fit_changes_nothing(monkeypatch, warm):
 def test_ctrl_c_in_partial_fit_waits_until_the_rows_are_learned(monkeypatch):
     model, whole = (onlearn.OnlineClassifier(random_state=0).partial_fit(X, Y, classes=[0, 1]) for _ in range(2))
 
-    def interrupt(*args, original=onlearn.training.row_batches):
+    def interrupt(*args, original=row_batches):
         signal.raise_signal(signal.SIGINT)
         return original(*args)
 

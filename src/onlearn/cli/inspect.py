@@ -65,12 +65,13 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     import numpy as np
 
     from onlearn.models.explain import top_weights, weights
+    from onlearn.models.model import name_of
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
-    usual = type(learner)().get_params(deep=False)
+    usual = learner.defaults() if hasattr(learner, "defaults") else type(learner)().get_params(deep=False)
     made: dict[str, Any] = {
-        "learner": type(learner).__name__,
+        "learner": name_of(learner),
         "parameters": given,
         "set": [name for name, value in given.items() if value != _plain(usual.get(name))],
         "task": model.task,

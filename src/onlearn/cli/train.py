@@ -283,7 +283,7 @@ def _progressive(run: Any) -> dict[str, float]:
     if run.model.labels is not None:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
-    elif run.model.learner._choices()["rule"].name == "lms":  # half the squared error of targets of deviation 1
+    elif run.model.learner.choices["rule"].name == "lms":  # half the squared error of targets of deviation 1
         made["rmse"] = math.sqrt(2 * first["loss"]) * run.model.target[1]
     return made
 

@@ -105,7 +105,7 @@ def choices_of(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def learner_of(asked: dict[str, Any]) -> Any:
-    """The estimator that was asked for; None if only some of its choices were, which are checked."""
+    """The learner that was asked for; None if only some of its choices were, which are checked."""
     choices = choices_of(asked)
     if asked["task"] == "regress":
         for name in ("multiclass", "learner", "class_weight", "classes", "kernel", "per_class"):
@@ -119,20 +119,17 @@ def learner_of(asked: dict[str, Any]) -> Any:
     name = asked["learner"]
     if name is None and not choices:
         return None
-    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
-    from onlearn.estimators.named import NAMED
+    from onlearn.engine.learner import Learner
+    from onlearn.engine.named import NAMED
 
-    if name is None:
-        cls: Any = OnlineRegressor if asked["task"] == "regress" else OnlineClassifier
-    else:
+    if name is not None:
         one_of(name, tuple(NAMED), "--learner")
-        cls = NAMED[name]
-        refused = [key for key in choices if key not in cls().get_params(deep=False)]
+        refused = [key for key in choices if key not in NAMED[name].parameters]
         if refused:
             raise typer.BadParameter(f"--{refused[0].replace('_', '-')} has no use with --learner {name}")
-    made = cls(**choices)
+    made = Learner(name or ("OnlineRegressor" if asked["task"] == "regress" else "OnlineClassifier"), **choices)
     try:
-        made._choices()
+        made.choices  # noqa: B018  made here
     except (TypeError, ValueError) as error:  # a wrong spelling
         raise typer.BadParameter(str(error)) from None
     return None if name is None else made

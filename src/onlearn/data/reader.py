@@ -15,9 +15,9 @@ import numpy as np
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.batch import Batch, Sentences, as_parsed, as_public, rows_in
 from onlearn.data.detection import sniff
-from onlearn.data.kept import DamagedError, Kept
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
+from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sources import SIZE, Source, Stream, sources
 from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead
@@ -91,10 +91,10 @@ class Reader:
         self._workers = workers
         self._table_required = table_required
         self.then: Callable[[Any], Any] | None = None
-        self.kept: Kept | None = None
+        self.kept: RowStore | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
-            self.kept = Kept(self.sources, key, None if cache is True else cache)
+            self.kept = RowStore(self.sources, key, None if cache is True else cache)
         self._batches = self._split(batch_rows) if batch_rows else self._read()
 
     def __iter__(self) -> Iterator[Batch]:

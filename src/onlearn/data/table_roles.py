@@ -44,7 +44,7 @@ def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 TARGETS = ("label", "target", "class", "y")
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none
 KEPT_ID = "\0id"  # a column of ids as they are written, beside one that is a feature as well
 
 

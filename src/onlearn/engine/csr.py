@@ -357,3 +357,39 @@ def radius(X: Any) -> float:
         scaled = X if unit == 1.0 else X / unit
         squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
     return float(np.sqrt(squares.max(initial=0.0))) * unit
+
+
+def rows_at(X: Any, rows: np.ndarray) -> Any:
+    """The given rows of a dense or a sparse matrix."""
+    return X.take(rows) if isinstance(X, CSR) else X[rows]
+
+
+def dense_rows(X: Any, rows: np.ndarray) -> np.ndarray:
+    """The given rows as a dense array."""
+    chosen = rows_at(X, rows)
+    return np.asarray(chosen.toarray() if is_sparse(chosen) else chosen)
+
+
+def as_floats(X: Any) -> Any:
+    """X as a dense array or in compressed sparse rows, of single or double precision; as it is if it is so."""
+    if is_sparse(X):
+        X = X if getattr(X, "format", "csr") == "csr" else X.tocsr()  # SciPy's other formats have an indptr, too
+        if X.dtype in (np.float64, np.float32):
+            return X
+        return replace(X, data=X.data.astype(np.float64)) if isinstance(X, CSR) else X.astype(np.float64)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns, not {X.ndim}")
+    return X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+
+
+def of_width(X: Any, width: int) -> Any:
+    """X with columns of zeros added, or with those beyond a width left out."""
+    if not is_sparse(X):
+        return X[:, :width] if X.shape[1] > width else np.pad(X, ((0, 0), (0, width - X.shape[1])))
+    if X.shape[1] <= width:
+        return CSR(X.data, X.indices, X.indptr, (X.shape[0], width), finite=known_finite(X))
+    stay = X.indices < width
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(stay)])
+    indptr = before[X.indptr].astype(X.indptr.dtype)
+    return CSR(X.data[stay], X.indices[stay], indptr, (X.shape[0], width), finite=known_finite(X))

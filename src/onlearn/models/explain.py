@@ -29,8 +29,8 @@ def is_dual(model: Model) -> bool:
 def kernel_values(model: Model, X: Any) -> np.ndarray:
     """The kernel values of rows with the support examples, one line a row."""
     learner = model.learner
-    points = learner._check_rows(for_learner(X), reset=False).points
-    return np.asarray(learner._training.supports.products(points), dtype=np.float64)
+    points = learner._check_rows(for_learner(learner, X), reset=False).points
+    return np.asarray(learner.training.supports.products(points), dtype=np.float64)
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:

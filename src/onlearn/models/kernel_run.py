@@ -79,7 +79,7 @@ class KernelRun(Run):
     def _begin_late(self, cache: Any) -> None:
         super()._begin_late(cache)
         learner = self.model.learner
-        if self.skip and not learner.is_left_off():
+        if self.skip and not learner.is_unfinished():
             raise data.DataError(
                 "the model is of an unfinished run, but does not say how its rows stood: it was written by an earlier "
                 "version, or learned from something else since; train anew"
@@ -96,7 +96,7 @@ class KernelRun(Run):
             learner.set_params(epochs=self.passes).go_on(self.model.features.n_features_out_, counts)
         whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
         try:
-            self.standing = learner.stand(whole)
+            self.current_scores = learner.prepare_rows(whole)
         except kernels.ExampleError as error:
             raise data.DataError(f"{self._place(error.row)}: {error.why}") from None
         self.places = []
@@ -118,19 +118,19 @@ class KernelRun(Run):
         dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
         if dense:
             return X.toarray()
-        return for_learner(X.with_sorted_columns())
+        return for_learner(self.model.learner, X.with_sorted_columns())
 
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
-        if turn >= self.standing.passes:  # else it had begun when the run was left off
+        if turn >= self.current_scores.passes:  # else it had begun when the run was left off
             self.learning = True
-            self.standing.begin_pass()
+            self.current_scores.begin_pass()
             self.learning = False
             if self.stop:
                 raise KeyboardInterrupt
-        yield self.standing, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
+        yield self.current_scores, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
 
     def _finish(self) -> None:
-        self.model.learner.leave()
+        self.model.learner.release_rows()
         super()._finish()
 
 

@@ -17,6 +17,7 @@ from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.csr import CSR
 from onlearn.engine.labels import positions
+from onlearn.engine.learner import Learner
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.strings import Strings
@@ -61,10 +62,11 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
 class Model:
     """Predicts from raw rows, and is stored whole.
 
-    ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
-    ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
-    deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
-    ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
+    ``features`` makes the matrix, ``learner`` is a ``Learner`` or an estimator, ``labels`` names its classes (None for
+    regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the
+    mean and the deviation that regression takes off its targets, and ``far`` where indices go that are too large for a
+    weight each. ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were
+    when it began.
     """
 
     def __init__(self) -> None:
@@ -85,7 +87,7 @@ class Model:
         what = f"of {len(labels)} labels ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
         from_what = f"{getattr(self.learner, 'n_features_in_', 'no')} features of {self.features.kind_}"
         told = "of numbers" if self.labels is None else what
-        return f"<Model {told} by {type(self.learner).__name__}, from {from_what}>"
+        return f"<Model {told} by {name_of(self.learner)}, from {from_what}>"
 
     # ------------------------------------------------------------------ predicting
 
@@ -108,17 +110,17 @@ class Model:
 
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
-        return np.asarray(self.learner.decision_function(for_learner(self.numbered(rows))))
+        return np.asarray(self.learner.decision_function(for_learner(self.learner, self.numbered(rows))))
 
     def predict(self, rows: Any) -> np.ndarray:
         """The label of each row, or for regression the number."""
-        return self.named(self.learner.predict(for_learner(self.numbered(rows))))
+        return self.named(self.learner.predict(for_learner(self.learner, self.numbered(rows))))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of each label, in the order of ``labels``."""
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
-        return np.asarray(self.learner.predict_proba(for_learner(self.numbered(rows))))
+        return np.asarray(self.learner.predict_proba(for_learner(self.learner, self.numbered(rows))))
 
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
@@ -207,13 +209,9 @@ class Model:
         self._check()
 
 
-def for_learner(X: Any) -> Any:
-    """Rows as learners take them."""
-    if not isinstance(X, CSR):
-        return X
-    made = X.to_scipy()  # until the learner takes CSR
-    made.free_of_duplicates, made.known_finite = X.unique, X.finite
-    return made
+def for_learner(learner: Any, X: Any) -> Any:
+    """Rows as a learner takes them: estimators take SciPy matrices."""
+    return X.to_scipy() if isinstance(X, CSR) and not isinstance(learner, Learner) else X
 
 
 def refuse_sentences(batch: data.Batch) -> None:
@@ -253,13 +251,23 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """What a file holds, a ``Model`` or a bare learner; transformers are saved in files of the same kind."""
-    found = model_file.load(path)
+    found = model_file.load_learner(path)
     if not hasattr(found, "predict"):
         raise model_file.ModelFileError(
             f"{path} holds a transformer ({type(found).__name__}), not a learner: "
             "it makes features for one, and predicts nothing itself"
         )
     return found
+
+
+def as_learner(learner: Any) -> Any:
+    """The learner inside an estimator; anything else as it is."""
+    return learner.as_learner() if hasattr(learner, "as_learner") else learner
+
+
+def name_of(learner: Any) -> str:
+    """What a learner, or an estimator, is called."""
+    return str(getattr(learner, "name", type(learner).__name__))
 
 
 def around(learner: Any) -> Model:

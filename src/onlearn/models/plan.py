@@ -9,9 +9,9 @@ from typing import Any
 
 from onlearn.data.table_roles import shown
 from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.learner import Learner
 from onlearn.engine.rules import RULES
 from onlearn.engine.spec import did_you_mean
-from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
 from onlearn.features import FeatureMap, Interaction, Text, extractors_for, guess_roles
 from onlearn.features.roles import LETTERS, OneWord, PlanError, Role
 
@@ -59,10 +59,12 @@ def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | N
     """
     choices = choices or {}
     if task == "regress":
-        return OnlineRegressor(**laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
+        return Learner("OnlineRegressor", **laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
     if is_text(features):
-        return OnlineClassifier(**laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last"))
-    return OnlineClassifier(**laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged"))
+        made = laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
+    else:
+        made = laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
+    return Learner("OnlineClassifier", **made)
 
 
 def laid_over(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -
 
     Averaged AdaGrad is far from its end after three passes over a small file, and gets better for long, at little cost.
     """
-    chosen = {name: made.name for name, made in learner._choices().items() if name in AVERAGED}
+    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
     if chosen != AVERAGED or is_text(features):
         return PASSES
     enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
@@ -144,10 +146,10 @@ class Plan:
     """A training run: the data, how to read them, the features, the learner, and how often.
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
-    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
-    None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both. ``cache``
-    True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of any file
-    there, False keeps none.
+    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is a ``Learner`` or
+    an estimator, or None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both.
+    ``cache`` True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of
+    any file there, False keeps none.
     """
 
     sources: list[str]

@@ -161,7 +161,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 
 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
-    X = for_learner(model.numbered(rows))
+    X = for_learner(model.learner, model.numbered(rows))
     learner = model.learner
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))

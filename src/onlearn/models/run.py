@@ -25,7 +25,7 @@ from onlearn.features.pruning import prune_weights
 from onlearn.features.roles import PlanError
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
-from onlearn.models.model import Model, for_learner
+from onlearn.models.model import Model, as_learner, for_learner, name_of
 from onlearn.models.plan import BITS, PASSES, Plan, default_learner, default_passes
 from onlearn.models.run_checks import Namespaces, held_out, looks_sorted, refuse_other_kind, unknown_columns
 from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, remember, unfinished
@@ -79,6 +79,7 @@ class Run(Telling):
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         self.plan = plan
         self.model = Model() if model is None else model
+        self.model.learner = as_learner(self.model.learner)
         self.bad = data.BadRows() if bad is None else bad
         self.notes: list[str] = []
         before = {} if model is None else model.trained
@@ -106,7 +107,7 @@ class Run(Telling):
         elif model is not None:
             if model.trained.get("unfinished") is not None:
                 self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
-            if model.learner.n_seen_ > model.learner._training.since[SEEN]:
+            if model.learner.n_seen_ > model.learner.training.since[SEEN]:
                 model.learner.end_pass()  # that was cut short, or it would run on in this run's first
             remember(model)
         self.passes_before = len(self._history()) - self.ended_before
@@ -117,7 +118,7 @@ class Run(Telling):
         self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
         self.order: np.ndarray | None = None  # the new numbers of labels, once all are known
         self.batches: list[Any] | None = None
-        self.tally_before = None if self.fresh else self.model.learner._training.tally.copy()
+        self.tally_before = None if self.fresh else self.model.learner.training.tally.copy()
         self.lesson = EVERY  # examples learned from at a time
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
@@ -219,8 +220,8 @@ class Run(Telling):
             most = np.finfo(X.dtype).max
             X = replace(X, data=np.clip(X.data, -most, most))
         X = replace(X, finite=True)
-        if getattr(self.chosen._choices()["geometry"], "positive_only", False):
-            check_positive(X, type(self.chosen).__name__)
+        if self.chosen.choices["geometry"].positive_only:
+            check_positive(X, name_of(self.chosen))
         return X
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
@@ -236,7 +237,7 @@ class Run(Telling):
         if self.fresh:
             model.features, decided = self._features(rows)
             self.notes += decided
-            self.chosen = plan.learner or default_learner(plan.task, model.features, plan.choices)
+            self.chosen = as_learner(plan.learner) or default_learner(plan.task, model.features, plan.choices)
         else:
             model.features, model.far = model.features.unfitted(), model.far.afresh()
         self.passes = plan.passes or PASSES  # or more, when all rows are read
@@ -301,7 +302,7 @@ class Run(Telling):
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
         names = batch.label_names or []
-        if self.plan.labels is None and ((self.waits and self.anew) or model.learner.grow is True):
+        if self.plan.labels is None and ((self.waits and self.anew) or model.learner.settings.grow is True):
             met = set(run_checks.met(batch))
             places = positions(names, model.labels, dots=False)
             model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
@@ -326,7 +327,7 @@ class Run(Telling):
         passed = min(max(self.skip - self.learned, 0), len(order))
         self.learned += passed
         order = order[passed:]
-        taken = X if read else for_learner(X)
+        taken = X if read else for_learner(self.model.learner, X)
         while len(order):
             while self.every and self.next <= self.learned:
                 self.next += self.every
@@ -353,8 +354,8 @@ class Run(Telling):
         return min(self.lesson, self.next - self.learned) if self.every else self.lesson
 
     def _partial_fit(self, X: CSR, y: np.ndarray, weight: Any) -> None:
-        learner, labels, rows = self.model.learner, self.model.labels, for_learner(X)
-        if hasattr(learner, "_training"):
+        learner, labels, rows = self.model.learner, self.model.labels, for_learner(self.model.learner, X)
+        if learner.training is not None:
             learner.take_in(X.shape[1], len(labels or ()))
             learner.partial_fit(rows, y, sample_weight=weight)
         else:
@@ -368,7 +369,7 @@ class Run(Telling):
             return
         learner.end_pass()
         if turn == 0 and self.passes > 1:
-            told["first_size"] = learner._training.size()
+            told["first_size"] = learner.training.size()
 
     def _shuffled(self, cache: Cache, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         """What was kept, in an order of this pass's own: batches, and rows within each."""
@@ -399,7 +400,7 @@ class Run(Telling):
         model, size = self.model, self.plan.prune_weights
         first = model.trained.pop("first_size", 0.0)
         if self.passes > 1 and first:  # scores kept for calibration are of the first pass, when weights were smaller
-            training = model.learner._training
+            training = model.learner.training
             training.rescale_audit(training.size() / first)
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")

@@ -12,6 +12,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import eight
+from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGIT,
     DIGITS,
@@ -33,7 +34,6 @@ from onlearn.data.formats.numbers import (
 )
 from onlearn.data.formats.scanning import Lines, Room, bad_lines, drop_rows, fix_unsure, note_bad, take_labels, why_not
 from onlearn.data.named_rows import START
-from onlearn.data.parse.table import code_of, hash_span
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
 from onlearn.engine.csr import CSR
@@ -284,7 +284,7 @@ class Svmlight(Lines):
         self.room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        from onlearn.data.parse.table import grown, new_table
+        from onlearn.data.formats.label_table import grown, new_table
 
         options, text = self.options, block.text
         index: type = np.int32
