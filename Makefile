@@ -13,7 +13,7 @@ bytecode := $(bin)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint types imports bench docs clean
+.PHONY: help demo test test-all lint types imports bench docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,10 @@ bench: $(VENV)/.onlearn-bench ## measure against the peers (installs them)
 
 docs: $(VENV)/.onlearn-dev ## run the examples in the documents and check their links
 	$(bin)/python tools/check_docs.py
+
+wheel: $(VENV)/.onlearn ## a wheel for Linux on x86-64 that holds compiled code, so that a first run need not compile
+	$(pip) install 'hatchling>=1.27'
+	ONLEARN_SHIP=1 $(pip) wheel --no-build-isolation --no-deps --wheel-dir dist .
 
 clean: ## remove caches and builds (not the environment)
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

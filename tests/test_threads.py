@@ -1,6 +1,5 @@
 """Work shared with helper threads."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -14,7 +13,7 @@ from onlearn import threads
 def test_every_piece_is_done_once():
     for pieces in (0, 1, 2, 7, 100):
         done = []
-        threads.take_turns(done.append, pieces, 2)
+        threads.over_pieces(done.append, pieces, 2)
         assert sorted(done) == list(range(pieces))
 
 
@@ -24,7 +23,7 @@ def test_what_a_piece_raises_is_raised():
             raise ValueError("three")
 
     with pytest.raises(ValueError, match="three"):
-        threads.take_turns(work, 10, 2)
+        threads.over_pieces(work, 10, 2)
     test_every_piece_is_done_once()
 
 
@@ -41,7 +40,7 @@ def test_when_one_fails_the_others_begin_nothing_and_are_waited_for():
         time.sleep(0.05)
 
     with pytest.raises(KeyboardInterrupt):
-        threads.take_turns(work, 100, 2)
+        threads.over_pieces(work, 100, 2)
     after = len(begun)
     assert after < 5
     time.sleep(0.1)
@@ -53,8 +52,8 @@ def test_work_after_the_end_of_the_main_thread_is_done_all_the_same():
 import atexit, threading
 import onlearn.threads as threads
 done = []
-threads.take_turns(done.append, 8, 2)
-atexit.register(lambda: (threads.take_turns(done.append, 8, 2), print(len(done))))
+threads.over_pieces(done.append, 8, 2)
+atexit.register(lambda: (threads.over_pieces(done.append, 8, 2), print(len(done))))
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout == "16\n", told.stderr
@@ -65,22 +64,3 @@ def test_rows_are_covered_in_order_of_the_pieces():
     assert [row for part in covered for row in part] == list(range(1001))
     assert threads.over_rows(lambda *part: part, 0, 10**9) == []
     assert threads.over_rows(lambda *part: part, 5, 1) == [(0, 5)]
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="where threads run cannot be told on this system")
-@pytest.mark.skipif(threads.cores() < 2, reason="one processor")
-def test_helpers_run_on_the_processors_of_the_process_but_for_the_callers():
-    allowed = os.sched_getaffinity(0)
-    meeting = threading.Barrier(2)  # so that each thread has a piece
-    where = {}
-
-    def work(n):
-        meeting.wait(10)
-        where[threading.current_thread()] = os.sched_getaffinity(0)
-
-    for _ in range(2):  # helpers are told where to run when they are there, which they are from the second time on
-        where.clear()
-        threads.take_turns(work, 2, 2)
-    helpers = [allowed_there for thread, allowed_there in where.items() if thread is not threading.current_thread()]
-    assert len(helpers) == 1 and len(helpers[0]) == len(allowed) - 1 and helpers[0] < allowed
-    assert os.sched_getaffinity(0) == allowed

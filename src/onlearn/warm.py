@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.features.extractors import Category, Number
-from onlearn.features.feature_map import Features
+from onlearn.features.feature_map import FeatureMap
 from onlearn.features.interactions import Interaction
 from onlearn.features.row_builders import rows_of_names
 from onlearn.features.text import Text
@@ -130,16 +130,17 @@ def compile_features() -> Iterator[str]:
     columns = [Text("t", chars=(2, 3)), Number("n", missing="indicator"), Category("c")]
     for dtype in ("float32", "float64"):
         yield f"features of columns, {dtype}"
-        features = Features(columns, dtype=dtype)
-        features.fit_transform(table)
+        features = FeatureMap(columns, dtype=dtype)
+        features.learn_transform(table)
         features.transform(table)
         features.learn_transform(table, ordered=False)
         yield f"named features, {dtype}"
-        Features(dtype=dtype).fit_transform(rows_of_names([["a"], ["b"]]))
+        FeatureMap(dtype=dtype).learn_transform(rows_of_names([["a"], ["b"]]))
     yield "interactions"
-    Features([*columns, Interaction("n", "c")]).fit_transform(table)
+    FeatureMap([*columns, Interaction("n", "c")]).learn_transform(table)
     yield "names beyond the limit, and fewer names"
-    full = Features([Text("t")], max_names=1, bits=4).fit(table)
+    full = FeatureMap([Text("t")], max_names=1, bits=4)
+    full.learn(table)
     full.vocabulary_.collisions()
     full.keep(np.array([0]))
 

@@ -147,7 +147,7 @@ def failing(monkeypatch):
         def fail(*_):
             raise error
 
-        monkeypatch.setattr(onlearn.demo, "loops_for", fail)
+        monkeypatch.setattr(onlearn.reproduce.demo, "loops_for", fail)
 
     return install
 

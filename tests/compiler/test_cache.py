@@ -20,13 +20,14 @@ FIT = """
 import json, sys
 import numpy as np
 import onlearn
-from onlearn import compile, machine
+from onlearn import compiler
+from onlearn.compiler import object_code
 X = np.random.default_rng(0).normal(size=(20, 3))
 model = onlearn.Perceptron(random_state=0).fit(X, (X[:, 0] > 0).astype(int))
-print(json.dumps({"made": machine.made, "compiler": "numba" in sys.modules,
-                  "folder": compile.cache_folder(), "weights": model.coef_.tolist()}))
+print(json.dumps({"made": object_code.made, "compiler": "numba" in sys.modules,
+                  "folder": compiler.cache_folder(), "weights": model.coef_.tolist()}))
 """
-FOLDER = "from onlearn import compile; import json; print(json.dumps(compile.cache_folder()))"
+FOLDER = "from onlearn import compiler; import json; print(json.dumps(compiler.cache_folder()))"
 
 
 def run(program, package=PACKAGE, **environment):
@@ -86,7 +87,7 @@ def test_a_changed_source_is_compiled_anew(copied):
     environment = dict(package=copied, NUMBA_CACHE_DIR=None)
     before = run(FIT, **environment)
     assert Path(before["folder"]).parent == copied / "__pycache__"
-    source = copied / "geometry" / "additive.py"
+    source = copied / "engine" / "geometry" / "additive.py"
     twice = source.read_text().replace("    g.w[j] += change\n", "    g.w[j] += 2.0 * change\n")
     assert twice != source.read_text()
     source.write_text(twice)
@@ -101,10 +102,10 @@ def test_fields_in_another_order_are_compiled_anew(copied):
     environment = dict(package=copied, NUMBA_CACHE_DIR=None)
     program = FIT.replace("Perceptron", "AveragedPerceptron")
     before = run(program, **environment)
-    source = copied / "stabilizers.py"
+    source = copied / "engine" / "stabilizers.py"
     text = source.read_text()
-    fields = re.search(r"class Mean\(NamedTuple\):\n((?: +\w+: .*\n)+)", text)
-    made = re.search(r"return Mean\((.*)\)\n", text)
+    fields = re.search(r"class AveragedState\(NamedTuple\):\n((?: +\w+: .*\n)+)", text)
+    made = re.search(r"return AveragedState\((.*)\)\n", text)
     lines = fields[1].splitlines(keepends=True)
     values = made[1].split(", ")
     assert len(lines) == len(values) == 3
@@ -115,12 +116,12 @@ def test_fields_in_another_order_are_compiled_anew(copied):
     assert after["weights"] == before["weights"]
 
 
-@pytest.mark.parametrize("name", ["compile.py", "emit.py", "machine.py", "vectors.py", "weave.py"])
+@pytest.mark.parametrize("name", ["__init__.py", "emit.py", "functions.py", "intrinsics.py", "inlining.py"])
 def test_what_compiles_names_the_folder(copied, name):
     """A change of how loops are compiled starts a new cache, and undoing it returns to the old one."""
     environment = dict(package=copied, NUMBA_CACHE_DIR=None)
     before = run(FOLDER, **environment)
-    source = copied / name
+    source = copied / "compiler" / name
     text = source.read_text()
     source.write_text(text + "# changed\n")
     assert Path(run(FOLDER, **environment)).name != Path(before).name

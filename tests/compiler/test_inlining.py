@@ -1,4 +1,4 @@
-"""The weaver: the woven text does what the loop as written does, and says so when it cannot."""
+"""Inlining: the inlined text does what the loop as written does, and says so when it cannot."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +13,7 @@ from onlearn.engine import csr
 from onlearn.engine.geometry.additive import AdditiveState
 from onlearn.engine.loops import Audit, learn_one
 from onlearn.engine.rows import Sparse
-from onlearn.engine.stabilizers import Mean, Newest
+from onlearn.engine.stabilizers import AveragedState, LastState
 
 LIMIT = 2.5
 STEP = np.uint64(1)
@@ -68,12 +68,12 @@ def run(kind, n=4):
     text = source(loop, {"x": kind})
     space = {}
     exec(text, space)
-    woven, plain = kind(np.arange(6.0)), kind(np.arange(6.0))
-    return space["loop"](woven, n), loop(plain, n), woven.a, plain.a, text
+    inlined, plain = kind(np.arange(6.0)), kind(np.arange(6.0))
+    return space["loop"](inlined, n), loop(plain, n), inlined.a, plain.a, text
 
 
 @pytest.mark.parametrize("kind", [Red, Blue])
-def test_woven_text_does_what_the_loop_does(kind):
+def test_inlined_text_does_what_the_loop_does(kind):
     result, wanted, after, wanted_after, text = run(kind)
     assert result == wanted
     np.testing.assert_array_equal(after, wanted_after)
@@ -87,10 +87,10 @@ def test_only_the_side_of_a_conditional_that_is_taken_runs():
 
 
 def test_a_stabilizer_that_remembers_nothing_costs_nothing():
-    """The line that keeps the average is in the woven loop of ``averaged``, and gone from that of ``last``."""
+    """The line that keeps the average is in the inlined loop of ``averaged``, and gone from that of ``last``."""
     kinds = {"rows": Sparse, "g": AdditiveState, "audit": Audit}
-    assert "st.u[" in source(learn_one.function, {**kinds, "st": Mean})
-    assert " st." not in source(learn_one.function, {**kinds, "st": Newest})
+    assert "st.u[" in source(learn_one.function, {**kinds, "st": AveragedState})
+    assert " st." not in source(learn_one.function, {**kinds, "st": LastState})
 
 
 def early(x):
@@ -103,7 +103,7 @@ def calls_early(x):
     return helper(early)(x)
 
 
-def test_what_cannot_be_woven_is_refused():
+def test_what_cannot_be_inlined_is_refused():
     hasty = helper(early)
 
     def uses_hasty(x):
@@ -130,29 +130,29 @@ def test_what_cannot_be_woven_is_refused():
 
 def test_without_a_cache_folder_loops_still_compile(monkeypatch):
     monkeypatch.setattr(inlining, "cache_folder", lambda: None)
-    monkeypatch.setattr("onlearn.compiler.cache_folder", lambda: None)
+    monkeypatch.setattr("onlearn.compiler.cache.cache_folder", lambda: None)
     fresh = inlining.Loop(loop)
     assert fresh(Red(np.arange(6.0)), 4) == loop(Red(np.arange(6.0)), 4)
 
 
-def test_threads_that_meet_a_new_loop_together_weave_it_once():
-    fresh, woven = inlining.Loop(loop), []
+def test_threads_that_meet_a_new_loop_together_inline_it_once():
+    fresh, inlined = inlining.Loop(loop), []
     find_once = fresh._dispatch.find
-    fresh._dispatch.find = lambda given: (woven.append(given), find_once(given))[1]
+    fresh._dispatch.find = lambda given: (inlined.append(given), find_once(given))[1]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: fresh(Red(np.arange(6.0)), 4), range(32)))
     assert found == [loop(Red(np.arange(6.0)), 4)] * 32
-    assert len(woven) == 1
+    assert len(inlined) == 1
 
 
-def test_what_was_woven_is_taken_as_it_lies(monkeypatch):
+def test_inlined_text_is_used_again(monkeypatch):
     """Until a file of the package changes, or somebody else gives a verb a body."""
 
     def again() -> bool:
         return bool(Loop(csr.all_finite.function)(np.ones(3)))
 
     def no_more(*arguments):
-        raise AssertionError("woven")
+        raise AssertionError("inlined")
 
     monkeypatch.setattr(inlining, "_foreign", [])
     assert again()
@@ -162,12 +162,12 @@ def test_what_was_woven_is_taken_as_it_lies(monkeypatch):
         with monkeypatch.context() as patch:
             for name, value in changed.items():
                 patch.setattr(inlining, name, value)
-            with pytest.raises(AssertionError, match="woven"):
+            with pytest.raises(AssertionError, match="inlined"):
                 again()
 
 
 def test_what_others_write_is_not_left_for_the_package(monkeypatch):
-    """A verb with a body from elsewhere is woven in this process alone; its text is nobody else's."""
+    """A verb with a body from elsewhere is inlined in this process alone; its text is nobody else's."""
     function = csr.all_finite.function
     name, folder = function.__name__, Path(inlining.cache_folder())
     monkeypatch.setattr(inlining, "_foreign", [])
@@ -187,5 +187,5 @@ def test_what_others_write_is_not_left_for_the_package(monkeypatch):
         ("from mine import helper as helper\n", False),
     ],
 )
-def test_what_a_text_does_not_tell_is_not_kept(text, kept):
-    assert inlining._tells_all(text) is kept
+def test_a_text_that_does_not_show_all_it_does_is_not_kept(text, kept):
+    assert (inlining._digest(text) is not None) is kept

@@ -32,6 +32,11 @@ class Swapped(NamedTuple):
     first: np.ndarray
 
 
+@pytest.fixture(autouse=True)
+def _no_fallback(monkeypatch):
+    monkeypatch.setenv("ONLEARN_BACKEND", "object_code")
+
+
 def made(function: Any, **options: Any) -> Compiled:
     return Compiled(function, options)
 
@@ -252,23 +257,63 @@ def test_what_is_filed_apart():
         *((np.frombuffer(b"a" * 33, np.uint8)[1:].view(np.float64)[:4],), (Swapped((1, 2.0), square),)),
         *((1,), (1.0,), (True,), (np.int32(1),), (None,), ((1, 2),), ((1,), 2), (Pair(square, (1, 2.0)),)),
     ]
-    assert len({object_code.told(one) for one in kinds}) == len(kinds)
+    assert len({object_code.type_names(one) for one in kinds}) == len(kinds)
     row = np.ones((1, 3))  # in C's order and in Fortran's
-    assert object_code.told((row,)) == object_code.told((np.ones((2, 3)),))
+    assert object_code.type_names((row,)) == object_code.type_names((np.ones((2, 3)),))
+
+
+def elf(*names: str) -> bytes:
+    """An object file that needs functions of these names."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    calls = "\n".join(f"call void @{name}()" for name in names)
+    text = "\n".join(f"declare void @{name}()" for name in names) + f"\ndefine void @entry() {{\n{calls}\nret void\n}}"
+    module = llvm.parse_assembly(text)
+    return llvm.Target.from_default_triple().create_target_machine().emit_object(module)
+
+
+def test_the_symbols_that_an_object_file_needs():
+    assert set(object_code.undefined_symbols(elf("exp", "no_such_function"))) == {"exp", "no_such_function"}
+    assert object_code.undefined_symbols(elf()) == []
+    whole = elf("exp")
+    for damaged in (b"", b"text", whole[:30], whole[: len(whole) // 2]):
+        with pytest.raises(object_code.LinkError):
+            object_code.undefined_symbols(damaged)
+
+
+def test_symbols_that_llvm_adds_are_among_them():
+    """The intermediate code of this function names none; LLVM makes ``memset`` of the loop."""
+
+    def clear(x):
+        for k in range(len(x)):
+            x[k] = 0.0
+
+    from onlearn.compiler.emit import emit
+
+    code = emit("entry_of_clear", clear, (np.ones(3),), {}).code
+    assert object_code.undefined_symbols(code) == ["memset"]
+
+
+def test_an_unknown_symbol_does_not_end_the_process():
+    with pytest.raises(object_code.LinkError, match="no_such_function"):
+        object_code.link("entry", elf("exp", "no_such_function"))
 
 
 def test_the_file_says_when_it_is_damaged():
-    made = object_code.Made("(qd)", ["exp", "log"], b"code\n\nmore")
-    content = made.packed()
-    assert object_code.unpacked(content) == made
+    whole = object_code.ObjectFile("(qd)", elf("exp", "log") + b"\n\nmore")
+    content = whole.packed()
+    assert object_code.unpacked(content) == whole
     for cut in range(len(content)):
         assert object_code.unpacked(content[:cut]) is None
 
 
-def test_code_that_calls_what_is_not_here_is_compiled_anew():
-    assert object_code.is_here("exp")
-    assert not object_code.is_here("NRT_Allocate")
-    assert object_code.unpacked(object_code.Made("q", ["no_such_function"], b"code").packed()) is None
+def test_code_that_calls_a_missing_function_is_compiled_anew():
+    assert object_code.is_resolvable("exp")
+    assert not object_code.is_resolvable("NRT_Allocate")
+    assert object_code.unpacked(object_code.ObjectFile("q", elf("no_such_function")).packed()) is None
+    assert object_code.unpacked(object_code.ObjectFile("q", b"no object file").packed()) is None
 
 
 def test_functions_of_one_name_are_kept_apart(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from onlearn.data import Cache, DataError
-from onlearn.data.cache import in_one
+from onlearn.engine.csr import in_one
 
 
 def batches(count=5, seed=0):

@@ -18,8 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
-from onlearn.engine import training as engine_training
+from onlearn.engine.csr import row_batches
 from onlearn.engine.labels import encode, joined
+from onlearn.engine.training import Training
 from onlearn.estimators.named import NAMED
 
 RNG = np.random.default_rng(0)
@@ -342,7 +343,7 @@ def test_verbose_shows_progress(capsys):
 def test_interrupting_fit_changes_nothing(monkeypatch, warm):
     passes = []
 
-    def interrupt(training, *args, original=engine_training.Training.learn, **kwargs):
+    def interrupt(training, *args, original=Training.learn, **kwargs):
         passes.append(1)
         original(training, *args, **kwargs)
         if len(passes) == 2:
@@ -366,7 +367,7 @@ def test_interrupting_fit_changes_nothing(monkeypatch, warm):
 def test_ctrl_c_in_partial_fit_waits_until_the_rows_are_learned(monkeypatch):
     model, whole = (onlearn.OnlineClassifier(random_state=0).partial_fit(X, Y, classes=[0, 1]) for _ in range(2))
 
-    def interrupt(*args, original=engine_training.row_batches):
+    def interrupt(*args, original=row_batches):
         signal.raise_signal(signal.SIGINT)
         return original(*args)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from onlearn.features import Features, Number, Text
+from onlearn.features import FeatureMap, Number, Text
 from onlearn.models.plan import default_learner, default_passes
 
-TEXT, TABLE = Features([Text("words")]), Features([Number("size")])
+TEXT, TABLE = FeatureMap([Text("words")]), FeatureMap([Number("size")])
 
 
 def made(features, task="classify", **choices):

@@ -102,10 +102,10 @@ def test_exit_codes(tmp_path, capsys):
     package = tmp_path / "onlearn"
     assert main([str(package)]) == 2
     package.mkdir()
-    (package / "rules.py").write_text("")
+    (package / "threads.py").write_text("")
     assert main([str(package)]) == 0
     assert capsys.readouterr().out == ""
-    (package / "rules.py").write_text("from onlearn import linear\n")
-    (package / "linear.py").write_text("")
+    (package / "threads.py").write_text("from onlearn import warm\n")
+    (package / "warm.py").write_text("")
     assert main([str(package)]) == 1
-    assert capsys.readouterr().out.endswith("rules.py:1: rules (parts) may not import linear (estimators)\n")
+    assert capsys.readouterr().out.endswith("threads.py:1: threads (foundation) may not import warm (programs)\n")

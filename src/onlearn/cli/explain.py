@@ -98,9 +98,11 @@ def _text(model: Model, text: str) -> Any:
 def _table(model: Model, row: dict[str, Any]) -> Any:
     import pyarrow as pa
 
+    from onlearn.data.arrow import from_values
+
     row = {name: None if isinstance(value, (dict, list)) else value for name, value in row.items()}
     lacking = {name: None for name in model.columns if name not in row}
-    return pa.table({name: pa.array([value]) for name, value in {**row, **lacking}.items()})
+    return pa.table({name: from_values([value]) for name, value in {**row, **lacking}.items()})
 
 
 def _row(model: Model, row: str) -> Any:
@@ -148,7 +150,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(line + "\n")
         with model.read(name, format=format, strict=True, workers=0, weight=None) as reader:
-            return next(reader).rows
+            return next(reader).parsed
     except DataError as error:
         reason = str(error).replace(name, "the row").replace("the row, line 1", "the row")
         raise typer.BadParameter(reason, param_hint="ROW") from error
@@ -167,7 +169,7 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
         for batch in reader:
             place = np.flatnonzero(batch.lines == int(line))
             if len(place):
-                return batch.slice(int(place[0]), int(place[0]) + 1).rows
+                return batch.slice(int(place[0]), int(place[0]) + 1).parsed
     bad = f", and {reader.bad.count} of its rows cannot be read" if reader.bad.count else ""
     raise typer.BadParameter(f"there is no row on line {line} of {path}{bad}", param_hint="--at")
 

@@ -84,7 +84,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "features": {"rows": features.kind_, "count": getattr(learner, "n_features_in_", None)},
         **kernel_of(learner),
     }
-    if hasattr(features, "_extraction"):
+    if features.has_vocabulary:
         made["features"]["names"] = len(features.vocabulary_)
         made["features"]["extractors"] = [repr(one) for one in features.extractors_]
         if features.vocabulary_.state == "hash":

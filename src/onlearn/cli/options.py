@@ -156,7 +156,7 @@ def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[B
     with progress_of(reader.bytes_total, quiet) as advance:
         for batch in reader:
             refuse_sentences(batch)
-            if not hasattr(batch.rows, "column_names"):
+            if not hasattr(batch.parsed, "column_names"):
                 for name, value in for_tables.items():
                     if value is not None:
                         raise typer.BadParameter(f"{batch.file} is no table: it has no columns", param_hint=f"--{name}")

@@ -1,13 +1,14 @@
-"""Compiling with Numba: from a function and the types of its arguments to an object file that needs no Numba.
+"""Compiling with Numba's private parts: from a function and its argument types to an object file that needs no Numba.
 
-Beside the function Numba compiled stands an *entry* that takes arguments as ``machine`` hands them over. Numba's own,
-which makes them of Python's objects, would need Numba's library at run time.
+The object file holds the function that Numba compiles and an *entry* that takes arguments as ``object_code`` passes
+them. Numba's own entry, which takes Python objects, would need Numba's library at run time.
+
+Whatever here fails because a part of Numba has changed is done by ``numba_backend`` instead: see ``backends``.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import count
 from operator import index
 from typing import Any
 
@@ -16,30 +17,26 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache
-from numba.core.ccallback import CFunc
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
-from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
-from numba.core.typing import signature
-from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 
-from onlearn.compiler import object_code
-from onlearn.compiler.object_code import Made
+from onlearn.compiler import dependencies, object_code
+from onlearn.compiler.backends import made
+from onlearn.compiler.numba_backend import OPTIONS, disk_cache, signature_of
+from onlearn.compiler.object_code import LinkError, ObjectFile
 
-OPTIONS = {"nogil": True, "error_model": "numpy"}
-FREE = {"_nrt": False}  # of Numba's library: arrays are neither made nor are those who use them counted
+NO_RUNTIME = {"_nrt": False}  # without Numba's library: arrays are not created, nor references to them counted
 WORD, BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
-_alive: list[Any] = []  # Numba itself does not keep what it made
-HEADER = object.__basicsize__  # of Python's objects; behind it NumPy's arrays have data, number, shape and strides
+HEADER = object.__basicsize__  # of Python objects; NumPy's arrays go on with data, dimensions, shape and strides
 DATA, SHAPE, STRIDES = HEADER, HEADER + 16, HEADER + 24
 
 
 class _Lowering(_FunctionCompiler):
-    """Numba's compiler up to the point where it would make what calls the function from Python."""
+    """Numba's compiler, without the wrappers that call the function from Python and C."""
 
     def _customize_flags(self, flags: Any) -> Any:
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
@@ -47,29 +44,18 @@ class _Lowering(_FunctionCompiler):
 
 
 def dispatcher(function: Any, options: dict[str, Any]) -> Any:
-    """What compiled functions know this one as that they call."""
-    return numba.njit(**OPTIONS, **FREE, **options, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    """The function as other compiled ones call it."""
+    return numba.njit(**OPTIONS, **NO_RUNTIME, **options, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
-def of_intrinsic(definition: Any, options: dict[str, Any]) -> Any:
-    """What compiled functions know code as that is written in LLVM's language."""
-    return _registered(intrinsic(**options)(definition) if options else intrinsic(definition))
-
-
-def of_overloaded(function: Any, choose: Any, options: dict[str, Any]) -> Any:
-    """What compiled functions know a function as that is another one for each type."""
-    overload(function, jit_options=options, inline="always")(choose)
-    return _registered(function)
-
-
-def _registered(made: Any) -> Any:
-    _alive.append(made)
+def type_of(registered: Any) -> Any:
+    """The type that a function which is registered with Numba has for it."""
     cpu_target.typing_context.refresh()
-    return cpu_target.typing_context.resolve_value_type(made)
+    return cpu_target.typing_context.resolve_value_type(registered)
 
 
 @global_compiler_lock
-def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Made:
+def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> ObjectFile:
     """Machine code of a function for such arguments, whose entry has this symbol."""
     kinds = tuple(numba.typeof(one) for one in arguments)
     lowered = _lowered(function, kinds, None, options)
@@ -84,11 +70,11 @@ def emit(symbol: str, function: Any, arguments: tuple[Any, ...], options: dict[s
     with builder.if_then(status.is_ok):
         results = _store(target, builder, returned, value, entry.args[1])
     builder.ret(status.code)
-    return Made(results, *_object(library, module, symbol))
+    return ObjectFile(results, _object(library, module, symbol))
 
 
 @global_compiler_lock
-def emit_pointer(symbol: str, function: Any, kind: Any) -> Made:
+def emit_pointer(symbol: str, function: Any, kind: Any) -> ObjectFile:
     """The same for a function that compiled ones call by its address; where it raises, it returns NaN."""
     lowered = _lowered(function, kind.args, kind.return_type, {})
     target = cpu_target.target_context
@@ -99,41 +85,25 @@ def emit_pointer(symbol: str, function: Any, kind: Any) -> Made:
     callee = target.declare_function(module, lowered.fndesc)
     status, value = target.call_conv.call_function(builder, callee, kind.return_type, kind.args, entry.args)
     builder.ret(builder.select(status.is_ok, value, ir.Constant(result, float("nan"))))
-    return Made("", *_object(lowered.library, module, symbol))
+    return ObjectFile("", _object(lowered.library, module, symbol))
 
 
 def pointer_type(result: str, arguments: tuple[str, ...]) -> Any:
-    """The type of a function that compiled ones call by its address; parts are spelled ``float64``, ``float64[]``."""
-    parts = [numba.float64[::1] if name.endswith("[]") else getattr(types, name) for name in (result, *arguments)]
-    return types.ExternalFunctionPointer(signature(*parts), index)
-
-
-def own_pointer(function: Any, kind: Any) -> int:
-    """The address of a function that is not kept; one that may need Numba's library is called as Numba has it."""
-    symbol = f"onlearn_own_{next(_numbers)}"
-    try:
-        return object_code.place(symbol, emit_pointer(symbol, function, kind.sig).code)
-    except (TypeError, NumbaError):
-        made: Any = CFunc(function, (kind.sig.args, kind.sig.return_type), {}, {"error_model": "numpy"})
-        made.compile()
-        _alive.append(made)
-        return int(made.address)
-
-
-_numbers = count()
+    """The type of a function that compiled ones call by its address."""
+    return types.ExternalFunctionPointer(signature_of(result, arguments), index)
 
 
 def _lowered(function: Any, kinds: Any, returned: Any, options: dict[str, Any]) -> Any:
-    return _Lowering(function, cpu_target, {"nopython": True, **OPTIONS, **FREE, **options}, {}, Compiler).compile(
-        tuple(kinds), returned
-    )
+    return _Lowering(
+        function, cpu_target, {"nopython": True, **OPTIONS, **NO_RUNTIME, **options}, {}, Compiler
+    ).compile(tuple(kinds), returned)
 
 
-def _object(library: Any, entry: Any, symbol: str) -> tuple[list[str], bytes]:
-    """What a library and the module of its entry call, and machine code; an error if that is not in every process.
+def _object(library: Any, entry: Any, symbol: str) -> bytes:
+    """The object file of a library with an entry; an error if it needs functions that not every process has.
 
-    What Numba does to make a library ready, but for putting it in its place. All names but the entry's are hidden, so
-    that they cannot be taken for those of other object files.
+    This is what Numba does to finish a library, except for loading it. All names but the entry's are made local, so
+    that they cannot be mistaken for those of other object files.
     """
     library.add_ir_module(entry)
     module = library._final_module
@@ -141,23 +111,19 @@ def _object(library: Any, entry: Any, symbol: str) -> tuple[list[str], bytes]:
         module.link_in(other._get_module_for_linking(), preserve=True)
     library._optimize_final_module()
     module.verify()
-    needs = []
     for one in (*module.functions, *module.global_variables):
-        if one.name.startswith("numba.dynamic"):  # an address of this process
-            needs.append(one.name)
-        elif not one.is_declaration:
-            one.linkage = one.linkage if one.name == symbol else "internal"
-        elif not one.name.startswith("llvm."):
-            needs.append(one.name)
-    if missing := [name for name in needs if not object_code.is_here(name)]:
-        raise TypeError(
-            f"compiled code of {library.name} needs {', '.join(missing)}, which is in Numba's library alone"
-        )
-    return needs, bytes(library._codegen._tm.emit_object(module))
+        if one.name.startswith("numba.dynamic"):
+            raise LinkError(f"compiled code of {library.name} holds an address of this process")
+        if not one.is_declaration and one.name != symbol:
+            one.linkage = "internal"
+    code = bytes(library._codegen._tm.emit_object(module))
+    if missing := object_code.missing_symbols(code):
+        raise LinkError(f"compiled code of {library.name} needs {', '.join(missing)}, which only Numba's library has")
+    return code
 
 
 class _Slots:
-    """Makes values of the types at hand of what is in the slots, one after another."""
+    """Reads values of given types from the slots, one after another."""
 
     def __init__(self, target: Any, builder: Any, address: Any) -> None:
         self.target, self.builder = target, builder
@@ -190,8 +156,8 @@ class _Slots:
         made = target.make_array(kind)(target, builder)
 
         def field(offset: int, pointee: Any) -> Any:
-            place = builder.add(address, ir.Constant(WORD, offset))
-            return builder.load(builder.inttoptr(place, pointee.as_pointer().as_pointer()))
+            where = builder.add(address, ir.Constant(WORD, offset))
+            return builder.load(builder.inttoptr(where, pointee.as_pointer().as_pointer()))
 
         def numbers(offset: int) -> Any:
             first = field(offset, WORD)
@@ -208,13 +174,13 @@ class _Slots:
         return made._getvalue()
 
 
-def _store(target: Any, builder: Any, kind: Any, value: Any, room: Any) -> str:
-    """Store what a function returns; how it is packed, in parentheses if it is a tuple."""
+def _store(target: Any, builder: Any, kind: Any, value: Any, buffer: Any) -> str:
+    """Store what a function returns; the format, as of ``struct``, in parentheses if it is a tuple."""
     if isinstance(kind, types.NoneType):
         return ""
-    several = isinstance(kind, types.BaseTuple)
-    parts = list(zip(kind, cgutils.unpack_tuple(builder, value))) if several else [(kind, value)]
-    words = builder.bitcast(room, WORD.as_pointer())
+    is_tuple = isinstance(kind, types.BaseTuple)
+    parts = list(zip(kind, cgutils.unpack_tuple(builder, value))) if is_tuple else [(kind, value)]
+    words = builder.bitcast(buffer, WORD.as_pointer())
     letters = ""
     for n, (one, part) in enumerate(parts):
         if isinstance(one, types.Boolean):
@@ -229,17 +195,17 @@ def _store(target: Any, builder: Any, kind: Any, value: Any, room: Any) -> str:
             raise TypeError(f"compiled functions return numbers and tuples of them, not {kind}")
         builder.store(word, builder.gep(words, [ir.Constant(WORD, n)]))
         letters += letter
-    return f"({letters})" if several else letters
+    return f"({letters})" if is_tuple else letters
 
 
-# ------------------------------------------------------------------ functions that make arrays, which need Numba to run
+# ---------------------------------------------------------------------------------------- with Numba's library
 
 
 class QuickCache(FunctionCache):
-    """Numba's disk cache, without making the compiler ready for a function that is compiled already.
+    """Numba's disk cache, which does not prepare the compiler for a function that is compiled already.
 
-    That takes a third of a second, more than anything else between the start of a process and its first example. What
-    is not in the cache is compiled, and the compiler makes itself ready then.
+    To prepare it takes a third of a second, more than anything else between the start of a process and its first
+    example. What is not in the cache is compiled, and the compiler prepares itself then.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -248,24 +214,15 @@ class QuickCache(FunctionCache):
             return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        object_code.made.append(self._name)
+        made.append(self._name)
         with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
             super().save_overload(sig, data)
 
 
-def allocating(function: Any, folder: str | None) -> Any:
-    """A function as Numba compiles and calls it, kept in a folder.
-
-    Numba reads the folder from a process-wide setting when the cache is made. It is set only for that moment, so that
-    a user's own compiled functions keep their place.
-    """
+def allocating(function: Any) -> Any:
+    """A function that creates arrays, as Numba compiles, keeps and calls it."""
     compiler = numba.njit(**OPTIONS)(function)
-    if folder is not None:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = folder
-        try:
-            with suppress(RuntimeError):  # there is no file of it
-                compiler._cache = QuickCache(function)
-        finally:
-            numba.config.CACHE_DIR = before
+    with disk_cache(dependencies.digest(function)) as keep:
+        if keep:
+            compiler._cache = QuickCache(function)
     return compiler

@@ -1,17 +1,17 @@
-"""Weaving: a loop written with verbs becomes one plain function for the types at hand.
+"""Inlining: a loop written with verbs becomes one plain function for the types of its arguments.
 
-A loop calls *verbs* (whose body depends on the types of its NamedTuple arguments) and *helpers* (plain
-functions). Compiling each of those calls as a function of its own costs Numba seconds a combination, nearly all
-of it bookkeeping. So their bodies are pasted into the loop first, at the level of source text: what Numba then
-sees is the fused loop one would have written by hand, in a file one can read, and the compile time falls by a
-factor of three to five. The file lies in the cache folder, and machine code for it beside it.
+A loop calls *verbs*, whose body depends on the types of its NamedTuple arguments, and *helpers*, which are plain
+functions. To compile each of those calls as a function of its own costs Numba seconds for each combination, nearly all
+of it bookkeeping. So their bodies are pasted into the loop first, as source text: Numba then sees the fused loop that
+one would have written by hand, in a file one can read, and the compile time falls by a factor of three to five. The
+file is in the cache folder, with the machine code beside it.
 
-Weaving itself takes tens of milliseconds, so what was woven is taken as it lies there for as long as no file of the
-package has changed since, unless a verb has a body from elsewhere.
+Inlining itself takes tens of milliseconds, so the text in the cache folder is used for as long as no file of the
+package changes, unless a verb has a body from elsewhere.
 
-What may be woven: a body whose only ``return`` is its last statement, and calls that are not inside a lambda, a
+What can be inlined: a body whose only ``return`` is its last statement, and calls that are not inside a lambda, a
 comprehension, a ``while`` condition or the right-hand side of ``and`` and ``or``. With ``NUMBA_DISABLE_JIT=1``
-nothing is woven: verbs look up their body at run time and the loop runs as it is written.
+nothing is inlined: verbs look up their body at run time and the loop runs as it is written.
 """
 
 from __future__ import annotations
@@ -29,19 +29,24 @@ import textwrap
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from onlearn.compiler import INTERPRETED, PACKAGE, REORDER, cache_folder, code
-from onlearn.compiler.object_code import Code, Dispatch, write
+from onlearn.compiler import cache as files
+from onlearn.compiler import dependencies
+from onlearn.compiler.cache import PACKAGE, cache_folder
+from onlearn.compiler.functions import INTERPRETED, REORDER, Identity, Replaced, code
+from onlearn.compiler.object_code import Call, Dispatch
 
 Kinds = tuple[type, ...]
 Function = Callable[..., Any]
 
-WOVEN_BY = "# Woven by the package whose files are as of "
+INLINED_BY = "# Inlined by the package whose files have the digest "
+OPTIONS = {"fastmath": REORDER}
 _foreign: list[Function] = []  # bodies of verbs that are not of this package
 
 
@@ -81,7 +86,7 @@ class Verb:
 
 def helper(function: Any) -> Any:
     """A plain function for use inside loops."""
-    function.woven = True
+    function.inlined = True
     return function
 
 
@@ -90,7 +95,7 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
 
 
 class Loop:
-    """A loop with verbs, woven for each combination of NamedTuples, and compiled for the types, it is called with."""
+    """A loop with verbs: inlined for each combination of NamedTuples, and compiled for the types, it is called with."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -100,29 +105,41 @@ class Loop:
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments) if INTERPRETED else self._dispatch(arguments)
 
-    def _code(self, arguments: tuple[Any, ...]) -> Code:
+    def _code(self, arguments: tuple[Any, ...]) -> Call:
         names = inspect.signature(self.function).parameters
         typed = {n: type(a) for n, a in zip(names, arguments, strict=True) if hasattr(a, "_fields")}
         name = "_".join([self.__name__, *(kind.__name__ for kind in typed.values())])
-        ours = not _foreign and all(map(_is_ours, (self.function, *typed.values())))
-        stamp = _stamp() if ours else None
-        text = _kept(name, stamp) if stamp else None
-        if text is None:
-            text = source(self.function, typed)
-            if stamp:
-                _keep(name, text, stamp)
-        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        text = self._text(name, typed)
+        digest = _digest(text)
+        who = Identity(f"{name} {digest}", digest is not None)
 
-        def woven() -> Any:
+        def inlined() -> Any:
             return getattr(_module(name, text), self.__name__)
 
-        folder = cache_folder() if _tells_all(text) else None
-        return code(woven, folder, f"{name} {digest}", arguments, {"fastmath": REORDER})
+        def for_numba() -> Any:
+            from onlearn.compiler.numba_backend import dispatcher
+
+            file = None if digest is None else _source_file(f"{name}-{digest}.py", text)
+            made = getattr(_module(name, text, file), self.__name__)
+            return dispatcher(made, OPTIONS, digest if file else None)
+
+        return code(inlined, who, arguments, OPTIONS, for_numba)
+
+    def _text(self, name: str, typed: dict[str, type]) -> str:
+        ours = not _foreign and all(map(_is_ours, (self.function, *typed.values())))
+        if not ours:
+            return source(self.function, typed)
+        stamp = _stamp()
+        text = _kept(name, stamp)
+        if text is None:
+            text = source(self.function, typed)
+            _keep(name, text, stamp)
+        return text
 
 
 def source(function: Function, kinds: dict[str, type]) -> str:
     """The text of a loop with all verbs and helpers pasted in, for arguments of the given types."""
-    weaver = _Weaver()
+    inliner = _Inliner()
     tree = copy.copy(_tree(function))
     names: dict[str, ast.expr] = {a.arg: ast.Name(a.arg, ast.Load()) for a in tree.args.args}
     scope = _Scope(function, names, kinds)
@@ -130,11 +147,11 @@ def source(function: Function, kinds: dict[str, type]) -> str:
         scope.names.setdefault(name, ast.Name(name, ast.Load()))
     body: list[ast.stmt] = []
     for statement in _statements(tree):
-        weaver.statement(statement, scope, body)
+        inliner.statement(statement, scope, body)
     tree.body = body
     tree.args = ast.arguments([], [ast.arg(a.arg) for a in tree.args.args], None, [], [], None, [])
     tree.returns, tree.decorator_list = None, []
-    module = ast.Module([*weaver.imports(), tree], [])
+    module = ast.Module([*inliner.imports(), tree], [])
     title = f'"""{function.__name__} for {", ".join(kind.__name__ for kind in kinds.values())}."""\n'
     return title + ast.unparse(ast.fix_missing_locations(module)) + "\n"
 
@@ -149,7 +166,7 @@ class _Scope:
         return self.function.__globals__.get(name, getattr(builtins, name, None))
 
 
-class _Weaver:
+class _Inliner:
     def __init__(self) -> None:
         self.count = 0
         self.needed: dict[str, Any] = {}
@@ -169,7 +186,7 @@ class _Weaver:
             if isinstance(value, ast.Call):
                 out.append(ast.Expr(value))
         elif isinstance(node, (ast.If, ast.While)):
-            if isinstance(node, ast.While) and self.weaves(node.test, scope):
+            if isinstance(node, ast.While) and self.inlines(node.test, scope):
                 raise SyntaxError(f"a while condition in {scope.function.__qualname__} calls a verb")
             test = self.expression(node.test, scope, out)
             out.append(type(node)(test, self.block(node.body, scope), self.block(node.orelse, scope, empty=True)))
@@ -191,22 +208,22 @@ class _Weaver:
             self.statement(statement, scope, out)
         return out if out or empty else [ast.Pass()]
 
-    def weaves(self, node: ast.AST, scope: _Scope) -> bool:
+    def inlines(self, node: ast.AST, scope: _Scope) -> bool:
         """Whether a verb or helper is called somewhere in the expression."""
         functions = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
         names = (f.id for f in functions if isinstance(f, ast.Name) and f.id not in scope.names)
-        return any(_is_woven(scope.lookup(name)) for name in names)
+        return any(_is_inlined(scope.lookup(name)) for name in names)
 
     def expression(self, node: ast.expr, scope: _Scope, out: list[ast.stmt]) -> ast.expr:
         if isinstance(node, ast.Name):
             return self.name(node, scope)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in scope.names:
             called = scope.lookup(node.func.id)
-            if _is_woven(called):
+            if _is_inlined(called):
                 return self.paste(called, [self.expression(a, scope, out) for a in node.args], scope, out)
-        if isinstance(node, ast.IfExp) and (self.weaves(node.body, scope) or self.weaves(node.orelse, scope)):
+        if isinstance(node, ast.IfExp) and (self.inlines(node.body, scope) or self.inlines(node.orelse, scope)):
             return self.branches(node, scope, out)
-        if isinstance(node, ast.BoolOp) and any(self.weaves(v, scope) for v in node.values[1:]):
+        if isinstance(node, ast.BoolOp) and any(self.inlines(v, scope) for v in node.values[1:]):
             raise SyntaxError(f"'and' or 'or' in {scope.function.__qualname__} calls a verb on its right")
         node = copy.copy(node)
         for field, value in ast.iter_fields(node):
@@ -282,8 +299,8 @@ class _Weaver:
         return ast.Constant(None)
 
 
-def _is_woven(called: Any) -> bool:
-    return isinstance(called, Verb) or hasattr(called, "woven")
+def _is_inlined(called: Any) -> bool:
+    return isinstance(called, Verb) or hasattr(called, "inlined")
 
 
 @cache
@@ -318,37 +335,62 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-def _tells_all(text: str) -> bool:
-    """Whether a text has all that it does in it, but for what does not change, or names the folder if it does."""
-    taken = re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)
-    return all(one in ("math", "numpy", "onlearn") for one in taken)
+def _digest(text: str) -> str | None:
+    """A digest of a text and of the functions it imports; None if these are not of this package, and may change."""
+    parts = [text]
+    for module, name in re.findall(r"^(?:from|import) (\S+)(?: import (\w+))?", text, re.MULTILINE):
+        if module.partition(".")[0] not in ("math", "numpy", "onlearn"):
+            return None
+        value = getattr(import_module(module), name, None) if module.startswith("onlearn.") else None
+        if isinstance(value, Replaced):
+            found = dependencies.digest(value)
+            if found is None:
+                return None
+            parts.append(found)
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _kept(name: str, stamp: str) -> str | None:
-    """What was woven by the package as it is, if something was."""
+    """The text that the package, as it is now, has inlined before; None if it has not."""
     folder = cache_folder()
     if folder is None:
         return None
     try:
-        first, _, text = Path(folder, f"{name}.py").read_text().partition("\n")
-    except OSError:
+        first, _, text = files.read(folder, f"{name}.py").decode().partition("\n")
+    except (OSError, UnicodeDecodeError):
         return None
-    return text if first == WOVEN_BY + stamp else None
+    return text if first == INLINED_BY + stamp else None
 
 
 def _keep(name: str, text: str, stamp: str) -> None:
-    """Leave what was woven as a file: for the next process, and for whoever wants to read it."""
+    """Write the text to a file, for later processes and for whoever wants to read it."""
     folder = cache_folder()
     if folder is not None:
         with suppress(OSError):  # the disk is full, say
-            write(Path(folder, f"{name}.py"), f"{WOVEN_BY}{stamp}\n{text}".encode())
+            files.write(folder, f"{name}.py", f"{INLINED_BY}{stamp}\n{text}".encode())
 
 
-def _module(name: str, text: str) -> ModuleType:
+def _source_file(name: str, text: str) -> str | None:
+    """The path of a file with just this text, which Numba's disk cache asks for."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    with suppress(OSError):
+        if files.read(folder, name) == text.encode():
+            return str(Path(folder, name))
+    try:
+        files.write(folder, name, text.encode())
+    except OSError:
+        return None
+    return str(Path(folder, name))
+
+
+def _module(name: str, text: str, path: str | None = None) -> ModuleType:
     """A module of the given source."""
-    full = f"onlearn._woven_{name}"
-    path = f"<{full}>"
-    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    full = f"onlearn._inlined_{name}"
+    if path is None:
+        path = f"<{full}>"
+        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     module = ModuleType(full)
     sys.modules[full] = module
     exec(compile(text, path, "exec"), module.__dict__)

@@ -1,23 +1,120 @@
-"""Inner loops in vectors, written down as such, because LLVM does not make them of plain loops.
+"""Functions written in LLVM's language: prefetching, memory, vectors, and the words that parsers read.
 
-It cannot know that arrays are apart, that a handful of outputs is worth a vector, or which sums should stay in
-registers. Each function says in its first line what it computes, and runs as plain Python with
-``NUMBA_DISABLE_JIT=1``.
+LLVM does not make vector loops of plain ones: it cannot know that arrays do not overlap, that a handful of outputs is
+worth a vector, or which sums should stay in registers. Each function says in its first line what it computes, and runs
+as plain Python with ``NUMBA_DISABLE_JIT=1``.
+
+``prefetch`` requests a cache line that a later example will need. Shuffled rows lie anywhere in memory; without it an
+epoch mostly waits. Compiled code creates no arrays: it may use a ``scratch`` of a few numbers on the stack, or
+``borrow`` memory and ``give_back``.
 """
 
 from __future__ import annotations
 
 import ctypes
 from functools import reduce
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from onlearn.compiler import INTERPRETED, ask, cgutils, compiled, intrinsic, ir, types
+from onlearn.compiler import object_code
+from onlearn.compiler.functions import INTERPRETED, cgutils, compiled, intrinsic, ir, types
 
 WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
 TURNS = 2  # sums that are added to in turn
 TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
+
+# ----------------------------------------------------------------------------------------------------
+# Prefetching and memory.
+
+
+def ask(builder: Any, address: Any) -> None:
+    """Code that asks for the cache line of an address."""
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+    call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
+    builder.call(call, [builder.bitcast(address, byte), read, keep, data])
+
+
+if INTERPRETED:
+
+    def prefetch(array: Any, index: Any) -> None:
+        """Interpreted code has no use for it."""
+
+    def scratch(count: int) -> Any:
+        return np.empty(count)
+
+    def borrow(count: Any) -> Any:
+        return np.zeros(count)
+
+    def give_back(array: Any) -> None:
+        """Python looks after its arrays itself."""
+
+else:
+
+    @intrinsic
+    def prefetch(context: Any, array: Any, index: Any) -> Any:
+        """Ask for the cache line of ``array[index]``; never faults, never waits."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = target.make_array(signature.args[0])(target, builder, arguments[0])
+            ask(builder, builder.gep(view.data, [arguments[1]]))
+            return target.get_dummy_value()
+
+        return types.void(array, types.uint64), generate
+
+    @intrinsic(portable=lambda count: np.empty(count), prefer_literal=True)
+    def scratch(context: Any, count: Any) -> Any:
+        """Room for so many numbers, a constant, on the stack: it is there until the function ends."""
+        given = count.literal_value
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = cgutils.alloca_once(builder, ir.DoubleType(), size=given)
+            return _doubles(target, builder, signature.return_type, data, ir.Constant(ir.IntType(64), given))
+
+        return types.float64[::1](count), generate
+
+    @intrinsic(portable=lambda count: np.zeros(count))
+    def borrow(context: Any, count: Any) -> Any:
+        """So many zeros, until they are given back."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word, byte = ir.IntType(64), ir.IntType(8).as_pointer()
+            calloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(byte, [word, word]), "calloc")
+            room = builder.call(calloc, [arguments[0], ir.Constant(word, 8)])
+            with builder.if_then(cgutils.is_null(builder, room), likely=False):
+                target.call_conv._return_errcode_raw(builder, ir.Constant(ir.IntType(32), object_code.NO_MEMORY))
+            data = builder.bitcast(room, ir.DoubleType().as_pointer())
+            return _doubles(target, builder, signature.return_type, data, arguments[0])
+
+        return types.float64[::1](types.int64), generate
+
+    @intrinsic(portable=lambda array: None)
+    def give_back(context: Any, array: Any) -> Any:
+        """Return what was borrowed."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            byte = ir.IntType(8).as_pointer()
+            free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [byte]), "free")
+            data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
+            builder.call(free, [builder.bitcast(data, byte)])
+            return target.get_dummy_value()
+
+        return types.void(array), generate
+
+    def _doubles(target: Any, builder: Any, kind: Any, data: Any, count: Any) -> Any:
+        """An array of so many numbers at an address."""
+        made, size = target.make_array(kind)(target, builder), ir.Constant(ir.IntType(64), 8)
+        fill = import_module("numba.np.arrayobj").populate_array
+        fill(made, data=data, shape=[count], strides=[size], itemsize=size, meminfo=None)
+        return made._getvalue()
+
+
+# ----------------------------------------------------------------------------------------------------
+# Vectors.
+
 
 if INTERPRETED:
 
@@ -286,7 +383,6 @@ if INTERPRETED:
         return np.uint64(bits).view(np.float64)
 
 else:
-    from onlearn.compiler import cgutils, intrinsic, ir, types
 
     @intrinsic
     def eight(context: Any, text: Any, start: Any) -> Any:

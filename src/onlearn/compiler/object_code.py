@@ -1,53 +1,51 @@
-"""Compiled code without its compiler: loading it, and calling it.
+"""Calling compiled code without its compiler: loading object files, and passing arguments to them.
 
-Numba takes a fifth of a second to import and make ready, which a command that finds everything compiled need not wait
-for. So what Numba compiles (see ``emit``) is kept as an object file of machine code that needs nothing of Numba: its
-entry is a C function of two addresses, the *slots* with the arguments and the room for what it returns. LLVM's linker,
-a small part of llvmlite, puts it in its place.
+Numba takes a fifth of a second to import and to get ready, which a command that finds everything compiled need not
+wait for. So what Numba compiles (see ``emit``) is kept as an object file of machine code that needs nothing of Numba.
+Its entry is a C function of two addresses: the *slots* with the arguments, and the buffer for what it returns. LLVM's
+linker, a small part of llvmlite, loads it.
 
-Eight bytes a slot: of a number its value, of an array the address of NumPy's object, where the entry finds data, shape
-and strides; of tuples those of their members.
+A slot has eight bytes: the value of a number, or the address of a NumPy array's object, where the entry finds data,
+shape and strides. A tuple has the slots of its members.
+
+The linker ends the process if an object file needs a symbol that does not exist. So the symbols of every file are read
+and looked up first, also those that LLVM itself adds (``memset``, ``pow``), which its intermediate code does not name.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
 import struct
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# What is told of an array's flags: C and Fortran order, aligned, writeable.
-C_ORDER, F_ORDER, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
-TOLD = C_ORDER | F_ORDER | ALIGNED | WRITEABLE
-DIMENSIONS = 16  # bits by which their number stands above the flags
-CHECK = 16  # bytes of the digest that tells a damaged file
-# How Numba is told about the processor, and how to compile.
-TELLING = (
-    *("NUMBA_CPU", "NUMBA_OPT", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUG"),
-    *("NUMBA_ENABLE_AVX", "NUMBA_DISABLE_INTEL"),
-)
-SETTINGS = Path(".numba_config.yaml")  # where Numba looks, too
-NO_MEMORY = 77  # the status of code that could not borrow memory; Numba's own are far from it
+from onlearn.compiler import cache as files
+from onlearn.compiler.backends import lock, made
 
-Kinds = tuple[Any, ...]
-made: list[str] = []  # the names of functions that this process compiled because none before it had
-loading = threading.RLock()  # threads that share out rows meet new code at the same moment
+__all__ = ["made"]  # for others; the rest is the compiler's own
+
+# The flags of an array that code depends on: C and Fortran order, aligned, writeable.
+C_ORDER, F_ORDER, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
+FLAGS = C_ORDER | F_ORDER | ALIGNED | WRITEABLE
+DIMENSIONS = 16  # the number of dimensions is kept above the flags, from this bit on
+NO_MEMORY = 77  # the status of code that could not allocate memory; Numba's own are far from it
+
+Types = tuple[Any, ...]
+
+
+class LinkError(RuntimeError):
+    """Object code that cannot be loaded into this process."""
 
 
 class Pointer:
-    """The address of a compiled function that others call; ``type_of`` says what Numba knows it as."""
+    """The address of a compiled function that others call; ``type_of`` returns the type it has for Numba."""
 
-    def __init__(self, signature: str, address: int, type_of: Callable[[], Any]) -> None:
-        self.signature, self.address, self._type_of = signature, address, type_of
+    def __init__(self, result: str, arguments: tuple[str, ...], address: int, type_of: Callable[[], Any]) -> None:
+        self.result, self.arguments, self.address, self._type_of = result, arguments, address, type_of
+        self.signature = f"{result}({', '.join(arguments)})"
 
     def __index__(self) -> int:
         return self.address
@@ -60,85 +58,88 @@ class Pointer:
 class Code:
     """An entry, ready to be called."""
 
-    def __init__(self, form: str, results: str, address: int) -> None:
-        self.pack = struct.Struct(form).pack
+    def __init__(self, layout: str, results: str, address: int) -> None:
+        self.pack = struct.Struct(layout).pack
         self.call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)(address)
-        self.several = results.startswith("(")
+        self.returns_tuple = results.startswith("(")
         self.results = struct.Struct(results.strip("()"))
-        self.room = ctypes.c_char * self.results.size
+        self.buffer = ctypes.c_char * self.results.size
 
-    def __call__(self, slots: list[Any]) -> Any:
+    def __call__(self, slots: list[Any], arguments: tuple[Any, ...]) -> Any:
         if not self.results.size:
-            status, found = self.call(self.pack(*slots), None), None
+            status, values = self.call(self.pack(*slots), None), None
         else:
-            room = self.room()
-            status = self.call(self.pack(*slots), room)
-            found = self.results.unpack(room)
+            buffer = self.buffer()
+            status = self.call(self.pack(*slots), buffer)
+            values = self.results.unpack(buffer)
         if status == NO_MEMORY:
             raise MemoryError("there is not enough memory to go on")
         if status:
             raise RuntimeError(f"compiled code ended with status {status}")
-        return found if self.several else found[0] if found else None
+        return values if self.returns_tuple else values[0] if values else None
+
+
+Call = Callable[[list[Any], tuple[Any, ...]], Any]
 
 
 class Dispatch:
-    """Calls the code for the kinds of the arguments; ``find(arguments)`` is asked for it at their first call."""
+    """Calls the code for the types of the arguments; ``find(arguments)`` provides it at their first call."""
 
-    def __init__(self, find: Callable[[tuple[Any, ...]], Code]) -> None:
+    def __init__(self, find: Callable[[tuple[Any, ...]], Call]) -> None:
         self.find = find
-        self.known: dict[Kinds, Code] = {}
+        self.known: dict[Types, Call] = {}
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
-        kinds: list[Any] = []
+        types: list[Any] = []
         slots: list[Any] = []
-        walk(arguments, kinds, slots)
-        code = self.known.get(key := tuple(kinds))
+        flatten(arguments, types, slots)
+        code = self.known.get(key := tuple(types))
         if code is None:
-            with loading:
+            with lock:
                 code = self.known.get(key)
                 if code is None:
-                    check(arguments, slots)
+                    check_slots(arguments, slots)
                     code = self.find(arguments)
                 self.known[key] = code
-        return code(slots)
+        return code(slots, arguments)
 
 
-def walk(arguments: tuple[Any, ...], kinds: list[Any], slots: list[Any]) -> None:
-    """What the arguments are, as far as the code depends on it, and what goes into the slots for them."""
+def flatten(arguments: tuple[Any, ...], types: list[Any], slots: list[Any]) -> None:
+    """Append the types of the arguments, as far as code depends on them, and what goes into their slots."""
     for one in arguments:
         kind = type(one)
         if kind is np.ndarray or isinstance(one, np.ndarray):
             if kind is not np.ndarray:  # Numba does not take all
-                kinds.append(kind)
-            kinds.append(one.dtype)
-            kinds.append(one.flags.num & TOLD | one.ndim << DIMENSIONS)
+                types.append(kind)
+            types.append(one.dtype)
+            types.append(one.flags.num & FLAGS | one.ndim << DIMENSIONS)
             slots.append(id(one))
         elif isinstance(one, tuple):
-            kinds.append(kind)
-            kinds.append(len(one))
-            walk(one, kinds, slots)
+            types.append(kind)
+            types.append(len(one))
+            flatten(one, types, slots)
         else:
-            kinds.append(one.signature if kind is Pointer else kind)
+            types.append(one.signature if kind is Pointer else kind)
             if one is not None:
                 slots.append(one)
 
 
-def check(arguments: tuple[Any, ...], slots: list[Any]) -> None:
-    """Refuse numbers that do not fit into a slot, before code is made for them: Numba would think of another type."""
+def check_slots(arguments: tuple[Any, ...], slots: list[Any]) -> None:
+    """Refuse numbers that do not fit into a slot, before code is compiled: Numba would take them for another type."""
     try:
-        struct.pack(form_of(arguments), *slots)
+        struct.pack(layout_of(arguments), *slots)
     except struct.error as error:
         raise OverflowError(f"a whole number is too large for compiled code: {error}") from None
 
 
-def form_of(arguments: tuple[Any, ...]) -> str:
-    """How the slots of these arguments are packed."""
-    return "".join(map(_letters, arguments))
+def layout_of(arguments: tuple[Any, ...]) -> str:
+    """The format, as of ``struct``, of the slots of these arguments."""
+    return "".join(map(_format, arguments))
 
 
-def _letters(one: Any) -> str:
+def _format(one: Any) -> str:
     if isinstance(one, tuple):
-        return form_of(one)
+        return layout_of(one)
     if one is None:
         return ""
     if isinstance(one, (np.ndarray, Pointer)):
@@ -150,119 +151,116 @@ def _letters(one: Any) -> str:
     return "Q" if isinstance(one, np.unsignedinteger) else "q"
 
 
-def told(arguments: tuple[Any, ...]) -> str:
-    """The kinds of arguments in words, by which code for them is filed: what makes no difference has one name."""
-    return ",".join(map(_word, arguments))
+def type_names(arguments: tuple[Any, ...]) -> str:
+    """The names of the arguments' types, by which code for them is filed; types with the same code share a name."""
+    return ",".join(map(_type_name, arguments))
 
 
-def _word(one: Any) -> str:
+def _type_name(one: Any) -> str:
     if isinstance(one, np.ndarray):
         flags = one.flags.num
         order = "C" if flags & C_ORDER else "F" if flags & F_ORDER else "A"
-        fit = ("" if flags & ALIGNED else "u") + ("" if flags & WRITEABLE else "r")
+        access = ("" if flags & ALIGNED else "u") + ("" if flags & WRITEABLE else "r")
         dtype = one.dtype.str if one.dtype.names is None else str(one.dtype.descr)
-        made_by = "" if type(one) is np.ndarray else _class(one)
-        return f"{made_by}{dtype}{one.ndim}{order}{fit}"
+        subclass = "" if type(one) is np.ndarray else _class_name(one)
+        return f"{subclass}{dtype}{one.ndim}{order}{access}"
     if isinstance(one, tuple):
-        name = "" if type(one) is tuple else f"{_class(one)}{getattr(one, '_fields', '')}"
-        return f"{name}({told(one)})"
+        name = "" if type(one) is tuple else f"{_class_name(one)}{getattr(one, '_fields', '')}"
+        return f"{name}({type_names(one)})"
     if isinstance(one, np.generic):
         return one.dtype.str
-    return one.signature if isinstance(one, Pointer) else _class(one)
+    return one.signature if isinstance(one, Pointer) else _class_name(one)
 
 
-def _class(one: Any) -> str:
+def _class_name(one: Any) -> str:
     return f"{type(one).__module__}.{type(one).__qualname__}"
 
 
-# ---------------------------------------------------------------------------------------------------- files
+# ---------------------------------------------------------------------------------------------------- object files
 
 
-@cache
-def made_for() -> bytes:
-    """What compiled code depends on beside its source: the processor, who compiles, and how that was told to."""
-    import llvmlite.binding as llvm
+class ObjectFile(NamedTuple):
+    """Compiled code."""
 
-    told = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(TELLING)]
-    with suppress(RuntimeError):  # LLVM does not know them for every processor
-        told.append(llvm.get_host_cpu_features().flatten())
-    with suppress(OSError):
-        told.append(SETTINGS.read_text())
-    told += [llvm.get_host_cpu_name(), str(object.__basicsize__), _version("numba"), _version("llvmlite")]
-    return hashlib.blake2b("\n".join(told).encode(), digest_size=8).digest()
-
-
-def _version(package: str) -> str:
-    """The version of a package that is not imported."""
-    home: Any = find_spec(package)
-    try:
-        return Path(home.origin).with_name("_version.py").read_text()
-    except OSError:
-        from importlib.metadata import version  # takes longer than all else here
-
-        return version(package)
-
-
-def symbol_of(name: str, arguments: str, folder: str | None) -> str:
-    """The symbol of the entry of code for such arguments; it is in no other object file of this process."""
-    digest = hashlib.blake2b(f"{name} {arguments} {folder}".encode(), digest_size=12, key=made_for())
-    return f"onlearn_{digest.hexdigest()}"
-
-
-class Made(NamedTuple):
-    """What was compiled."""
-
-    results: str  # how the entry packs what it returns; in parentheses: a tuple
-    needs: list[str]  # functions of the C library that the code calls
+    results: str  # the format of what the entry returns; in parentheses if that is a tuple
     code: bytes
 
     def packed(self) -> bytes:
         """The content of a file."""
-        body = f"{self.results}\n{' '.join(self.needs)}\n".encode() + self.code
-        return hashlib.blake2b(body, digest_size=CHECK).digest() + body
+        return files.with_checksum(f"{self.results}\n".encode() + self.code)
 
 
-def unpacked(content: bytes) -> Made | None:
-    """What is in a file; None if it is damaged, or calls what this process has not."""
-    body = content[CHECK:]
-    if content[:CHECK] != hashlib.blake2b(body, digest_size=CHECK).digest():
+def unpacked(content: bytes) -> ObjectFile | None:
+    """The object code in a file; None if the file is damaged, or needs symbols that this process does not have."""
+    body = files.without_checksum(content)
+    if body is None:
         return None
-    results, needs, code = body.split(b"\n", 2)
-    made = Made(results.decode(), needs.decode().split(), code)
-    return made if all(map(is_here, made.needs)) else None
+    results, _, code = body.partition(b"\n")
+    try:
+        return None if missing_symbols(code) else ObjectFile(results.decode(), code)
+    except LinkError:
+        return None
 
 
-def is_here(name: str) -> bool:
-    """Whether a function is in this process, and would be without Numba."""
+def missing_symbols(code: bytes) -> list[str]:
+    """The symbols that an object file needs and this process does not have."""
+    return [name for name in undefined_symbols(code) if not is_resolvable(name)]
+
+
+def is_resolvable(name: str) -> bool:
+    """Whether a function is in this process, and would be there without Numba."""
     import llvmlite.binding as llvm
 
     return not name.startswith(("NRT_", "numba", "_numba")) and bool(llvm.address_of_symbol(name))
 
 
-def write(file: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
-    beside = file.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}.tmp")
+# The ELF format: offsets and layouts in the header of a 64-bit little-endian file, in section headers and in symbols.
+MAGIC = b"\x7fELF\x02\x01"
+SECTIONS_AT, SECTION_COUNT_AT = 40, 58
+SECTION, SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
+SYMBOL_TABLE = 2  # a section's type
+
+
+def undefined_symbols(code: bytes) -> list[str]:
+    """The names of the symbols that an object file uses and does not define."""
+    if not code.startswith(MAGIC):
+        raise LinkError("the object file is not of 64-bit little-endian ELF")
     try:
-        beside.write_bytes(content)
-        os.replace(beside, file)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+        (first,) = struct.unpack_from("<Q", code, SECTIONS_AT)
+        size, count = struct.unpack_from("<HH", code, SECTION_COUNT_AT)
+        sections = [SECTION.unpack_from(code, first + n * size) for n in range(count)]
+        found = []
+        for _, kind, _, _, start, length, names, *_ in sections:
+            if kind != SYMBOL_TABLE:
+                continue
+            strings = sections[names][4]
+            for name, _, _, section, _, _ in SYMBOL.iter_unpack(code[start : start + length]):
+                if section == 0 and name:
+                    begin = strings + name
+                    found.append(code[begin : code.index(b"\0", begin)].decode())
+        return found
+    except (struct.error, IndexError, ValueError) as error:
+        raise LinkError(f"the object file cannot be read: {error}") from None
 
 
-def place(symbol: str, code: bytes) -> int:
-    """Put code in its place; the address of its entry."""
+def link(symbol: str, code: bytes) -> int:
+    """Load code into the process; returns the address of its entry."""
+    if missing := missing_symbols(code):
+        raise LinkError(f"compiled code needs {', '.join(missing)}, which this process does not have")
     import llvmlite.binding as llvm
 
-    engine = _engine()
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return int(engine.get_function_address(symbol))
+    linker = _linker()
+    linker.add_object_file(llvm.ObjectFileRef.from_data(code))
+    linker.finalize_object()
+    address = int(linker.get_function_address(symbol))
+    if not address:
+        raise LinkError(f"compiled code has no entry {symbol}")
+    return address
 
 
 @cache
-def _engine() -> Any:
-    """LLVM's linker, which owns the memory that the code is in. One for all: to make another takes a millisecond."""
+def _linker() -> Any:
+    """LLVM's linker, which owns the memory that the code is in. One for all: another one takes a millisecond."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

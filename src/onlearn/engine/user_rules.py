@@ -22,13 +22,9 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import float64, types
-from numba.core.errors import NumbaError
-from numba.extending import intrinsic
 
-from onlearn.compiler import INTERPRETED
+from onlearn.compiler import INTERPRETED, intrinsic, types
 from onlearn.engine.rules import RULES, is_custom
 from onlearn.engine.spec import choice, is_finite, param
 
@@ -220,10 +216,13 @@ def _compile(who: str, function: Any, arguments: int) -> Compiled:
     models = ("python",) if _catches(function) else ("numpy", "python")
     if INTERPRETED:
         return Compiled(_returning_number(function, NUMBERS[models[0]]), True, NUMBERS[models[0]])
+    import numba
+    from numba.core.errors import NumbaError
+
     for model in models:
         inner = numba.njit(function, error_model=model)
         try:
-            inner.compile((float64,) * arguments)
+            inner.compile((numba.float64,) * arguments)
         except NumbaError as error:
             raise ValueError(f"{who} cannot be compiled: {_reason(function, error)}") from None
         signature = inner.nopython_signatures[0]

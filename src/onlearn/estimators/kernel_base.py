@@ -365,7 +365,7 @@ class LinearModel(Settled, BaseEstimator):
         """The hypothesis as (features x outputs) weights and (outputs) intercepts."""
         check_is_fitted(self)
         training = self._training
-        if getattr(training.stabilizer, "every_hypothesis", False):
+        if training.stabilizer.every_hypothesis:
             raise AttributeError("a voted learner is many hypotheses, which no single coef_ describes")
         handed = training.weights()
         return handed[1:], handed[0] * training.bias - training.theta
@@ -377,7 +377,7 @@ class LinearModel(Settled, BaseEstimator):
     def _scores_of_checked(self, X: Any) -> np.ndarray:
         """Scores of rows that may hold NaN or infinity, which are looked for when they show."""
         training = self._training
-        if getattr(training.stabilizer, "every_hypothesis", False):
+        if training.stabilizer.every_hypothesis:
             self._check_finite(X)
             rows = csr.as_rows(X if sp.issparse(X) else np.ascontiguousarray(X), training.bias)
             return voted_scores(rows, X.shape[0], training.theta, training.st, training.outputs)
@@ -391,7 +391,7 @@ class LinearModel(Settled, BaseEstimator):
     def _best_outputs(self, X: Any) -> np.ndarray:
         """The output with the highest score of each row, without keeping the scores."""
         check_is_fitted(self)
-        if not getattr(self._training.stabilizer, "every_hypothesis", False):
+        if not self._training.stabilizer.every_hypothesis:
             X = self._check_rows(X, reset=False, finite=False)
             best, finite = best_outputs(X, *self._weights())
             if finite:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.data import arrow
 from onlearn.features.extractors import Category, Number, check_choice
 from onlearn.features.tables import as_source, column, is_text
 from onlearn.features.text import Text
@@ -67,7 +68,7 @@ def _guess(name: str, values: Any) -> Role:
     if kinds.is_boolean(kind):
         return Role("numeric", "true or false")
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        numbers = known.to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = arrow.numbers(known).astype(np.float64)
         whole = bool((numbers == np.floor(numbers)).all())  # readers of text keep those as floats, too
         if whole and len(known) >= ENOUGH and (np.diff(numbers) == 1).all():
             return Role("ignore", "it counts the rows")

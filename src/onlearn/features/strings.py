@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.spec import did_you_mean
-from onlearn.features import Text, guess_roles
-from onlearn.features.roles import PlanError
+from onlearn.features.roles import PlanError, guess_roles
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.features.text import Text
 
 
 class Strings:
-    """One column of a table, as a list of strings; a missing one is empty. Has the manners of ``Features``.
+    """One column of a table, as a list of strings; a missing one is empty. It is used like a ``FeatureMap``.
 
     >>> Strings("word").transform({"word": ["ab", None], "size": [1, 2]})
     ['ab', '']
@@ -22,6 +22,8 @@ class Strings:
     kind_ = "a table"
     dtype = "float64"  # of kernel values
     n_features_out_ = 1
+    has_vocabulary = False
+    columns_: list[str] | None = None  # of the first table, which no one asks for
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -30,7 +32,8 @@ class Strings:
     def __repr__(self) -> str:
         return f"Strings(column={self.column!r})"
 
-    def __sklearn_clone__(self) -> Strings:
+    def unfitted(self) -> Strings:
+        """One that has seen nothing."""
         return Strings(self.column)
 
     @property
@@ -68,11 +71,11 @@ class Strings:
                 raise ValueError(f"column {self.column!r} holds {values.type}, not text") from None
         return ["" if value is None else value for value in values.to_pylist()]
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"strings": self.column, "n_seen": self.n_seen_}, {}
 
     @classmethod
-    def _restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Strings:
+    def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Strings:
         self = cls(str(facts["strings"]))
         self.n_seen_ = int(facts["n_seen"])
         return self

@@ -12,7 +12,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.data.named_rows import NamedRows
 from onlearn.features import hash_table
@@ -76,10 +75,10 @@ class Vocabulary:
 
     # ------------------------------------------------------------------ numbering
 
-    def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> sp.csr_matrix:
-        """The rows as a matrix, equal features summed; names that are unknown and not to be learned are left out."""
+    def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> Any:
+        """The rows as a SciPy matrix, equal features summed; without names that are unknown and not to be learned."""
         ids = self.learn(rows) if grow else self.lookup(rows.hashes)
-        return to_matrix(rows, ids, self.width, dtype)
+        return to_matrix(rows, ids, self.width, dtype).to_scipy()
 
     def lookup(self, hashes: np.ndarray) -> np.ndarray:
         """The number of each hash; -1 for one that has none. Changes nothing, so threads may share it."""

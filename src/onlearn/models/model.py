@@ -10,13 +10,15 @@ import os
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn import data, model_file
-from onlearn.data.arrow import decoded
+from onlearn.data.arrow import decoded, from_strings, null
+from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
+from onlearn.engine.csr import CSR
 from onlearn.engine.labels import positions
-from onlearn.features import Category, Features
+from onlearn.engine.learner import Learner
+from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.strings import Strings
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
@@ -45,15 +47,15 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
             if name not in table.column_names:
                 table = table.append_column(name, pa.nulls(table.num_rows))
     for one in features.extractors_:
-        name = str(getattr(one, "column", ""))
+        name = str(one.column)
         if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):
             continue
         values = column(table, name)
         if is_text(values.type):
             values = decoded(values).cast(pa.large_string())
-            absent = pc.is_in(values, value_set=pa.array(MISSING, pa.large_string()))
+            absent = pc.is_in(values, value_set=from_strings(MISSING, pa.large_string()))
             place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.if_else(absent, pa.scalar(None, pa.large_string()), values))
+            table = table.set_column(place, name, pc.if_else(absent, null(pa.large_string()), values))
     return table
 
 
@@ -68,7 +70,7 @@ class Model:
     """
 
     def __init__(self) -> None:
-        self.features: Any = Features()  # or Strings
+        self.features: Any = FeatureMap()  # or Strings
         self.learner: Any = None
         self.task = "classify"
         self.labels: list[str] | None = None
@@ -89,30 +91,36 @@ class Model:
 
     # ------------------------------------------------------------------ predicting
 
-    def matrix(self, rows: Any) -> sp.csr_matrix:
+    def matrix(self, rows: Any) -> Any:
+        """Numbered features of raw rows, as a SciPy matrix; or texts as they are, for a kernel that compares those."""
+        return as_public(self.numbered(rows))
+
+    def numbered(self, rows: Any) -> Any:
         """Numbered features of raw rows; words such as ``?`` and ``NA`` are missing values, as they are in files."""
         if isinstance(rows, (list, tuple)) and not rows:
             raise ValueError("there are no rows: X is empty")
         if isinstance(rows, data.Batch):
             refuse_sentences(rows)
-            rows = rows.rows
-        elif not sp.issparse(rows):
-            return self.features.transform(as_in_files(rows, self.features, self.columns))
-        return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
+            rows = rows.parsed
+        else:
+            rows = as_parsed(rows)
+            if not isinstance(rows, CSR):
+                return self.features.transform(as_in_files(rows, self.features, self.columns))
+        return self.features.transform(self.far.narrow(rows) if isinstance(rows, CSR) else rows)
 
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
-        return np.asarray(self.learner.decision_function(self.matrix(rows)))
+        return np.asarray(self.learner.decision_function(for_learner(self.learner, self.numbered(rows))))
 
     def predict(self, rows: Any) -> np.ndarray:
         """The label of each row, or for regression the number."""
-        return self.named(self.learner.predict(self.matrix(rows)))
+        return self.named(self.learner.predict(for_learner(self.learner, self.numbered(rows))))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of each label, in the order of ``labels``."""
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
-        return np.asarray(self.learner.predict_proba(self.matrix(rows)))
+        return np.asarray(self.learner.predict_proba(for_learner(self.learner, self.numbered(rows))))
 
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
@@ -137,8 +145,7 @@ class Model:
     @property
     def columns(self) -> list[str]:
         """The columns of a table that it looks at."""
-        extractors = getattr(self.features, "extractors_", ())
-        return list(dict.fromkeys(one.column for one in extractors if hasattr(one, "column")))
+        return list(dict.fromkeys(one.column for one in self.features.extractors_ if one.column is not None))
 
     # ------------------------------------------------------------------ explaining
 
@@ -202,22 +209,27 @@ class Model:
         self._check()
 
 
+def for_learner(learner: Any, X: Any) -> Any:
+    """Rows as a learner takes them: estimators take SciPy matrices."""
+    return X.to_scipy() if isinstance(X, CSR) and not isinstance(learner, Learner) else X
+
+
 def refuse_sentences(batch: data.Batch) -> None:
     """Readers have them, and no learner does yet."""
-    if isinstance(batch.rows, data.Sentences):
+    if isinstance(batch.parsed, data.Sentences):
         raise data.DataError(f"{batch.file} holds sentences, and no model here predicts from those")
 
 
 def _pack_features(features: Any, far: far_indices.Plain) -> tuple[Any, Any, dict[str, np.ndarray]]:
     """What the model file holds of features: facts of them, facts about indices that are far, and arrays."""
-    (facts, made), (about, seen) = features._pack(), far.pack()
+    (facts, made), (about, seen) = features.pack(), far.pack()
     arrays = {f"features.{key}": array for key, array in made.items()}
     return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
 
 
 def _unpack_features(facts: Any, about: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
-    kind: Any = Strings if "strings" in facts else Features
-    return kind._restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
+    kind: Any = Strings if "strings" in facts else FeatureMap
+    return kind.restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
 
 
 def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -263,8 +275,9 @@ def around(learner: Any) -> Model:
     model = Model()
     model.learner, model.far = learner, Plain()
     if hasattr(learner, "n_features_in_"):
-        model.features = Features().fit(sp.csr_matrix((1, int(learner.n_features_in_)), dtype=np.float32))
-        model.features.n_seen_ = 0
+        model.features = FeatureMap()
+        nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int32)
+        model.features.learn(CSR(*nothing, (0, int(learner.n_features_in_))))
     else:  # it compares strings or trees
         model.features = Strings("text")
     if hasattr(learner, "classes_"):

@@ -12,7 +12,7 @@ from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.learner import Learner
 from onlearn.engine.rules import RULES
 from onlearn.engine.spec import did_you_mean
-from onlearn.features import Features, Interaction, Text, extractors_for, guess_roles
+from onlearn.features import FeatureMap, Interaction, Text, extractors_for, guess_roles
 from onlearn.features.roles import LETTERS, OneWord, PlanError, Role
 
 # ----------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ EXAMPLES = 400_000  # are visited at most, with
 VALUES = 20_000_000  # that are not zero
 
 
-def default_learner(task: str, features: Features, choices: dict[str, Any] | None = None) -> Any:
+def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | None = None) -> Any:
     """A learner that suits the task and the kind of features, with the given choices laid over it.
 
     Text has many rare words, of which a single example should teach all there is to learn: AROW, not averaged. Columns
@@ -110,7 +110,7 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
     return "logistic" if chosen.name == "ftrl" else usual["rule"]
 
 
-def default_passes(learner: Any, features: Features, rows: int, values: int) -> int:
+def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
     """How often to go over data of so many rows, which have so many values that are not zero.
 
     Averaged AdaGrad is far from its end after three passes over a small file, and gets better for long, at little cost.
@@ -122,7 +122,7 @@ def default_passes(learner: Any, features: Features, rows: int, values: int) -> 
     return min(max(PASSES, math.ceil(enough)), MOST)
 
 
-def is_text(features: Features) -> bool:
+def is_text(features: FeatureMap) -> bool:
     """Whether there is a column of text among the features."""
     given = features.extractors
     return not isinstance(given, str) and any(isinstance(one, Text) for one in given)
@@ -181,7 +181,7 @@ class Plan:
         """Files of fewer bytes are read anew each time: their rows fit into memory, and are parsed in no time."""
         return self.memory // 8
 
-    def features(self, rows: Any) -> tuple[Features, list[str]]:
+    def features(self, rows: Any) -> tuple[FeatureMap, list[str]]:
         """Features for rows such as these, and what was decided about their columns."""
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if not hasattr(rows, "column_names"):
@@ -192,7 +192,7 @@ class Plan:
                 raise PlanError("--min-count and --prune-weights need named features; those here have numbers only")
             if self.interactions and not hasattr(rows, "hashes"):
                 raise PlanError("--interact needs named features; the features of svmlight files have numbers only")
-            return Features(list(self.interactions) or "auto", **made), []
+            return FeatureMap(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
             if missing[0] in self.taken:
@@ -220,7 +220,7 @@ class Plan:
         for name in (name for one in self.interactions for name in one.columns if name not in used):
             why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
             raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
-        return Features([*extractors, *self.interactions], **made), notes
+        return FeatureMap([*extractors, *self.interactions], **made), notes
 
     def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
         """Refuse what was said about columns of rows that have none, or whose label is in none of those ``found``."""

@@ -7,17 +7,16 @@ the start, but for the learning of the examples that the learner has learned fro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 
 from onlearn import data
-from onlearn.data.batch import Sentences, rows_at, rows_in
+from onlearn.data.batch import Sentences, rows_in
 from onlearn.data.cache import Cache
-from onlearn.engine.csr import all_finite, check_positive, joined, select, widened, without_duplicates
+from onlearn.engine.csr import CSR, all_finite, check_positive, select, stacked, without_duplicates
 from onlearn.engine.labels import distinct, in_order, positions
 from onlearn.engine.loops import SEEN
 from onlearn.features import Counts
@@ -26,7 +25,7 @@ from onlearn.features.pruning import prune_weights
 from onlearn.features.roles import PlanError
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
-from onlearn.models.model import Model, as_learner, name_of
+from onlearn.models.model import Model, as_learner, for_learner, name_of
 from onlearn.models.plan import BITS, PASSES, Plan, default_learner, default_passes
 from onlearn.models.run_checks import Namespaces, held_out, looks_sorted, refuse_other_kind, unknown_columns
 from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, remember, unfinished
@@ -63,6 +62,12 @@ def let_go_of_small(model: Any, size: float) -> str:
 def _refuse_hashed(features: Any, option: str) -> None:
     if features.vocabulary_.state == "hash":
         raise PlanError(f"{option} cannot tell features apart that share a weight: raise --max-names")
+
+
+def in_one_batch(batches: list[Any]) -> list[Any]:
+    """Batches of rows, labels and weights as one batch, so that the order is one over all rows."""
+    rows, labels, weights = zip(*batches)
+    return [(stacked(rows), np.concatenate(labels), None if weights[0] is None else np.concatenate(weights))]
 
 
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
@@ -134,7 +139,7 @@ class Run(Telling):
                 examples = values = 0
                 for X, y, weight in self._first_reading():
                     examples += len(y)
-                    values += X.nnz if sp.issparse(X) else 0
+                    values += X.nnz if isinstance(X, CSR) else 0
                     if not self.waits:
                         self._learn(X, y, weight, None, 0)
                     elif self.plan.min_count > 1:
@@ -164,7 +169,7 @@ class Run(Telling):
         """Where rows are kept for later passes."""
         return Cache(memory=self.plan.memory)
 
-    def _first_reading(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray | None]]:
+    def _first_reading(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray | None]]:
         """The data as they are read, as numbered features and targets."""
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
@@ -175,7 +180,7 @@ class Run(Telling):
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or PASSES) if self.anew else self.passes)
             for batch in reader:
-                rows = batch.rows
+                rows = batch.parsed
                 if isinstance(rows, Sentences):
                     raise data.DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
                 if self.rows == 0:
@@ -188,11 +193,12 @@ class Run(Telling):
                 self.rows += len(batch)
                 if held is not None:
                     taught = np.flatnonzero(~held)
-                    batch, rows = batch.take(taught), rows_at(rows, taught)
+                    batch = batch.take(taught)
+                    rows = batch.parsed
                 reader.then = model.features.look_up
                 if len(batch):
                     refuse_other_kind(batch.file, rows, model.features, self.fresh)
-                    rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
+                    rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows
                     self.namespaces.meet(rows, model.features)
                     y = self._targets(batch)
                     try:
@@ -204,16 +210,16 @@ class Run(Telling):
                         model.features.expect(reader.bytes_read / reader.bytes_total)
         if not self.rows:
             raise data.DataError(f"none of the rows could be read; {self.bad.first()}")
-        if not hasattr(model.features, "kind_"):
+        if model.features.kind_ is None:
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 
-    def _sound(self, X: sp.csr_matrix) -> sp.csr_matrix:
+    def _sound(self, X: Any) -> Any:
         """The matrix without duplicates and infinities; what the learner cannot take is refused."""
         X = without_duplicates(X)
-        X.free_of_duplicates = X.known_finite = True
         if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
             most = np.finfo(X.dtype).max
-            X.data = np.clip(X.data, -most, most)
+            X = replace(X, data=np.clip(X.data, -most, most))
+        X = replace(X, finite=True)
         if self.chosen.choices["geometry"].positive_only:
             check_positive(X, name_of(self.chosen))
         return X
@@ -233,7 +239,7 @@ class Run(Telling):
             self.notes += decided
             self.chosen = as_learner(plan.learner) or default_learner(plan.task, model.features, plan.choices)
         else:
-            model.features, model.far = clone(model.features), model.far.afresh()
+            model.features, model.far = model.features.unfitted(), model.far.afresh()
         self.passes = plan.passes or PASSES  # or more, when all rows are read
         size = self.reader.bytes_total if self.reader is not None else None
         if self.passes > 1 and size is not None and size < plan.small:
@@ -314,13 +320,14 @@ class Run(Telling):
 
     # ------------------------------------------------------------------ learning
 
-    def _learn(self, X: sp.csr_matrix, y: np.ndarray, weight: Any, order: np.ndarray | None, turn: int) -> None:
+    def _learn(self, X: Any, y: np.ndarray, weight: Any, order: np.ndarray | None, turn: int) -> None:
         """Learn from rows in the given order, or as they are read, but for those that were learned from before."""
         read = order is None
         order = np.arange(X.shape[0]) if order is None else order
         passed = min(max(self.skip - self.learned, 0), len(order))
         self.learned += passed
         order = order[passed:]
+        taken = X if read else for_learner(self.model.learner, X)
         while len(order):
             while self.every and self.next <= self.learned:
                 self.next += self.every
@@ -329,10 +336,10 @@ class Run(Telling):
             self.learning = True
             if read:
                 rows = slice(int(part[0]), int(part[-1]) + 1)
-                some = X if len(part) == X.shape[0] else X[rows]
+                some = X if len(part) == X.shape[0] else X.between(rows.start, rows.stop)
                 self._partial_fit(some, y[rows], None if weight is None else weight[rows])
             else:
-                self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
+                self.model.learner.learn_rows(taken, y, weight, part, first=turn == 0)
             self.learned += len(part)
             self.learning = False
             if self.stop:
@@ -346,14 +353,14 @@ class Run(Telling):
         """How many examples are learned from next, at most."""
         return min(self.lesson, self.next - self.learned) if self.every else self.lesson
 
-    def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
-        learner, labels = self.model.learner, self.model.labels
+    def _partial_fit(self, X: CSR, y: np.ndarray, weight: Any) -> None:
+        learner, labels, rows = self.model.learner, self.model.labels, for_learner(self.model.learner, X)
         if learner.training is not None:
             learner.take_in(X.shape[1], len(labels or ()))
-            learner.partial_fit(X, y, sample_weight=weight)
+            learner.partial_fit(rows, y, sample_weight=weight)
         else:
             first = {} if labels is None else {"classes": np.arange(len(labels))}
-            learner.partial_fit(X, y, sample_weight=weight, **first)
+            learner.partial_fit(rows, y, sample_weight=weight, **first)
 
     def _end_of_pass(self, turn: int) -> None:
         learner, told = self.model.learner, self.model.trained
@@ -369,10 +376,12 @@ class Run(Telling):
         width = self.model.features.n_features_out_
         rng = np.random.default_rng([self.plan.seed, turn])
         if self.batches is None:
-            self.batches = joined(list(cache), cache.nbytes <= self.plan.memory)
+            self.batches = list(cache)
+            if len(self.batches) > 1 and cache.nbytes <= self.plan.memory:
+                self.batches = in_one_batch(self.batches)
         for place in rng.permutation(len(self.batches)):
             X, y, weight = self.batches[place]
-            X = widened(X, width) if self.kept is None else select(X, self.kept, width)
+            X = X.of_width(width) if self.kept is None else select(X, self.kept, width)
             y = y if self.order is None or self.model.labels is None else self.order[y]
             yield X, y, weight, rng.permutation(X.shape[0])
 

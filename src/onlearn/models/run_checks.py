@@ -10,7 +10,7 @@ from onlearn.data import Batch, DataError
 from onlearn.data.named_rows import NamedRows
 from onlearn.engine.labels import number
 from onlearn.engine.spec import did_you_mean
-from onlearn.features import Features, Interaction
+from onlearn.features import FeatureMap, Interaction
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import PlanError
 from onlearn.models.model import Model
@@ -24,7 +24,7 @@ SAID = {
 
 def refuse_other_kind(file: str, rows: Any, features: Any, fresh: bool) -> None:
     """Refuse rows that are not of the kind that was learned from, in this run if it is ``fresh``."""
-    before, now = getattr(features, "kind_", None), kind_of(rows)
+    before, now = features.kind_, kind_of(rows)
     if before is not None and now != before:
         what = "the files before it have" if fresh else "the model has learned from"
         raise DataError(f"{file} has {SAID[now]}, but {what} {SAID[before]}: they cannot be learned from together")
@@ -86,11 +86,11 @@ SHOWN = 5
 
 def unknown_columns(model: Model, rows: Any) -> str | None:
     """A sentence that names the columns of a table that were not in those learned from; None if there are none."""
-    met = getattr(model.features, "feature_names_in_", None)
-    if met is None or not hasattr(rows, "column_names"):
+    known = model.features.columns_
+    if known is None or not hasattr(rows, "column_names"):
         return None
     taken = {str(model.reading.get(role)) for role in ("target", "weight", "id")}
-    new = [name for name in rows.column_names if name not in {*met, *taken}]
+    new = [name for name in rows.column_names if name not in {*known, *taken}]
     if not new:
         return None
     more = f" and {len(new) - SHOWN} more" if len(new) > SHOWN else ""
@@ -110,13 +110,13 @@ class Namespaces:
     def __init__(self) -> None:
         self.met: set[str] = set()
 
-    def meet(self, rows: Any, features: Features) -> None:
+    def meet(self, rows: Any, features: FeatureMap) -> None:
         """Some rows; those without namespaces are passed over, and so are all where nothing is multiplied."""
         if isinstance(rows, NamedRows) and _interactions(features):
             used = np.bincount(rows.groups, minlength=len(rows.prefixes))
             self.met.update(prefix.removesuffix("^") for prefix, count in zip(rows.prefixes, used) if count)
 
-    def lacking(self, features: Features) -> list[str]:
+    def lacking(self, features: FeatureMap) -> list[str]:
         """A sentence for each interaction that had nothing to multiply."""
         if not self.met:
             return []
@@ -136,7 +136,7 @@ class Namespaces:
         ]
 
 
-def _interactions(features: Features) -> list[Interaction]:
+def _interactions(features: FeatureMap) -> list[Interaction]:
     given = features.extractors
     return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
 

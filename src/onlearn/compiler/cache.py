@@ -1,0 +1,242 @@
+"""The files that hold compiled code: their folders, their names, and who may have written them.
+
+Whoever can write to a file of machine code, or to the folder that holds it, can run programs as whoever loads it. So
+code is loaded, as ``ssh`` loads keys, only from files and folders that belong to the user or to root and that nobody
+else can write to. A folder that is refused is named in the log, and the next candidate is used, or none: the code is
+then compiled in memory.
+
+The names carry digests of everything the code depends on, so stale code cannot be loaded: the sources of the compiler
+name the folder; the function with the sources of all it calls, the types of its arguments, the processor and the
+versions of the compiler name the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+COMPILER = Path(__file__).parent
+PACKAGE = COMPILER.parent
+CHECKSUM = 16  # bytes of the digest that a file begins with
+SETTINGS_FILE = Path(".numba_config.yaml")  # Numba reads it from the working directory
+# The variables that change the code that Numba compiles.
+SETTINGS = (
+    *("NUMBA_CPU", "NUMBA_OPT", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUG"),
+    *("NUMBA_ENABLE_AVX", "NUMBA_DISABLE_INTEL"),
+)
+POSIX = os.name == "posix"  # elsewhere there are no modes to check
+log = logging.getLogger("onlearn.compiler")
+
+
+class UntrustedError(PermissionError):
+    """A folder or file that another user could have written."""
+
+
+# ---------------------------------------------------------------------------------------------------- folders
+
+
+@cache
+def cache_folder(kind: str = "code", *sources: Path) -> str | None:
+    """A writable folder for what is derived from some files, or else from the compiler.
+
+    It is in NUMBA_CACHE_DIR, in the package, or in the user's cache; None if there is none.
+    """
+    name = f"{kind}-{digest_of(*sources) if sources else compiler_digest()}"
+    for root in _roots():
+        folder = root / name
+        try:
+            _make(root)
+            # Whoever can write to the package can change its sources, so the folders above it need no check.
+            if root.parent != PACKAGE:
+                check_parents(folder)
+            _make(folder)
+            check_folder(folder)
+        except UntrustedError as error:
+            _warn_once(f"{error}; set NUMBA_CACHE_DIR to a folder that only you can write to")
+        except OSError:
+            continue
+        else:
+            if os.access(folder, os.W_OK):
+                return str(folder)
+    return None
+
+
+@cache
+def _warn_once(reason: str) -> None:
+    log.warning("a folder is not used for compiled code: %s", reason)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, with those above it, that only the user can enter."""
+    if not folder.parent.exists():
+        _make(folder.parent)
+    folder.mkdir(exist_ok=True, mode=0o700)
+
+
+def subfolder(folder: str | None, name: str) -> str | None:
+    """A folder inside a cache folder."""
+    if folder is None:
+        return None
+    inner = Path(folder, name)
+    try:
+        inner.mkdir(exist_ok=True, mode=0o700)
+        check_folder(inner)
+    except OSError:
+        return None
+    return str(inner)
+
+
+def _roots() -> list[Path]:
+    roots = [PACKAGE / "__pycache__"]
+    with suppress(RuntimeError):  # there may be no home
+        roots.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onlearn")
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        roots.insert(0, Path(chosen))
+    return roots
+
+
+def check_folder(folder: Path) -> None:
+    """Raise ``UntrustedError`` unless only the user and root can change what is in a folder, which is no link."""
+    if POSIX:
+        _check(folder, os.lstat(folder), stat.S_ISDIR)
+
+
+def check_parents(folder: Path) -> None:
+    """Raise ``UntrustedError`` if another user could put something else in the place of a folder.
+
+    Others may write to a folder above it only if that is sticky, as ``/tmp`` is: its entries are then their owners'.
+    """
+    if POSIX:
+        for parent in Path(os.path.realpath(folder.parent), folder.name).parents:
+            _check(parent, os.stat(parent), stat.S_ISDIR, sticky=True)
+
+
+def _check(path: Path, facts: os.stat_result, is_kind: Any, sticky: bool = False) -> None:
+    if not is_kind(facts.st_mode):
+        raise UntrustedError(f"{path} is a link, or not what it should be")
+    if facts.st_uid not in _trusted_owners():
+        raise UntrustedError(f"{path} belongs to another user")
+    writable = facts.st_mode & stat.S_IWOTH or (facts.st_mode & stat.S_IWGRP and not _is_private(facts.st_gid))
+    if writable and not (sticky and facts.st_mode & stat.S_ISVTX):
+        raise UntrustedError(f"other users can write to {path}")
+
+
+def _trusted_owners() -> set[int]:
+    # In a user namespace files of root may show as those of nobody; so does the root folder then.
+    return {os.geteuid(), 0, os.stat("/").st_uid}
+
+
+@cache
+def _is_private(group: int) -> bool:
+    """Whether a group is the user's alone, as where every user has one of the same name and makes folders for it."""
+    if group == 0:
+        return True
+    try:
+        import grp
+        import pwd
+
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except (ImportError, KeyError):
+        return False
+    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+
+
+# ---------------------------------------------------------------------------------------------------- files
+
+
+def read(folder: str | Path, name: str) -> bytes:
+    """The content of a file that only the user or root can have written; links are not followed."""
+    if not POSIX:
+        return Path(folder, name).read_bytes()
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        _check(Path(folder), os.fstat(directory), stat.S_ISDIR)
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory), "rb") as file:
+            _check(Path(folder, name), os.fstat(file.fileno()), stat.S_ISREG)
+            return file.read()
+    finally:
+        os.close(directory)
+
+
+def write(folder: str | Path, name: str, content: bytes) -> None:
+    """Write a file under a random name that did not exist, and move it into place."""
+    descriptor, beside = tempfile.mkstemp(suffix=".tmp", dir=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(beside, Path(folder, name))
+    except OSError:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def with_checksum(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=CHECKSUM).digest() + body
+
+
+def without_checksum(content: bytes) -> bytes | None:
+    """What was written with a checksum; None if it is damaged."""
+    body = content[CHECKSUM:]
+    return body if content == with_checksum(body) else None
+
+
+# ---------------------------------------------------------------------------------------------------- digests
+
+
+def compiler_digest() -> str:
+    return digest_of(*sorted(COMPILER.glob("*.py")))
+
+
+@cache
+def digest_of(*files: Path) -> str:
+    """A digest of the content of some files."""
+    digest = hashlib.blake2b(digest_size=8)
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+@cache
+def host_key() -> bytes:
+    """A digest of what code depends on beside its source: the processor, and the compiler with its settings."""
+    import llvmlite.binding as llvm
+
+    facts = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(SETTINGS)]
+    with suppress(RuntimeError):  # LLVM does not know them for every processor
+        facts.append(llvm.get_host_cpu_features().flatten())
+    with suppress(OSError):
+        facts.append(SETTINGS_FILE.read_text())
+    facts += [llvm.get_host_cpu_name(), str(object.__basicsize__), _version("numba"), _version("llvmlite")]
+    return hashlib.blake2b("\n".join(facts).encode(), digest_size=8).digest()
+
+
+def _version(package: str) -> str:
+    """The version of a package that is not imported."""
+    home: Any = find_spec(package)
+    try:
+        return Path(home.origin).with_name("_version.py").read_text()
+    except OSError:
+        from importlib.metadata import version  # takes longer than all else here
+
+        return version(package)
+
+
+def interpreted() -> bool:
+    """Whether NUMBA_DISABLE_JIT says that nothing is to be compiled."""
+    if SETTINGS_FILE.exists():  # only Numba reads this
+        return bool(import_module("numba").config.DISABLE_JIT)
+    try:
+        return bool(int(os.environ.get("NUMBA_DISABLE_JIT") or 0))
+    except ValueError:  # as Numba has it
+        return False

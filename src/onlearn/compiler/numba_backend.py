@@ -1,0 +1,147 @@
+"""Compiling and calling with Numba's public interface alone.
+
+It takes longer to start than object code, for Numba must be imported and made ready even if everything is compiled;
+the loops themselves are the same. Compiled functions refer to others by the names of our own objects, which Numba does
+not know. So each is compiled with globals in which Numba's objects are in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numba
+from numba import extending, types
+
+from onlearn.compiler import dependencies
+from onlearn.compiler.backends import compiling, lock, made
+from onlearn.compiler.cache import cache_folder, subfolder
+from onlearn.compiler.functions import Replaced
+from onlearn.compiler.object_code import Call, Pointer
+
+OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+def dispatcher(function: Any, options: dict[str, Any], digest: str | None = None) -> Any:
+    """A function as Numba compiles and calls it, kept on disk if it has a digest of all it depends on."""
+    with disk_cache(digest or dependencies.digest(function)) as keep:
+        return numba.njit(cache=keep, **OPTIONS, **options)(with_numba_globals(function))
+
+
+def with_numba_globals(function: Any) -> Any:
+    """The function, with Numba's objects instead of ours among its globals."""
+    space = dict(function.__globals__)
+    changed = FunctionType(function.__code__, space, function.__name__, function.__defaults__, function.__closure__)
+    changed.__qualname__, changed.__module__ = function.__qualname__, function.__module__
+    for name in _names(function.__code__):
+        value = space.get(name)
+        if isinstance(value, Replaced) and value.__wrapped__ is not function:
+            space[name] = value.for_numba
+    return changed
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+@contextmanager
+def disk_cache(digest: str | None) -> Iterator[bool]:
+    """Have Numba keep what is decorated in here in a folder of its own; yields whether there is one.
+
+    Numba sees changes of a function's own file alone. The folder is named by all that the function depends on, so
+    what is in it cannot be stale. Numba reads the setting when a function is decorated; a user's own compiled functions
+    keep their place.
+    """
+    folder = None if digest is None else subfolder(cache_folder(), f"numba-{digest}")
+    with lock:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = folder or before
+        try:
+            yield folder is not None
+        finally:
+            numba.config.CACHE_DIR = before
+
+
+def call(compiled: Any, name: str, arguments: tuple[Any, ...], kept: bool) -> Call:
+    """What calls a function for arguments of such types; it is compiled, or found on disk, now."""
+    with lock:
+        folder, hits = compiled.stats.cache_path, sum(compiled.stats.cache_hits.values())
+        found = folder is not None and any(Path(folder).glob("*.nbi"))
+        with compiling(kept and not found):
+            compiled.compile(tuple(numba.typeof(_for_numba(one)) for one in arguments))
+        if kept and sum(compiled.stats.cache_hits.values()) == hits:
+            made.append(name)
+
+    def called(slots: list[Any], arguments: tuple[Any, ...]) -> Any:
+        return compiled(*map(_for_numba, arguments))
+
+    return called
+
+
+# ---------------------------------------------------------------------------------------------------- functions called
+
+
+def intrinsic(definition: Any, options: dict[str, Any]) -> Any:
+    """A function in LLVM's language, as compiled ones call it."""
+    return extending.intrinsic(**options)(definition) if options else extending.intrinsic(definition)
+
+
+def inner(function: Any) -> Any:
+    """A plain function, as compiled ones call it."""
+    return numba.njit(**OPTIONS)(function)
+
+
+def overload(function: Any, choose: Any, options: dict[str, Any]) -> Any:
+    """A function that is another one for each type, as compiled ones call it."""
+    extending.overload(function, jit_options=options, inline="always")(choose)
+    return function
+
+
+# ---------------------------------------------------------------------------------------------------- pointers
+
+
+class _Address(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A function of a known address, which Numba takes as an argument."""
+
+    def __init__(self, pointer: Pointer) -> None:
+        self.pointer = pointer
+
+    def __wrapper_address__(self) -> int:
+        return self.pointer.address
+
+    def signature(self) -> Any:
+        return signature_of(self.pointer.result, self.pointer.arguments)
+
+
+def _for_numba(argument: Any) -> Any:
+    return _Address(argument) if isinstance(argument, Pointer) else argument
+
+
+@cache
+def signature_of(result: str, arguments: tuple[str, ...]) -> Any:
+    """The signature of a function; its parts are spelled ``float64``, ``float64[]``."""
+    first, *rest = (
+        getattr(types, name.removesuffix("[]"))[::1] if name.endswith("[]") else getattr(types, name)
+        for name in (result, *arguments)
+    )
+    return first(*rest)
+
+
+_callbacks: list[Any] = []  # Numba itself does not keep them
+
+
+def address(function: Any, result: str, arguments: tuple[str, ...], keep: bool) -> int:
+    """The address of a function that compiled ones call."""
+    with disk_cache(dependencies.digest(function) if keep else None) as kept, compiling(kept):
+        made_here = numba.cfunc(signature_of(result, arguments), cache=kept, error_model="numpy")(
+            with_numba_globals(function)
+        )
+    _callbacks.append(made_here)
+    return int(made_here.address)
