@@ -60,7 +60,6 @@ def test_readers_and_features(folder):
     assert imported(LAYERS, *(str(folder / name) for name in FILES)) == "[]"
 
 
-@pytest.mark.xfail(strict=False, reason="learner")
 @pytest.mark.parametrize("name", ROWS)
 def test_commands(folder, name):
     path, model = str(folder / name), str(folder / "m.onl")
