@@ -35,7 +35,8 @@ class ShippedCode(BuildHookInterface):  # type: ignore[type-arg]
         folder = Path(self.root, "build", "shipped")
         shutil.rmtree(folder, ignore_errors=True)
         started = [self._compile(folder, level) for level in LEVELS]
-        if any([process.wait() for process in started]):
+        statuses = [process.wait() for process in started]
+        if any(statuses):
             raise RuntimeError("compiling for the wheel failed")
         build_data["pure_python"] = False
         build_data["tag"] = TAG

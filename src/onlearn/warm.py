@@ -1,7 +1,7 @@
-"""Compiling ahead: the loops that learners will need, before anyone waits for them.
+"""Compiling ahead of time: the loops that learners will need, before anyone waits for them.
 
-A loop is compiled when a combination of geometry, stabilizer, output and rows is first met, and kept on
-disk. Here each combination is met on purpose, by training on three rows; several processes share the work.
+A loop is compiled when a combination of geometry, stabilizer, output and rows is first used, and kept on disk. Here
+each combination is used on purpose, by training on three rows; several processes share the work.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, groupby, product
 from multiprocessing import connection, get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +25,10 @@ from onlearn.features.row_builders import rows_of_names
 from onlearn.features.text import Text
 
 # ----------------------------------------------------------------------------------------------------
-# Compiling ahead for kernels: the loops of the dual, and what kernels and approximations compute with.
+# Kernels: the loops of the dual, and the functions of kernels and approximations.
 #
-# Each is met on purpose, as in ``warming``: by learning from a few examples that no hypothesis gets right, so that
-# several passes make steps; and by having every kernel compare a few rows.
+# Each is used on purpose: by learning from a few examples that no hypothesis predicts right, so that several passes
+# make steps; and by having every kernel compare a few rows.
 
 
 ROWS = 150  # several blocks
@@ -68,9 +69,7 @@ def dual_combinations(everything: bool) -> list[tuple[str, str, str, str | None,
 
 
 def learn_in_the_dual(rule: str, geometry: str, stabilizer: str, output: str | None, dtype: str) -> None:
-    """A few passes over examples of which each is there with every label."""
-    import numpy as np
-
+    """Take a few passes over examples that each occur with every label."""
     from onlearn.estimators.kernel import KernelClassifier
 
     labels = np.arange(ROWS) % (2 if output is None else 3)
@@ -84,7 +83,6 @@ def learn_in_the_dual(rule: str, geometry: str, stabilizer: str, output: str | N
 
 def compare(dtype: str) -> None:
     """Have every kernel compare a few rows, dense and sparse, and every approximation make features of them."""
-    import numpy as np
     import scipy.sparse as sp
 
     import onlearn
@@ -121,7 +119,27 @@ def compare(dtype: str) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------
-# Compiling ahead what extraction needs, by doing all of it once to a few rows.
+# Compiling for wheels.
+
+
+def ship(folder: str, level: str) -> None:
+    """Put code of the named learners, the readers and the features into a folder, for a level of processors.
+
+    Numba compiles for that level if NUMBA_CPU_NAME says so when the process starts: see ``hatch_build.py``.
+    """
+    from onlearn import data
+    from onlearn.compiler import shipped
+
+    shipped.ship_to(Path(folder), level)
+    data.warm()
+    for _ in compile_features():
+        pass
+    for loop in named_loops():
+        compile_loop(loop)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Features: every step of extraction is done once to a few rows.
 
 
 def compile_features() -> Iterator[str]:
@@ -182,15 +200,13 @@ def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
 
 
 def kernel_loops(everything: bool = False) -> list[Loop]:
-    """What learning with kernels uses, besides."""
-    pass
-
+    """The loops of learning with kernels, besides."""
     passes = [Loop("perceptron", "additive", "last", None, "kernels", dtype, "") for dtype in ("float64", "float32")]
     return passes + [Loop(*combination) for combination in dual_combinations(everything)]
 
 
 def all_loops() -> list[Loop]:
-    """The full product, also of what no named learner uses."""
+    """Every combination, also those that no named learner uses."""
     from onlearn.engine.geometry import GEOMETRIES
     from onlearn.engine.loops import OUTPUTS
     from onlearn.engine.rules import RULES, is_custom
@@ -233,12 +249,12 @@ def _distinct(combinations: Iterable[Any]) -> list[Loop]:
 
 
 def compile_loop(loop: Loop) -> bool:
-    """Compile what learns and predicts in this combination; returns whether that was not done before."""
+    """Compile the loops that learn and predict in this combination; returns whether any was not compiled before."""
     from onlearn.compiler.object_code import made
 
     before = len(made)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that so few examples teach nothing is known
+        warnings.simplefilter("ignore")  # so few examples teach nothing
         if loop.layout in ("dual", "kernels"):
             _compile_for_kernels(loop)
         else:
@@ -256,8 +272,6 @@ def _compile_for_features(loop: Loop) -> None:
 
 
 def _compile_for_kernels(loop: Loop) -> None:
-    pass
-
     if loop.layout == "kernels":
         compare(loop.dtype)
     else:
@@ -266,7 +280,6 @@ def _compile_for_kernels(loop: Loop) -> None:
 
 def sample(loop: Loop) -> Any:
     """Three rows of the loop's kind."""
-    import numpy as np
     import scipy.sparse as sp
 
     X = np.eye(3, dtype=loop.dtype)
@@ -278,7 +291,7 @@ def sample(loop: Loop) -> Any:
 
 
 def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop, bool]]:
-    """Compile in several processes; yields each loop that is done, and whether it was not done before."""
+    """Compile in several processes; yields each loop when it is compiled, and whether it was not before."""
     from onlearn.threads import cores
 
     jobs = min(jobs or min(cores(), 8), len(loops))
@@ -286,7 +299,7 @@ def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop,
     pipes: list[Any] = []
     workers = []
     try:
-        with _undisturbed():
+        with _ignoring_ctrl_c():
             for share in _shares(loops, jobs):
                 ours, theirs = context.Pipe(duplex=False)
                 worker = context.Process(target=_work, args=(share, theirs), daemon=True)
@@ -313,7 +326,7 @@ def warm(loops: Sequence[Loop], jobs: int | None = None) -> Iterator[tuple[Loop,
 
 
 def _shares(loops: Sequence[Loop], jobs: int) -> list[list[Loop]]:
-    """The loops dealt out so that no two processes compile what belongs to one geometry and stabilizer."""
+    """The loops, shared out so that no two processes compile for one geometry and stabilizer."""
 
     def state(loop: Loop) -> tuple[str, str]:
         return loop.geometry.partition("(")[0], loop.stabilizer
@@ -333,7 +346,7 @@ def _received(pipe: Any) -> Any:
 
 
 def _work(loops: Sequence[Loop], pipe: Any) -> None:
-    """In another process: compile, and tell about each loop, or why it could not be."""
+    """In another process: compile, and report each loop, or why it cannot be compiled."""
     for loop in loops:
         try:
             message: Any = (loop, compile_loop(loop))
@@ -343,8 +356,8 @@ def _work(loops: Sequence[Loop], pipe: Any) -> None:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Processes started here leave Ctrl-C to us, who end them."""
+def _ignoring_ctrl_c() -> Iterator[None]:
+    """Processes that are started here ignore Ctrl-C; this one ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

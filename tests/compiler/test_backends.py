@@ -30,7 +30,7 @@ from onlearn.features.text import Text
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
-FEW = [*cases.BINARY_COVERING[::7], *cases.MANY_COVERING[::6]]
+FEW = [*cases.BINARY_COVERING[::12], *cases.MANY_COVERING[::12]]
 ALL = [*cases.BINARY_COVERING, *cases.MANY_COVERING]
 # Loops may reorder sums, and LLVM reorders these otherwise where Numba counts references to arrays.
 REORDERED = ("exponentiated-",)

@@ -1,4 +1,4 @@
-"""``onlearn warm``: compile ahead what learners will need."""
+"""``onlearn warm``: compile the loops of learners ahead of time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def warm(
     """Compile ahead of time, for images and CI.
 
     The loops of the named learners: dense and sparse rows, float32 and float64, two classes and several; those of
-    learning with kernels; kernels and approximations; the readers and the features. What is compiled already is left
-    alone.
+    learning with kernels; kernels and approximations; the readers and the features. What is compiled already is not
+    compiled again.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from onlearn.compiler import cache as files
-from onlearn.compiler import dependencies, object_code
+from onlearn.compiler import dependencies, object_code, shipped
 from onlearn.compiler.backends import attempt, compiling, lock, made
 from onlearn.compiler.cache import PACKAGE
 from onlearn.compiler.object_code import Call, Code, Dispatch, ObjectFile, Pointer
@@ -58,6 +58,9 @@ class Replaced:
 
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.__wrapped__(*arguments)
 
     @cached_property
     def for_numba(self) -> Any:
@@ -111,9 +114,6 @@ class Intrinsic(Replaced):
         super().__init__(definition)
         self._options, self._portable = options, portable
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.__wrapped__(*arguments)
-
     @cached_property
     def in_llvm(self) -> Any:
         from onlearn.compiler.numba_backend import intrinsic
@@ -141,9 +141,6 @@ class Overloaded(Replaced):
     def __init__(self, function: Any, choose: Any, options: dict[str, Any]) -> None:
         super().__init__(function)
         self.choose, self._options = choose, options
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.__wrapped__(*arguments)
 
     @cached_property
     def for_numba(self) -> Any:
@@ -280,18 +277,36 @@ _addresses: dict[str, tuple[str, int]] = {}
 def _loaded(who: Identity, types: str, compile_now: Callable[[str], ObjectFile]) -> tuple[str, int]:
     """The format of what code returns, and the address of its entry; compiled if it is not on disk."""
     with lock:
-        symbol = _symbol(who.name, types, files.host_key())
-        if symbol not in _addresses:
-            _addresses[symbol] = _found(who, symbol) or _compiled(who, symbol, compile_now)
-        return _addresses[symbol]
+        known = f"{who.name} {types}"
+        if known not in _addresses:
+            _addresses[known] = (
+                _shipped(who, types) or _found(who, types) or _compiled(who, _symbol(who, types), compile_now)
+            )
+        return _addresses[known]
 
 
-def _found(who: Identity, symbol: str) -> tuple[str, int] | None:
-    folder = files.cache_folder() if who.kept else None
+def _shipped(who: Identity, types: str) -> tuple[str, int] | None:
+    for level in shipped.levels() if who.kept else ():
+        symbol = _symbol(who, types, level)
+        content = shipped.read(level, _file_name(who, symbol))
+        if content is not None:
+            return _linked(symbol, content)
+    return None
+
+
+def _found(who: Identity, types: str) -> tuple[str, int] | None:
+    folder = files.cache_folder() if who.kept and shipped.destination.folder is None else None
     if folder is None:
         return None
-    with suppress(OSError, object_code.LinkError):
-        found = object_code.unpacked(files.read(folder, _file_name(who, symbol)))
+    symbol = _symbol(who, types)
+    with suppress(OSError):
+        return _linked(symbol, files.read(folder, _file_name(who, symbol)))
+    return None
+
+
+def _linked(symbol: str, content: bytes) -> tuple[str, int] | None:
+    found = object_code.unpacked(content)
+    with suppress(RuntimeError):  # it is compiled anew then
         if found is not None:
             return found.results, object_code.link(symbol, found.code)
     return None
@@ -303,16 +318,22 @@ def _compiled(who: Identity, symbol: str, compile_now: Callable[[str], ObjectFil
         address = object_code.link(symbol, new.code)
     if who.kept:
         made.append(who.short)
-    folder = files.cache_folder() if who.kept else None
-    if folder is not None:
-        with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
-            files.write(folder, _file_name(who, symbol), new.packed())
+        if shipped.destination.folder is not None:
+            (shipped.destination.folder / shipped.destination.level / _file_name(who, symbol)).write_bytes(new.packed())
+        elif (folder := files.cache_folder()) is not None:
+            with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
+                files.write(folder, _file_name(who, symbol), new.packed())
     return new.results, address
 
 
-def _symbol(name: str, types: str, key: bytes) -> str:
-    """The symbol of the entry of code for such arguments; no other object file of this process has it."""
-    digest = hashlib.blake2b(f"{name} {types} {files.compiler_digest()}".encode(), digest_size=12, key=key)
+def _symbol(who: Identity, types: str, level: str = "") -> str:
+    """The symbol of the entry of code for such arguments, for this processor or a level of processors.
+
+    No other object file of this process has it.
+    """
+    level = level or shipped.destination.level
+    key = shipped.key(level) if level else files.host_key()
+    digest = hashlib.blake2b(f"{who.name} {types} {files.compiler_digest()}".encode(), digest_size=12, key=key)
     return f"onlearn_{digest.hexdigest()}"
 
 

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compiler import cache as files
-from onlearn.compiler import dependencies
+from onlearn.compiler import dependencies, shipped
 from onlearn.compiler.cache import PACKAGE, cache_folder
 from onlearn.compiler.functions import INTERPRETED, REORDER, Identity, Replaced, code
 from onlearn.compiler.object_code import Call, Dispatch
@@ -129,11 +129,11 @@ class Loop:
         ours = not _foreign and all(map(_is_ours, (self.function, *typed.values())))
         if not ours:
             return source(self.function, typed)
-        stamp = _stamp()
-        text = _kept(name, stamp)
+        text = shipped.text(name) or _kept(name, _stamp())
         if text is None:
             text = source(self.function, typed)
-            _keep(name, text, stamp)
+            _keep(name, text, _stamp())
+        shipped.write_text(name, text)
         return text
 
 

@@ -107,7 +107,7 @@ def overload(function: Any, choose: Any, options: dict[str, Any]) -> Any:
 # ---------------------------------------------------------------------------------------------------- pointers
 
 
-class _Address(types.WrapperAddressProtocol):  # type: ignore[misc]
+class _Address(types.WrapperAddressProtocol):
     """A function of a known address, which Numba takes as an argument."""
 
     def __init__(self, pointer: Pointer) -> None:
@@ -127,9 +127,9 @@ def _for_numba(argument: Any) -> Any:
 @cache
 def signature_of(result: str, arguments: tuple[str, ...]) -> Any:
     """The signature of a function; its parts are spelled ``float64``, ``float64[]``."""
+    kinds = [getattr(types, name.removesuffix("[]")) for name in (result, *arguments)]
     first, *rest = (
-        getattr(types, name.removesuffix("[]"))[::1] if name.endswith("[]") else getattr(types, name)
-        for name in (result, *arguments)
+        kind[::1] if name.endswith("[]") else kind for kind, name in zip(kinds, (result, *arguments), strict=True)
     )
     return first(*rest)
 
