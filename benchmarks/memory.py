@@ -1,7 +1,8 @@
-"""Memory: what fit (two passes) adds at its peak to what was there before.
+"""Memory: what fit (two passes), or the prediction of one row, adds at its peak to what was there before.
 
 Each in a process of its own, compiled ahead on a few rows. "Rows" is X itself, "weights" one float64 a
 weight, "per row" one float64 a row: fit keeps a few arrays of these two lengths (order, labels, sums).
+For prediction, "rows" is the model file, and "weights" what its weights take in memory.
 """
 
 from __future__ import annotations
@@ -44,6 +45,12 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
                 size, weights, added = json.loads(done.stdout)
                 taken |= {"rows": [size], "weights": [weights], "per row": [8 * rows], learner: [added]}
             yield Row(f"{layout}, {classes} classes", taken, {}, unit="bytes")
+    for classes in (2, 20):
+        command = [sys.executable, __file__, "predict", str(classes), OURS, str(rows // 20)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        size, weights, added = json.loads(done.stdout.splitlines()[-1])
+        taken = {"rows": [size], "weights": [weights], OURS: [added]}
+        yield Row(f"predict one text, {classes} classes", taken, {}, unit="bytes")
 
 
 def child(layout: str, classes: int, learner: str, rows: int) -> tuple[int, int, int]:
@@ -84,10 +91,48 @@ def child(layout: str, classes: int, learner: str, rows: int) -> tuple[int, int,
     return size, 8 * (X.shape[1] + 1) * outputs, resident("VmHWM") - before
 
 
+def predict(classes: int, rows: int) -> tuple[int, int, int]:
+    """The size of a model file, of its weights in memory, and what the prediction of one row added."""
+    import tempfile
+
+    import numpy as np
+
+    import onlearn
+    from onlearn import cli
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def texts(path: str, rows: int, words: int) -> str:
+            rng = np.random.default_rng(0)
+            lines = (" ".join(f"word{k}" for k in rng.integers(0, words, 40)) for _ in range(rows))
+            made = [json.dumps({"label": f"l{n % classes}", "text": line}) for n, line in enumerate(lines)]
+            (folder / path).write_text("\n".join(made) + "\n")
+            return str(folder / path)
+
+        one = texts("one.jsonl", 1, 1000)
+        line = [sys.executable, "-m", "onlearn", "train", "--quiet", "--passes", "1"]
+        for model, source in (("small", texts("s.jsonl", 100, 100)), ("large", texts("l.jsonl", rows, 200_000))):
+            subprocess.run([*line, source, "-o", str(folder / model)], check=True)
+
+        def run(model: str) -> None:
+            cli.run(["predict", str(folder / model), one, "-o", str(folder / "out.csv")])
+
+        run("small")  # what any prediction needs
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")
+        before = resident("VmRSS")
+        run("large")
+        added = resident("VmHWM") - before
+        weights = onlearn.load(folder / "large").weights()[0]
+        return (folder / "large").stat().st_size, weights.nbytes, added
+
+
 def resident(field: str) -> int:
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.partition(f"{field}:")[2].split()[0])
 
 
 if __name__ == "__main__":
-    print(json.dumps(child(sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))))
+    layout, classes, learner, rows = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    print(json.dumps(predict(classes, rows) if layout == "predict" else child(layout, classes, learner, rows)))

@@ -9,7 +9,7 @@ import numpy as np
 
 import onlearn
 from onlearn import data
-from onlearn.features import Features
+from onlearn.features import FeatureMap
 from onlearn.models import Model
 
 MESSAGES = [
@@ -25,8 +25,8 @@ def trained(path: Path, learner: Any = None, extractors: Any = "auto", task: str
     X, y = data.load(path, task=task, **reading)
     model = Model()
     model.task, model.reading = task, dict(reading)
-    model.features = Features(extractors)
-    matrix = model.features.learn_transform(X)
+    model.features = FeatureMap(extractors)
+    matrix = model.features.learn_transform(X).to_scipy()
     if task == "regress":
         model.learner = learner or onlearn.OnlineRegressor("lms", "adagrad(0.5)", random_state=0)
         model.target = float(np.mean(y)), float(np.std(y))

@@ -13,7 +13,7 @@ from onlearn import threads
 def test_every_piece_is_done_once():
     for pieces in (0, 1, 2, 7, 100):
         done = []
-        threads.take_turns(done.append, pieces, 2)
+        threads.over_pieces(done.append, pieces, 2)
         assert sorted(done) == list(range(pieces))
 
 
@@ -23,7 +23,7 @@ def test_what_a_piece_raises_is_raised():
             raise ValueError("three")
 
     with pytest.raises(ValueError, match="three"):
-        threads.take_turns(work, 10, 2)
+        threads.over_pieces(work, 10, 2)
     test_every_piece_is_done_once()
 
 
@@ -40,7 +40,7 @@ def test_when_one_fails_the_others_begin_nothing_and_are_waited_for():
         time.sleep(0.05)
 
     with pytest.raises(KeyboardInterrupt):
-        threads.take_turns(work, 100, 2)
+        threads.over_pieces(work, 100, 2)
     after = len(begun)
     assert after < 5
     time.sleep(0.1)
@@ -52,8 +52,8 @@ def test_work_after_the_end_of_the_main_thread_is_done_all_the_same():
 import atexit, threading
 import onlearn.threads as threads
 done = []
-threads.take_turns(done.append, 8, 2)
-atexit.register(lambda: (threads.take_turns(done.append, 8, 2), print(len(done))))
+threads.over_pieces(done.append, 8, 2)
+atexit.register(lambda: (threads.over_pieces(done.append, 8, 2), print(len(done))))
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout == "16\n", told.stderr

@@ -34,7 +34,8 @@ _HOMES = {
         "FTRL",
     ],
     "onlearn.features": ["Features", "feature"],
-    "onlearn.models": ["Model"],
+    "onlearn.models.model": ["Model"],
+    "onlearn.models.training": ["train"],
     "onlearn.engine.user_rules": ["rule"],
     "onlearn.model_file": ["load"],
 }
@@ -80,6 +81,7 @@ __all__ = [
     "rules",
     "stabilizers",
     "theory",
+    "train",
 ]
 
 if TYPE_CHECKING:
@@ -112,7 +114,8 @@ if TYPE_CHECKING:
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature
     from onlearn.model_file import load
-    from onlearn.models import Model
+    from onlearn.models.model import Model
+    from onlearn.models.training import train
 
 
 def __getattr__(name: str) -> Any:

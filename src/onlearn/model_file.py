@@ -1,6 +1,6 @@
 """The model file: a ``.onl`` file is a safetensors file, arrays plus a JSON header. Loading it runs no code.
 
-An estimator is stored by its public name, its parameters (choices by their spelling) and whatever its
+A learner is stored by its public name, its parameters (choices by their spelling) and whatever its
 ``_pack`` returns: plain facts and arrays. ``_unpack`` takes them back. Files are written beside the old one and
 renamed over it, so a crash leaves the old model or the new one, whole. Large arrays are stored in less room where that
 loses nothing (see ``compact``).
@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import mmap
 import os
 import reprlib
 import tempfile
@@ -156,21 +157,27 @@ def _not_finite(arrays: dict[str, np.ndarray]) -> str | None:
 
 def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """An estimator as plain facts and arrays."""
-    name = type(estimator).__name__
-    if _public(name) is not type(estimator):
+    name = getattr(estimator, "stored_as", None) or type(estimator).__name__
+    if not hasattr(estimator, "stored_as") and _public(name) is not type(estimator):
         raise ModelFileError(f"{name} is not one of onlearn's learners, so a model file cannot name it")
     facts, arrays = estimator._pack()
     return {"learner": name, "params": _spell_params(estimator), **facts}, arrays
 
 
 def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    """The estimator that was described."""
-    cls = _public(header["learner"])
-    if cls is None:
-        raise ModelFileError(f"it holds a {header['learner']!r}, which this version of onlearn does not know")
-    estimator = cls(**{key: _parameter(value) for key, value in header["params"].items()})
-    estimator._unpack(header, arrays)
-    return estimator
+    """What was described; a linear learner as such, without the estimator around it."""
+    name = header["learner"]
+    params = {key: _parameter(value) for key, value in header["params"].items()}
+    engine = importlib.import_module("onlearn.engine.learner")  # above this module, so by name
+    if name in engine.COMPOSITIONS:
+        made = engine.Learner(name, **params)
+    else:
+        cls = _public(name)
+        if cls is None:
+            raise ModelFileError(f"it holds a {name!r}, which this version of onlearn does not know")
+        made = cls(**params)
+    made._unpack(header, arrays)
+    return made
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -211,6 +218,12 @@ def _umask() -> int:
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator from a file; it predicts, and goes on learning, as if it had never been away."""
+    made = load_learner(path)
+    return _public(made.stored_as)._around(made) if hasattr(made, "stored_as") else made
+
+
+def load_learner(path: str | os.PathLike[str]) -> Any:
+    """The same, but linear learners as such, without the estimator around them, which needs scikit-learn."""
     header, arrays = read_file(path)
     try:
         return rebuild(header, arrays)
@@ -230,6 +243,64 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, n
     if wrong := _not_finite(arrays):
         raise ModelFileError(f"{path} is damaged: {wrong} holds values that are not finite numbers")
     return header, arrays
+
+
+class StoredArrays(Mapping[str, np.ndarray]):
+    """The arrays of a model file, mapped into memory: what is not looked at is not read, and takes no room.
+
+    An array is expanded when it is asked for. They may be written to, which does not change the file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.header, _, self._how = _read(path, arrays=False)
+        self._stored = _mapped(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._stored if not (key.endswith(_where("")) and key[: -len(_where(""))] in self._how))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, key: str) -> np.ndarray:
+        needed = {name: self._stored[name] for name in (key, _where(key)) if name in self._stored}
+        return expand(needed, {key: self._how[key]} if key in self._how else {})[key]
+
+    def size(self, key: str) -> int:
+        """How many numbers an array has."""
+        return math.prod(self._how[key]["shape"]) if key in self._how else self._stored[key].size
+
+    def rows(self, key: str, rows: np.ndarray, width: int) -> np.ndarray:
+        """Some rows of a flat array that has ``width`` numbers in each, one row after another."""
+        values, how = self._stored[key].reshape(-1), self._how.get(key, {})
+        places = (rows[:, np.newaxis] * width + np.arange(width)).reshape(-1)
+        dtype = np.dtype(how["dtype"]) if how else values.dtype
+        if "common" not in how:
+            return values[places].astype(dtype, copy=False)
+        bits = self._stored[_where(key)]
+        before = np.concatenate([np.zeros(1, np.uint32), np.cumsum(BITS_OF[bits], dtype=np.uint32)])
+        if len(bits) != (self.size(key) + 7) // 8 or before[-1] != len(values):
+            raise ValueError(f"{key} contradicts itself")
+        here, place = bits[places >> 3].astype(np.int64), 7 - (places & 7)  # the first bit of a byte is the highest
+        differs = (here >> place & 1).astype(bool)
+        made = np.full(len(places), index(how["common"]), f"u{dtype.itemsize}").view(dtype)
+        made[differs] = values[(before[places >> 3] + BITS_OF[here >> (place + 1)])[differs]]
+        return made
+
+
+def _mapped(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a file that is known to be sound, as they are stored."""
+    with open(path, "rb") as file:
+        start = 8 + int.from_bytes(file.read(8), "little")
+        entries = json.loads(file.read(start - 8))
+        content = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
+    arrays = {}
+    for key, entry in entries.items():
+        if key != "__metadata__":
+            first, last = (start + offset for offset in entry["data_offsets"])
+            kind = "?" if entry["dtype"] == "BOOL" else f"<{entry['dtype'][0].lower()}{int(entry['dtype'][1:]) // 8}"
+            array = content[first:last].view(np.dtype(kind).newbyteorder("=")).reshape(entry["shape"])
+            arrays[key] = array if array.flags.aligned else array.copy()
+    return arrays
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -341,6 +412,8 @@ SAMPLE = 1001  # elements that tell which value is the most common one
 SELDOM = 0.1  # of those; less is not worth a look at all the others
 WORTH = 0.8  # store it differently if that takes so much of the room, or less
 
+BITS_OF = np.array([n.bit_count() for n in range(256)], np.uint8)  # the bits that are set in a byte
+
 KINDS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # types that are worth it
 
 Arrays = dict[str, np.ndarray]
@@ -396,7 +469,9 @@ def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:
             differs = np.unpackbits(bits, count=size).view(bool)
             if np.count_nonzero(differs) != len(values):
                 raise ValueError(f"{key} contradicts itself")
-            whole = np.full(size, index(how["common"]), f"u{dtype.itemsize}").view(dtype)
+            common = index(how["common"])
+            # Zeros need not be written: memory that nothing is put into takes no room.
+            whole = np.full(size, common, f"u{dtype.itemsize}").view(dtype) if common else np.zeros(size, dtype)
             whole[differs] = values
             values = whole
         arrays[key] = values.reshape(shape)

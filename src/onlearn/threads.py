@@ -1,7 +1,8 @@
-"""Work shared with helper threads that stay: many a task is done sooner than a thread is started.
+"""Threads: work cut into pieces for a pool that lives as long as the process, and work done ahead of its user.
 
-Compiled loops hold no lock. Whoever is free takes the next piece, so a helper whose processor is busy elsewhere is not
-waited for; and the thread that has the work takes pieces, too, while the helpers wake up.
+Compiled loops release Python's lock, so threads run them at the same time. The pool stays, since many tasks take less
+time than starting a thread. A thread that is free takes the next piece, so nobody waits for one whose processor is
+busy, and the thread that owns the task takes pieces, too.
 """
 
 from __future__ import annotations
@@ -15,21 +16,28 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, TypeVar
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 PIECES = 8  # for each thread
 WORTHWHILE = 1 << 17  # multiplications below which a second thread costs more than it saves
 
-_helpers: list[ThreadPoolExecutor] = []
+_pool: list[ThreadPoolExecutor] = []  # one, once it is needed
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_helpers.clear)
+    os.register_at_fork(after_in_child=_pool.clear)
 
 
 def cores() -> int:
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def over_rows(work: Callable[[int, int], Any], rows: int, cost: int, worthwhile: int = WORTHWHILE) -> list[Any]:
-    """Call ``work(start, stop)`` so that all rows are covered, in threads if it costs enough; what it returned."""
+def over_rows(work: Callable[[int, int], R], rows: int, cost: int, worthwhile: int = WORTHWHILE) -> list[R]:
+    """Call ``work(start, stop)`` until all rows are done, and return the results in the order of the rows.
+
+    ``cost`` is that of all rows; a thread is used for every ``worthwhile`` of it.
+    """
     workers = min(cores(), rows, max(1, cost // worthwhile))
     if workers <= 1:
         return [work(0, rows)] if rows else []
@@ -39,48 +47,40 @@ def over_rows(work: Callable[[int, int], Any], rows: int, cost: int, worthwhile:
     def piece(n: int) -> None:
         results[n] = work(rows * n // pieces, rows * (n + 1) // pieces)
 
-    take_turns(piece, pieces, workers)
+    over_pieces(piece, pieces, workers)
     return results
 
 
-def take_turns(work: Callable[[int], Any], pieces: int, workers: int) -> None:
-    """Call ``work(n)`` for each piece, in so many threads. When one of them fails, no further piece is started."""
-    turns = count()  # ``next`` of it cannot be interrupted
+def over_pieces(work: Callable[[int], Any], pieces: int, workers: int) -> None:
+    """Call ``work(n)`` for each piece in that many threads. After an error no further piece is started."""
+    turns = count()  # ``next`` of it is one step for all threads
     failed: list[BaseException] = []
 
-    def share() -> None:
+    def take_pieces() -> None:
         try:
             while not failed and (n := next(turns)) < pieces:
                 work(n)
-        except BaseException as error:  # told by the thread that has the work, when nobody is at it any more
+        except BaseException as error:  # raised below, in the thread that owns the task, once all have stopped
             failed.append(error)
 
-    if workers > 1 and not _helpers:
-        _helpers.append(ThreadPoolExecutor(max(1, cores() - 1), "onlearn"))
-    waiting = []
-    with suppress(RuntimeError):  # Python is about to end, and begins nothing in other threads: this one does it all
-        waiting = [_helpers[0].submit(share) for _ in range(workers - 1)]
-    share()
-    for helper in waiting:
-        if not helper.cancel():  # one that has not begun yet finds nothing left to do
-            helper.result()
+    if workers > 1 and not _pool:
+        _pool.append(ThreadPoolExecutor(max(1, cores() - 1), "onlearn"))
+    submitted: list[Future[None]] = []
+    with suppress(RuntimeError):  # at the end of Python the pool accepts nothing more: this thread does all pieces
+        submitted = [_pool[0].submit(take_pieces) for _ in range(workers - 1)]
+    take_pieces()
+    for future in submitted:
+        if not future.cancel():  # one that has not begun has nothing left to do
+            future.result()
     if failed:
         raise failed[0]
 
 
-# ----------------------------------------------------------------------------------------------------
-# Work done ahead of who needs it: pieces are read and parsed by threads while earlier ones are learned from.
-
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
 def ahead(pieces: Iterable[T], work: Callable[[T], R], workers: int) -> Iterator[R]:
-    """``work(piece)`` of each piece, in order. A thread reads the pieces, ``workers`` others do the work.
+    """``work(piece)`` of each piece, in order, computed before it is asked for.
 
-    No more than a few pieces are in flight, so memory does not grow when the taker is slow. With no workers, all is
-    done when it is asked for.
+    One thread reads the pieces and ``workers`` others do the work. At most a few results wait, so memory does not grow
+    when their user is slow. Without workers each result is computed when it is asked for.
     """
     if workers < 1:
         for piece in pieces:
@@ -104,12 +104,12 @@ def ahead(pieces: Iterable[T], work: Callable[[T], R], workers: int) -> Iterator
                     return
                 put(pool.submit(work, piece))
             put(None)
-        except BaseException as error:  # whatever it is, it belongs to the taker
+        except BaseException as error:  # raised where the results are used
             failed: Future[Any] = Future()
             failed.set_exception(error)
             put(failed)
 
-    # Not joined at the end: it may wait for standard input for ever.
+    # This thread is not joined at the end: it may wait for standard input forever.
     threading.Thread(target=read, name="onlearn-read", daemon=True).start()
     try:
         while (future := waiting.get()) is not None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.features.extractors import Category, Number
-from onlearn.features.feature_map import Features
+from onlearn.features.feature_map import FeatureMap
 from onlearn.features.interactions import Interaction
 from onlearn.features.row_builders import rows_of_names
 from onlearn.features.text import Text
@@ -148,16 +148,17 @@ def compile_features() -> Iterator[str]:
     columns = [Text("t", chars=(2, 3)), Number("n", missing="indicator"), Category("c")]
     for dtype in ("float32", "float64"):
         yield f"features of columns, {dtype}"
-        features = Features(columns, dtype=dtype)
-        features.fit_transform(table)
+        features = FeatureMap(columns, dtype=dtype)
+        features.learn_transform(table)
         features.transform(table)
         features.learn_transform(table, ordered=False)
         yield f"named features, {dtype}"
-        Features(dtype=dtype).fit_transform(rows_of_names([["a"], ["b"]]))
+        FeatureMap(dtype=dtype).learn_transform(rows_of_names([["a"], ["b"]]))
     yield "interactions"
-    Features([*columns, Interaction("n", "c")]).fit_transform(table)
+    FeatureMap([*columns, Interaction("n", "c")]).learn_transform(table)
     yield "names beyond the limit, and fewer names"
-    full = Features([Text("t")], max_names=1, bits=4).fit(table)
+    full = FeatureMap([Text("t")], max_names=1, bits=4)
+    full.learn(table)
     full.vocabulary_.collisions()
     full.keep(np.array([0]))
 
@@ -186,14 +187,15 @@ def can_keep() -> bool:
 
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
     """The loops of the named learners: dense and sparse rows, float64 and float32, two classes and several."""
-    from onlearn.estimators.named import NAMED
+    from onlearn.engine.learner import Learner
+    from onlearn.engine.named import NAMED
 
-    parts = [NAMED[name]()._choices() for name in (NAMED if learners is None else learners)]
+    parts = [Learner(name).choices for name in (NAMED if learners is None else learners)]
     return _distinct(
         (choices["rule"], choices["geometry"], choices["stabilizer"], output, layout, dtype, "int32")
         for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
         for choices in parts
-        for output in (None, getattr(choices["rule"], "multiclass", "true"))
+        for output in (None, choices["rule"].multiclass)
     )
 
 
@@ -214,14 +216,14 @@ def all_loops() -> list[Loop]:
     stabilizers = [kind() for kind in STABILIZERS.members.values()]
     plain = [rule for rule in (kind() for kind in RULES.members.values()) if not is_custom(rule)]
     # A loop is the same for all rules, so they take turns; softmax goes with one only.
-    turn = cycle(rule for rule in plain if getattr(rule, "classification", True))
+    turn = cycle(rule for rule in plain if rule.classification)
     logistic = RULES.get("logistic")
     layouts = [("dense", "int32"), ("sparse", "int32"), ("sparse", "int64")]
     return _distinct(
         (logistic if output == "softmax" else next(turn), geometry, stabilizer, output, layout, dtype, index)
         for (layout, index), dtype, output in product(layouts, ("float64", "float32"), (None, *OUTPUTS))
         for geometry, stabilizer in product(geometries, stabilizers)
-        if not (getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False))
+        if not (geometry.drifts and stabilizer.every_hypothesis)
     )
 
 
@@ -261,10 +263,11 @@ def compile_loop(loop: Loop) -> bool:
 
 
 def _compile_for_features(loop: Loop) -> None:
-    from onlearn.estimators.linear import OnlineClassifier
+    from onlearn.engine.learner import Learner
 
     X = sample(loop)
-    model = OnlineClassifier(loop.rule, loop.geometry, loop.stabilizer, loop.output or "auto", epochs=1)
+    choices: dict[str, Any] = dict(rule=loop.rule, geometry=loop.geometry, stabilizer=loop.stabilizer)
+    model = Learner("OnlineClassifier", **choices, multiclass=loop.output or "auto", epochs=1)
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
 
 

@@ -15,6 +15,7 @@ import onlearn
 import onlearn.reproduce.demo
 from onlearn import cli, warm
 from onlearn.compiler import object_code
+from onlearn.engine.learner import Learner
 from onlearn.estimators.named import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
@@ -262,5 +263,5 @@ def test_all_loops_have_the_named_ones_among_them():
 
     named, everything = warm.named_loops(), warm.all_loops()
     assert kinds(named) <= kinds(everything)
-    assert {loop.rule.partition("(")[0] for loop in named} == {cls()._choices()["rule"].name for cls in NAMED.values()}
+    assert {loop.rule.partition("(")[0] for loop in named} == {Learner(name).choices["rule"].name for name in NAMED}
     assert not [loop for loop in everything if "additive(l" in loop.geometry and loop.stabilizer == "voted"]

@@ -122,7 +122,6 @@ def test_numbers_as_target(kit, run):
 
 def test_several_batches_add_up(kit, run, monkeypatch):
     whole = report(run, kit.table_csv)
-    monkeypatch.setattr("onlearn.data.reader.SIZE", 1 << 10)
     original = data.read
     monkeypatch.setattr(data, "read", lambda *given, **options: original(*given, block_size=1000, **options))
     parts = report(run, kit.table_csv)

@@ -252,7 +252,7 @@ def test_a_tree_that_cannot_be_read_is_named_with_its_line(tmp_path, run, refuse
     bad.write_text("__label__a (S x)\n__label__b (S (NP x)\n")
     line = ["--kernel", "trees(decay=0.4)", "-o", out, "--quiet"]
     run("train", good, *line)
-    told = r"bad\.txt, line 2: no tree for trees\(decay=0\.4\): position 0: this bracket is never closed"
+    told = r"bad\.txt, line 2: not a tree for trees\(decay=0\.4\): position 0: this bracket is never closed"
     for command in (["train", bad, *line], ["train", good, "--test", bad, *line], ["predict", out, bad]):
         assert re.search(told, refused(*command))
     assert re.search(told, refused("evaluate", out, bad))

@@ -242,7 +242,7 @@ def test_the_weight_is_for_learning_only(run, tmp_path):
         ("predict text.onl text.jsonl --nonsense", "--nonsense"),
         ("predict text.onl text.jsonl --format-out xml", "'xml' is not csv or jsonl"),
         ("predict text.onl text.jsonl --format nonsense", "there is no format 'nonsense'"),
-        ("predict text.onl text.jsonl --max-bad many", "'many' is not a share"),
+        ("predict text.onl text.jsonl --max-bad many", "'many' is not a part of the rows"),
         ("predict text.onl sparse.svm", "cannot be used with this model: these features were learned from a table"),
         ("predict numbers.onl numbers.csv --proba", "numbers only"),
         ("predict sparse.onl sparse.svm --id name", "it has no columns"),

@@ -75,7 +75,7 @@ def test_json_holds_what_was_found(tmp_path, capsys):
 def test_choices_reach_the_learner(tmp_path, capsys):
     source, out = svm(tmp_path / "a.svm"), str(tmp_path / "m.onl")
     report(capsys, "train", source, "-o", out, "--rule", "pa1(0.5)", "--stabilizer", "last", "--passes", "1")
-    assert repr(onlearn.load(out).learner._choices()["rule"]) == "pa1(aggressiveness=0.5)"
+    assert repr(onlearn.load(out).learner.choices["rule"]) == "pa1(aggressiveness=0.5)"
     report(capsys, "train", source, "-o", out, "--learner", "AveragedPerceptron", "--class-weight", "balanced")
     assert type(onlearn.load(out).learner).__name__ == "AveragedPerceptron"
     plain = report(capsys, "train", source, "-o", out)["learner"]
@@ -135,7 +135,7 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, monkeypatch, capsys, ar
     before = sorted(p.name for p in tmp_path.iterdir())
     assert run(["train", *arguments, "-o", "m.onl"]) == 2
     heard = capsys.readouterr()
-    assert heard.out == ""
+    assert "examples/s" not in heard.out  # decisions may have been printed, but no results
     assert says in heard.err
     assert heard.err.startswith("onlearn: ")
     assert len(heard.err.strip().splitlines()) == 1

@@ -400,10 +400,36 @@ def test_regression_that_was_not_asked_for(here, capsys):
     assert "different numbers" in said and "--task regress" in said and not (here / "m.onl").exists()
     assert train("a.csv", "--target", "price", "--task", "regress", "-q") == 0
     assert train("a.csv", "--target", "price", "--task", "classify", "--passes", "1", "-q") == 0
-    whole = here / "whole.csv"  # many classes, each of several rows, are learned, but asked about
-    whole.write_text("x,place\n" + "".join(f"{n % 210 / 7:.3f},{n % 210}\n" for n in range(630)))
-    found = report(capsys, str(whole), "--target", "place", "--passes", "1")
-    assert found["warnings"] == ["210 distinct labels that are numbers: is this regression (--task regress)?"]
+
+
+def codes(path, labels, rows):
+    path.write_text(
+        "x,place\n" + "".join(f"{n % len(labels) / 7:.3f},{labels[n % len(labels)]}\n" for n in range(rows))
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("passes", ["1", "3"])
+def test_hundreds_of_numbers_are_no_classes_unless_said_so(here, capsys, passes):
+    whole = codes(here / "whole.csv", range(210), 630)
+    assert train(whole, "--target", "place", "--passes", passes) == 2
+    said = capsys.readouterr().err
+    assert "210 different numbers: say --task regress if they are amounts to predict, or --task classify" in said
+    assert not (here / "m.onl").exists()
+    assert len(report(capsys, whole, "--target", "place", "--passes", "1", "--task", "classify")["labels"]) == 210
+
+
+@pytest.mark.parametrize("passes", ["1", "3"])
+def test_hundreds_of_numbers_that_come_late_are_refused_too(here, capsys, passes):
+    first, late = codes(here / "first.csv", range(3), 90), codes(here / "late.csv", range(300), 600)
+    assert train(first, late, "--target", "place", "--passes", passes) == 2
+    assert "the labels are 300 different numbers" in capsys.readouterr().err
+
+
+def test_codes_and_words_are_classes(here, capsys):
+    assert len(report(capsys, codes(here / "c.csv", range(100), 1000), "--target", "place")["labels"]) == 100
+    words = [f"w{n}" for n in range(300)]
+    assert len(report(capsys, codes(here / "w.csv", words, 900), "--target", "place", "--passes", "1")["labels"]) == 300
 
 
 def test_a_model_does_not_go_to_standard_output(here, capsys):

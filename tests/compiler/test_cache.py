@@ -104,8 +104,8 @@ def test_fields_in_another_order_are_compiled_anew(copied):
     before = run(program, **environment)
     source = copied / "engine" / "stabilizers.py"
     text = source.read_text()
-    fields = re.search(r"class Mean\(NamedTuple\):\n((?: +\w+: .*\n)+)", text)
-    made = re.search(r"return Mean\((.*)\)\n", text)
+    fields = re.search(r"class AveragedState\(NamedTuple\):\n((?: +\w+: .*\n)+)", text)
+    made = re.search(r"return AveragedState\((.*)\)\n", text)
     lines = fields[1].splitlines(keepends=True)
     values = made[1].split(", ")
     assert len(lines) == len(values) == 3

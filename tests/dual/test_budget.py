@@ -1,4 +1,4 @@
-"""The budget holds whatever comes, and each policy does what its few lines in plain NumPy here do."""
+"""The budget is never exceeded, and each policy agrees with its plain form in NumPy here."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier, kernels, rule
-from onlearn.dual.budget import BudgetTraining, scrambled
+from onlearn.dual.budget import BudgetTraining, splitmix64
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.supports import Slots
+from onlearn.dual.supports import SupportSlots
 
 ALL = ["remove(random)", "remove(oldest)", "project(0.1)", "merge"]
 EXACT = ["remove(random)", "remove(oldest)", "project(0)", "merge"]
@@ -45,7 +45,7 @@ class Plain:
         self.born: list[int] = []
         self.v, self.u = np.zeros((1, outputs)), np.zeros((1, outputs))
         self.seen = self.came = 0
-        self.random, self.cost, self.lengths, self.steps = scrambled(seed), 0.0, 0.0, 0
+        self.random, self.cost, self.lengths, self.steps = splitmix64(seed), 0.0, 0.0, 0
 
     def values(self, x: np.ndarray) -> np.ndarray:
         some = np.array(self.X) if self.X else np.zeros((0, len(x)))
@@ -165,7 +165,7 @@ class Plain:
 @pytest.mark.parametrize("classes", [2, seldom(3)])
 @pytest.mark.parametrize("kernel", ["gaussian", seldom("polynomial(2)")])
 @pytest.mark.parametrize("policy", ALL)
-def test_each_policy_does_what_its_plain_form_does(policy: str, kernel: str, classes: int, stabilizer: str) -> None:
+def test_each_policy_agrees_with_its_plain_form(policy: str, kernel: str, classes: int, stabilizer: str) -> None:
     X, y = examples(3, 150, classes)
     model = KernelClassifier(
         kernel, stabilizer=stabilizer, budget=8, budget_policy=policy, multiclass="one-vs-all", random_state=5
@@ -225,7 +225,7 @@ def test_the_budget_is_never_exceeded(
 @pytest.mark.parametrize("policy", EXACT)
 @pytest.mark.parametrize("stabilizer", ["last", seldom("averaged"), seldom("survivor")])
 @pytest.mark.parametrize("classes", [2, seldom(3)])
-def test_a_budget_for_all_changes_nothing(policy: str, stabilizer: str, classes: int) -> None:
+def test_a_budget_that_is_never_spent_changes_nothing(policy: str, stabilizer: str, classes: int) -> None:
     X, y = examples(1, 120, classes)
     common = dict(kernel="gaussian", rule="pa1", stabilizer=stabilizer, epochs=3, random_state=2)
     free = KernelClassifier(**common).fit(X, y)
@@ -259,7 +259,7 @@ def test_an_example_in_the_span_is_represented_exactly() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("geometry", ["additive(l2=0.05)", "additive(2.0, l2=5.0)", "additive(0.5, '1/sqrt(t)')"])
 @pytest.mark.parametrize("policy", EXACT)
-def test_weights_that_shrink(policy: str, geometry: str) -> None:
+def test_decaying_weights(policy: str, geometry: str) -> None:
     X, y = examples(2, 100)
     common = dict(kernel="gaussian", rule="pa1", geometry=geometry, epochs=3, random_state=0)
     free = KernelClassifier(**common).fit(X, y)
@@ -284,7 +284,7 @@ def test_sparse_rows_learn_what_dense_ones_do(policy: str) -> None:
 
 
 @pytest.mark.slow
-def test_single_precision_stays() -> None:
+def test_single_precision_is_kept() -> None:
     X, y = examples(6, 200)
     for policy in ALL:
         model = KernelClassifier("gaussian", budget=10, budget_policy=policy, random_state=0)
@@ -305,16 +305,16 @@ def test_more_slots_than_a_piece_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("policy", ALL)
 @pytest.mark.parametrize("cut", [3, 150])
-def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int) -> None:
+def test_training_continues_from_a_saved_state_bit_for_bit(policy: str, cut: int) -> None:
     X, y = examples(9, 300)
     model = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     model.partial_fit(X[:cut], y[:cut], classes=[0, 1])
     training = model._training
     facts, arrays = training.pack()
-    more, others = training.pack_more()
+    more, others = training.pack_budget()
     kept = {name: array.copy() for name, array in {**arrays, **others}.items()}
-    slots = Slots(kernels.get("gaussian"), 12, model.support_examples_)
-    again = BudgetTraining.unpack(facts, kept).attach(slots).unpack_more(more, kept)  # type: ignore[attr-defined]
+    slots = SupportSlots(kernels.get("gaussian"), 12, model.support_examples_)
+    again = BudgetTraining.unpack(facts, kept).attach(slots).unpack_budget(more, kept)  # type: ignore[attr-defined]
     resumed = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     resumed.__dict__.update(model.__dict__, _training=again)
     for learner in (model, resumed):
@@ -323,20 +323,20 @@ def test_training_goes_on_from_what_was_saved_bit_for_bit(policy: str, cut: int)
     np.testing.assert_array_equal(resumed.support_examples_, model.support_examples_)
     np.testing.assert_array_equal(resumed.dual_coef_, model.dual_coef_)
     np.testing.assert_array_equal(resumed.intercept_, model.intercept_)
-    np.testing.assert_array_equal(resumed._training.numbers, model._training.numbers)
+    np.testing.assert_array_equal(resumed._training.policy_state, model._training.policy_state)
 
 
 def test_a_state_that_contradicts_itself_is_refused() -> None:
     X, y = examples(9, 100)
     model = KernelClassifier("gaussian", budget=12, random_state=3).partial_fit(X, y, classes=[0, 1])
-    facts, arrays = model._training.pack_more()
+    facts, arrays = model._training.pack_budget()
     for name, wrong in (("budget.among", np.zeros(3)), ("budget.ages", np.zeros(3)), ("budget.numbers", np.zeros(9))):
         with pytest.raises(ValueError, match="does not have the shape"):
-            model._training.unpack_more(facts, {**arrays, name: wrong})
+            model._training.unpack_budget(facts, {**arrays, name: wrong})
     with pytest.raises(ValueError, match="more support examples than the budget allows"):
-        model._training.unpack_more({**facts, "budget": 5}, arrays)
+        model._training.unpack_budget({**facts, "budget": 5}, arrays)
     with pytest.raises(ValueError, match="12 support examples, more than the budget of 5 allows"):
-        Slots(kernels.get("gaussian"), 5, X[:12])
+        SupportSlots(kernels.get("gaussian"), 5, X[:12])
 
 
 @pytest.mark.parametrize("policy", ALL)
@@ -345,7 +345,7 @@ def test_a_budget_takes_memory_only_as_it_is_spent(policy: str) -> None:
     model = KernelClassifier("gaussian", budget=10**6, budget_policy=policy, stabilizer="last", random_state=3).fit(
         X, y
     )
-    assert model._training.among.size <= 300**2 and len(model._training.supports.kept.rows) <= 1000
+    assert model._training.gram.size <= 300**2 and len(model._training.supports.slots.rows) <= 1000
 
 
 @pytest.mark.parametrize("policy", ALL)
@@ -355,7 +355,7 @@ def test_an_endless_stream_takes_no_more_memory(policy: str) -> None:
 
     def size() -> int:
         training = model._training
-        own = (training.among, training.ages, training.numbers, training.supports.kept.rows)
+        own = (training.gram, training.arrivals, training.policy_state, training.supports.slots.rows)
         states = [*training.g, *training.st, *own]
         points = sum(len(piece) for piece in training.supports.pieces)
         return sum(array.nbytes for array in states) + points
@@ -380,7 +380,7 @@ def test_random_removal_follows_the_seed() -> None:
 
 
 @pytest.mark.slow
-def test_projecting_forgets_less_than_removing() -> None:
+def test_projecting_loses_less_than_removing() -> None:
     rng = np.random.default_rng(0)
     angle, y = np.pi * rng.random(1500), rng.integers(2, size=1500)
     X = np.stack([np.cos(angle) + y, (1 - 2 * y) * np.sin(angle) + 0.5 * y], axis=1) + 0.15 * rng.normal(size=(1500, 2))

@@ -1,4 +1,4 @@
-"""In the dual the same is learned as in the primal, and in blocks the same as one by one."""
+"""The dual learns what the primal learns, and blocks learn what the serial algorithm learns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier, OnlineClassifier, kernels, rule
-from onlearn.dual import scores as standing_module
+from onlearn.dual import scores as scores_module
 from onlearn.dual import training as training_module
 
 RULES = ["perceptron", "margin(0.5)", "aggressive", "pa1(0.5)", "pa2", "lms", "hinge", "squared_hinge", "logistic"]
@@ -92,7 +92,7 @@ def test_kinds_of_multiclass(multiclass: str) -> None:
 )
 @pytest.mark.parametrize("stabilizer", ["averaged", pytest.param("last", marks=pytest.mark.slow),
                                         pytest.param("survivor", marks=pytest.mark.slow)])  # fmt: skip
-def test_rates_and_shrinking(geometry: str, stabilizer: str) -> None:
+def test_rates_and_decay(geometry: str, stabilizer: str) -> None:
     X, y = examples(2, 150, 2)
     common = dict(rule="hinge", geometry=geometry, stabilizer=stabilizer, epochs=3, random_state=0)
     primal = OnlineClassifier(**common).fit(X, y)
@@ -135,7 +135,7 @@ def test_blocks_learn_what_the_serial_algorithm_learns(seed: int, rows: int, pas
     few=st.sampled_from([0, 10, 1000]),
     cache_mb=st.sampled_from([0, 1e-2, 64]),
 )
-def test_rows_a_block_is_done_with_get_what_changes_after_them_later(
+def test_finished_rows_of_a_block_get_later_changes_in_the_next_pass(
     seed: int, passes: int, least: int, few: int, cache_mb: float
 ) -> None:
     X, y = examples(seed, 150, 2)
@@ -143,18 +143,18 @@ def test_rows_a_block_is_done_with_get_what_changes_after_them_later(
     kernel = kernels.Polynomial(2)
     done = []
 
-    class Noting(training_module.Standing):
+    class Recording(training_module.CurrentScores):
         def columns(self, rows: Any, points: Any, which: Any, start: int, there: int) -> Any:
             if not there:
-                self.lines.fill(np.nan)  # of the block before: nobody may read it
+                self.column_buffer.fill(np.nan)  # of the block before: nobody may read it
             done.append(start)
             return super().columns(rows, points, which, start, there)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training_module, "Standing", Noting)
+        patch.setattr(training_module, "CurrentScores", Recording)
         patch.setattr(training_module, "SMALL", least)
         patch.setattr(training_module, "STEPS", 10**6)  # so all rows are one block
-        patch.setattr(standing_module, "FEW", few)
+        patch.setattr(scores_module, "FEW", few)
         model = KernelClassifier(kernel, epochs=passes, random_state=seed, cache_mb=cache_mb).fit(X, y)
     assert any(done) or least > 1  # a step that nobody saw coming is made in any noise
     assert not any(done) or least < 150
@@ -178,9 +178,9 @@ def test_neither_cache_nor_block_size_changes_what_is_learned(classes: int, monk
     np.testing.assert_allclose(learn(cache_mb=0.05), expected, atol=1e-10)
     monkeypatch.setattr(training_module, "LARGE", 7)
     monkeypatch.setattr(training_module, "SMALL", 3)
-    monkeypatch.setattr(standing_module, "MOST", 5)
-    monkeypatch.setattr(standing_module, "FEWEST", 5)
-    monkeypatch.setattr(standing_module, "AMOUNTS", 1)
+    monkeypatch.setattr(scores_module, "MOST", 5)
+    monkeypatch.setattr(scores_module, "FEWEST", 5)
+    monkeypatch.setattr(scores_module, "AMOUNTS", 1)
     np.testing.assert_allclose(learn(cache_mb=64), expected, atol=1e-10)
     np.testing.assert_allclose(learn(cache_mb=0.05), expected, atol=1e-10)
 
@@ -206,7 +206,7 @@ def test_chunks_learn_what_one_call_does() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: [str(row) for row in X]])
 @pytest.mark.parametrize("budget", [None, 12])
-def test_fits_that_go_on_know_the_rows_they_have_learned_from(form: Any, budget: int | None) -> None:
+def test_warm_starts_match_the_rows_that_are_support_examples(form: Any, budget: int | None) -> None:
     X, y = examples(3, 60, 2)
     X = form(X)
     kernel = "normalize(substrings)" if isinstance(X, list) else "gaussian"
@@ -218,7 +218,7 @@ def test_fits_that_go_on_know_the_rows_they_have_learned_from(form: Any, budget:
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-6)
 
 
-def test_a_rule_of_ones_own_drives_the_dual_too() -> None:
+def test_user_defined_rules_work_in_the_dual() -> None:
     @rule
     def cautious_dual(score, y, sqnorm, C=0.5):  # type: ignore[no-untyped-def]
         return y * min(C, 1 / sqnorm) if score * y <= 0 else 0.0
@@ -240,7 +240,7 @@ def test_a_rule_that_fails_is_named_with_its_row_and_nothing_is_learned() -> Non
 
 
 @pytest.mark.parametrize("width", [900, 2001, 3000])
-def test_kernel_values_beyond_all_numbers_decide_as_whole_numbers_do(width: int) -> None:
+def test_kernel_values_too_large_for_floats_decide_as_whole_numbers_do(width: int) -> None:
     """They are scaled, and so is the intercept's constant feature: large beside them, it would outvote them."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (120, width))
@@ -257,7 +257,7 @@ def test_kernel_values_beyond_all_numbers_decide_as_whole_numbers_do(width: int)
     np.testing.assert_array_equal(model.predict(X[60:]), wanted)
     run = KernelClassifier("monomials", stabilizer="last", epochs=1)
     run.start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
-    standing = run.stand(X[:60].astype(float))
-    standing.begin_pass()
-    run.learn_rows(standing, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
+    scores = run.prepare_rows(X[:60].astype(float))
+    scores.begin_pass()
+    run.learn_rows(scores, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
     np.testing.assert_array_equal(run.decision_function(X[60:]), model.decision_function(X[60:]))

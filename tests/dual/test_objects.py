@@ -23,7 +23,7 @@ def words(rows: int, seed: int) -> tuple[list[str], np.ndarray]:
 
 
 @pytest.mark.parametrize("kernel", ["substrings(3, 3)", "normalize(substrings(1, 4))"])
-def test_strings_are_learned_saved_and_learned_on(kernel: str, tmp_path: Path) -> None:
+def test_strings_are_learned_saved_and_learned_again(kernel: str, tmp_path: Path) -> None:
     texts, y = words(300, 0)
     others, u = words(200, 1)
     model = KernelClassifier(kernel, random_state=0).fit(texts, y)
@@ -37,7 +37,7 @@ def test_strings_are_learned_saved_and_learned_on(kernel: str, tmp_path: Path) -
     assert isinstance(model.support_examples_[0], str)
 
 
-def test_merged_support_strings_score_as_the_sum_over_them() -> None:
+def test_merged_support_strings_give_the_scores_of_the_sum() -> None:
     texts, y = words(120, 2)
     kernel = kernels.Substrings(1, 3, 0.7)
     model = KernelClassifier(kernel, random_state=0).fit(texts, y)
@@ -109,7 +109,7 @@ def test_deep_trees_of_tuples_are_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.decision_function(trees), model.fit(trees, [0, 1]).decision_function(trees))
 
 
-def test_neither_characters_nor_names_of_columns_are_taken_for_strings() -> None:
+def test_neither_characters_nor_column_names_count_as_strings() -> None:
     texts, y = words(20, 0)
     model = KernelClassifier("substrings(1, 2)", random_state=0).fit(texts, y)
     with pytest.raises(TypeError, match="must be a list of strings"):

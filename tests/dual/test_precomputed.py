@@ -1,4 +1,4 @@
-"""Kernel matrices that are brought along: what is known of their examples, stored models, going on."""
+"""Precomputed kernel matrices: certificates, stored models, continued training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLYNOMIAL = kernels.Polynomial(2)
 K, NEW = POLYNOMIAL(X), POLYNOMIAL(T, X)
 
 
-def test_a_certificate_is_for_the_matrix_learned_from() -> None:
+def test_a_certificate_needs_the_training_matrix() -> None:
     model = KernelClassifier("precomputed", random_state=0).fit(K, Y)
     plain = KernelClassifier(POLYNOMIAL, random_state=0).fit(X, Y)
     np.testing.assert_allclose(model.certificate(K, Y).R, plain.certificate(X, Y).R)
@@ -27,7 +27,7 @@ def test_a_certificate_is_for_the_matrix_learned_from() -> None:
 
 
 @pytest.mark.parametrize("formula", ["precomputed", "2*precomputed", "precomputed**2 + 1", "exp(0.01*precomputed)"])
-def test_a_loaded_model_goes_on_with_the_training_matrix(formula: str, tmp_path: Path) -> None:
+def test_a_loaded_model_continues_with_the_training_matrix(formula: str, tmp_path: Path) -> None:
     model = KernelClassifier(formula, epochs=2, warm_start=True, random_state=0).fit(K, Y)
     model.save(tmp_path / "m.onl")
     loaded = onlearn.load(tmp_path / "m.onl")
@@ -41,7 +41,7 @@ def test_a_loaded_model_goes_on_with_the_training_matrix(formula: str, tmp_path:
     assert loaded.reduce(3).reduction_ == model.reduce(3).reduction_
 
 
-def test_another_matrix_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_another_matrix_is_refused(tmp_path: Path) -> None:
     model = KernelClassifier("precomputed", warm_start=True, random_state=0).fit(K, Y)
     with pytest.raises(ValueError, match="its numbers differ"):
         model.fit(2 * K, Y)

@@ -1,4 +1,4 @@
-"""Rows are known again by what is in them, however they are stored."""
+"""Support examples: rows are matched by content, however they are stored; sparse rows keep their type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn import KernelClassifier, kernels
-from onlearn.dual.supports import places
+from onlearn.dual.examples import concatenate, match_rows, pick
+from onlearn.dual.supports import SupportSlots, make_slots
+from onlearn.engine.csr import CSR
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 2.0]])
 SPARSE = sp.csr_matrix(DENSE)
@@ -28,6 +30,10 @@ def long_indices() -> Any:
     return made
 
 
+def ours(X: Any) -> CSR:
+    return CSR(X.data, X.indices, X.indptr, X.shape)
+
+
 UNSORTED = sp.csr_matrix((np.array([2.0, 1, 3, 2, 1]), [2, 0, 1, 2, 0], [0, 2, 2, 3, 5]), shape=(4, 3))
 REPEATED = sp.csr_matrix(
     (np.array([1.0, 1, 1, 1, 2, 0, 1, 2]), [0, 2, 2, 1, 1, 2, 0, 2], [0, 3, 3, 6, 8]), shape=(4, 3)
@@ -41,15 +47,18 @@ REPEATED = sp.csr_matrix(
         long_indices(),
         UNSORTED,
         REPEATED,
+        ours(SPARSE),
+        ours(UNSORTED),
+        ours(REPEATED),
         np.where(DENSE == 0, -0.0, DENSE),
         DENSE.astype(np.float32),
         DENSE.astype(int),
     ],
 )
-def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
-    for examples in (DENSE, SPARSE):
-        assert places(rows, examples).tolist() == EVERY
-        assert places(examples, rows).tolist() == EVERY
+def test_numbers_match_however_they_are_stored(rows: Any) -> None:
+    for examples in (DENSE, SPARSE, ours(SPARSE)):
+        assert match_rows(rows, examples).tolist() == EVERY
+        assert match_rows(examples, rows).tolist() == EVERY
 
 
 @pytest.mark.parametrize(
@@ -63,31 +72,65 @@ def test_numbers_are_known_however_they_are_stored(rows: Any) -> None:
         [1.5, -0.0, 2.5, 1.5],
     ],
 )
-def test_other_rows_are_known_by_their_contents(rows: Any) -> None:
+def test_other_rows_match_by_content(rows: Any) -> None:
     same = rows.copy() if isinstance(rows, np.ndarray) else [copy(row) for row in rows]
-    assert places(same, rows).tolist() == EVERY
-    assert places(same[1:3], rows).tolist() == [1, 2]
-    assert places(same[:1], rows[1:3]).tolist() == [-1]
+    assert match_rows(same, rows).tolist() == EVERY
+    assert match_rows(same[1:3], rows).tolist() == [1, 2]
+    assert match_rows(same[:1], rows[1:3]).tolist() == [-1]
 
 
-def test_what_has_no_hash_is_known_by_being_the_same() -> None:
+def test_objects_without_a_hash_match_by_identity() -> None:
     rows: Any = [{"a": 1}, {"a": 1}, {"b": 1}]
-    assert places(rows[::-1], rows).tolist() == [2, 1, 0]
-    assert places([{"a": 1}], rows).tolist() == [-1]
+    assert match_rows(rows[::-1], rows).tolist() == [2, 1, 0]
+    assert match_rows([{"a": 1}], rows).tolist() == [-1]
     table = np.array([[["x"], 1], [["y"], 2]] + [[None, 3]], dtype=object)
-    assert places(table[::-1], table).tolist() == [2, 1, 0]
+    assert match_rows(table[::-1], table).tolist() == [2, 1, 0]
 
 
-def test_trees_are_known_in_every_form() -> None:
+def test_trees_match_in_every_form() -> None:
     tree = ("S", ("NP", "we"), ("VP", "sleep"))
     forms: Any = [["S", ["NP", "we"], ["VP", "sleep"]], "(S (NP we) (VP sleep))", "( S (NP we)\n (VP sleep) )"]
     for form in forms:
-        assert places([form], [("S", "x"), tree], "trees").tolist() == [1]
+        assert match_rows([form], [("S", "x"), tree], "trees").tolist() == [1]
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, lambda X: ours(sp.csr_matrix(X))])
+def test_sparse_rows_keep_their_type(form: Any) -> None:
+    X = form(DENSE)
+    one = pick(X, np.array([2, 0]))
+    for parts in ([one, X], [X, DENSE[:1], one], [DENSE[:1], X]):
+        whole = concatenate(parts)
+        dense = np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in parts])
+        assert type(whole) is type(X) and whole.indices.dtype == whole.indptr.dtype == np.int32
+        np.testing.assert_array_equal(whole.toarray(), dense)
+    slots = make_slots(X, 3)
+    slots.put(0, X, 3)
+    slots.put(1, DENSE, 2)  # rows may come dense, too
+    slots.copy(1, 0)
+    slots.put(1, X, 0)
+    assert type(slots.examples(2)) is type(X)
+    np.testing.assert_array_equal(slots.examples(2).toarray(), DENSE[[2, 0]])
+    with pytest.raises(TypeError, match="only dense rows can be blended"):
+        slots.blend(0, 1, 0.5)
+
+
+def test_dense_slots_take_sparse_rows_and_blend() -> None:
+    slots = make_slots(DENSE.astype(np.float32), 3)
+    for slot, rows in enumerate((DENSE, SPARSE, ours(REPEATED))):
+        slots.put(slot, rows, slot)
+    np.testing.assert_array_equal(slots.examples(3), DENSE[:3])
+    assert slots.examples(3).dtype == np.float64
+    slots.blend(0, 2, 0.25)
+    np.testing.assert_array_equal(slots.take(np.array([0])), [[0.25, 2.25, 0.5]])
+
+
+def test_slots_without_examples_have_none() -> None:
+    assert SupportSlots(kernels.get("gaussian"), 3).examples() is None
 
 
 @pytest.mark.parametrize("kind", [object, str, complex])
 @pytest.mark.parametrize("budget", [None, 12])
-def test_fits_that_go_on_with_rows_that_are_no_plain_numbers(kind: Any, budget: int | None) -> None:
+def test_warm_starts_with_rows_that_are_not_plain_numbers(kind: Any, budget: int | None) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.arange(60), rng.integers(0, 9, size=60)]).astype(kind)
     y = rng.integers(0, 2, size=60)
@@ -99,7 +142,7 @@ def test_fits_that_go_on_with_rows_that_are_no_plain_numbers(kind: Any, budget: 
     np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
 
 
-def test_trees_of_tuples_are_known_after_loading(tmp_path: Path) -> None:
+def test_trees_of_tuples_match_after_loading(tmp_path: Path) -> None:
     trees = [("S", ("A" if n % 2 else "B", f"w{n % 7}"), ("C", f"v{n}")) for n in range(20)]
     y = [n % 3 == 0 for n in range(20)]
     model = KernelClassifier("trees", epochs=2, warm_start=True, random_state=0).fit(trees, y)

@@ -166,7 +166,7 @@ def test_aggressive_brings_the_score_to_the_mark(m, intercept):
     mistakes = 0
     for _ in range(40):
         x, y = rng.normal(size=(1, 4)), int(rng.integers(2))
-        before = model.decision_function(x) if model.__dict__.get("classes_") is not None else 0.0
+        before = model.decision_function(x) if hasattr(model, "classes_") else 0.0
         model.partial_fit(x, [y], classes=[0, 1])
         wrong = model.n_mistakes_ - mistakes
         mistakes = model.n_mistakes_

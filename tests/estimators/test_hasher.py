@@ -90,7 +90,7 @@ def test_columns_are_used_evenly_and_half_of_the_signs_are_minus():
     assert abs(np.mean(X.data < 0) - 0.5) < 0.015
 
 
-def test_hashes_stay_what_they_are():
+def test_hashes_do_not_change_between_versions():
     """A stored model relies on it."""
     X = FeatureHasher(1 << 20).transform([["wine", "red", "colour=red"]])
     assert X.indices.tolist() == [104778, 159890, 678388]
@@ -148,7 +148,7 @@ def test_a_column_of_rows_is_a_list_of_rows(make):
         np.testing.assert_array_equal(FeatureHasher(8).fit_transform(make(rows)).toarray(), expected)
 
 
-def test_no_rows_are_refused_in_words():
+def test_an_empty_list_is_refused():
     for nothing in ([], (), iter(()), np.array([], dtype=object)):
         with pytest.raises(ValueError, match="X is empty: there are no rows to hash"):
             FeatureHasher(8).transform(nothing)

@@ -96,7 +96,7 @@ def test_a_polynomial_sketch_of_degree_one_is_a_count_sketch():
     np.testing.assert_allclose(phi @ phi.T, X @ X.T, atol=0.3)
 
 
-def test_tiles_do_not_show(monkeypatch):
+def test_tiles_do_not_change_the_result(monkeypatch):
     from onlearn.estimators import transformer
 
     for text in ("gaussian", "polynomial(2)"):
@@ -118,7 +118,7 @@ def test_tiles_do_not_show(monkeypatch):
         (dict(n_components=2.5), "at least 1"),
     ],
 )
-def test_what_cannot_be_is_refused(settings, why):
+def test_wrong_parameters_are_refused(settings, why):
     with pytest.raises(ValueError, match=why):
         RandomKitchenSinks(**settings).fit(X)
 

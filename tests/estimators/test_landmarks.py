@@ -1,4 +1,4 @@
-"""Choosing landmarks: block by block gives what one by one would."""
+"""The choice of landmarks: blocks have the distribution of one by one."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_as_many_as_asked_for_and_each_once(way, dtype, count):
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
-def test_it_stops_when_nothing_is_left(way):
+def test_it_stops_when_no_residual_is_left(way):
     X = np.repeat(np.eye(5), 20, axis=0)
     found = chosen(way, X, 50)
     assert sorted(np.argmax(X[found], axis=1)) == [0, 1, 2, 3, 4]
@@ -66,14 +66,14 @@ def test_the_distribution_is_that_of_one_by_one(way):
     np.testing.assert_allclose(pairs[0], pairs[1], atol=0.08)
 
 
-def test_rpcholesky_sees_what_uniform_misses():
+def test_rpcholesky_finds_rare_rows_that_uniform_misses():
     """Nine hundred examples alike and a few far apart: uniform landmarks miss most of the few."""
     X = np.vstack([RNG.normal(size=(900, 3)) * 0.01, RNG.normal(size=(30, 3)) * 10])
     found = chosen(nystroem.rpcholesky, X, 30)
     assert (found >= 900).sum() > 20 > (chosen(nystroem.uniform, X, 30) >= 900).sum() + 10
 
 
-def test_beyond_its_room_rpcholesky_takes_a_sample(monkeypatch):
-    monkeypatch.setattr(nystroem, "ROOM", 1000)
+def test_beyond_its_memory_rpcholesky_takes_a_sample(monkeypatch):
+    monkeypatch.setattr(nystroem, "MOST_NUMBERS", 1000)
     found = chosen(nystroem.rpcholesky, RNG.normal(size=(300, 4)), 20)
     assert len(set(found)) == 20 and max(found) < 300

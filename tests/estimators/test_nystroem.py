@@ -1,4 +1,4 @@
-"""Nystrom's method: exact between landmarks, best from them elsewhere, and the error known."""
+"""Nystrom's method: exact between landmarks, and its error estimate."""
 
 import numpy as np
 import pytest
@@ -129,13 +129,13 @@ def test_only_uniform_landmarks_can_be_kept_of_a_stream():
         (dict(kernel="gausian"), "gaussian"),
     ],
 )
-def test_what_cannot_be_is_refused(settings, why):
+def test_wrong_parameters_are_refused(settings, why):
     with pytest.raises(ValueError, match=why):
         Nystroem(**settings).fit(X)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_values_beyond_all_numbers_are_refused(way):
+def test_values_that_overflow_are_refused(way):
     rows = X.copy()
     rows[40:] *= 1e200
     with pytest.raises(OverflowError, match=r"polynomial\(2\) is too large"):
@@ -158,7 +158,7 @@ class TestObjects:
         with pytest.raises(TypeError, match="one text"):
             phi.transform("ACGT")
 
-    def test_a_function_of_any_two_things(self):
+    def test_a_function_of_two_objects(self):
         if not hasattr(kernels, "Callable"):
             pytest.skip("no kernels.Callable")
         kernel = kernels.Callable(shared_letters)

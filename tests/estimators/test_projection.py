@@ -27,7 +27,7 @@ def test_dense_sparse_and_slow_products_agree(density, dtype, monkeypatch):
     fitted = RandomProjection(40, density=density, random_state=0).fit(rows)
     R = fitted.components_.toarray() if sp.issparse(fitted.components_) else fitted.components_
     exact, close = rows.astype(float) @ R.T, 1e-4 if dtype == np.float32 else 1e-10
-    monkeypatch.setattr(projection, "ROOM", 0)
+    monkeypatch.setattr(projection, "MOST_BYTES", 0)
     slow = fitted.transform(rows)
     monkeypatch.undo()
     for made in (
@@ -40,7 +40,7 @@ def test_dense_sparse_and_slow_products_agree(density, dtype, monkeypatch):
         np.testing.assert_allclose(made, exact, atol=close)
 
 
-def test_the_density_is_what_was_asked_for():
+def test_the_density_is_the_requested_one():
     thin = RandomProjection(500, density=0.1, random_state=0).fit(X)
     assert thin.components_.nnz / thin.components_.toarray().size == pytest.approx(0.1, rel=0.02)
     assert RandomProjection(5, density="auto").fit(X).density_ == pytest.approx(1200**-0.5)
@@ -58,7 +58,7 @@ def test_the_density_is_what_was_asked_for():
         (dict(n_components=3, density="thin"), "density must be"),
     ],
 )
-def test_what_cannot_be_is_refused(settings, why):
+def test_wrong_parameters_are_refused(settings, why):
     with pytest.raises(ValueError, match=why):
         RandomProjection(**settings).fit(X)
 

@@ -1,4 +1,4 @@
-"""What all transformers here have in common: scikit-learn's contract, streams, and the model file."""
+"""What all transformers share: scikit-learn's contract, streams, and the model file."""
 
 import pickle
 import warnings
@@ -60,7 +60,7 @@ def test_clone_pickle_and_fit_again_give_the_same(made):
 
 
 @everyone
-def test_the_model_file_holds_it(made, tmp_path):
+def test_the_model_file_restores_the_transformer(made, tmp_path):
     fitted = clone(made).fit(pd.DataFrame(X, columns=list("abcdef")))
     fitted.save(tmp_path / "t.onl")
     loaded = onlearn.load(tmp_path / "t.onl")
@@ -95,7 +95,7 @@ def test_a_kernel_changed_later_does_not_change_what_was_fitted(cls):
     assert str(fitted.kernel_) == known != str(fitted.fit(X).kernel_)
 
 
-def test_a_stream_goes_on_after_loading(tmp_path):
+def test_a_stream_continues_after_loading(tmp_path):
     whole, part = (Nystroem("gaussian(2)", 8, random_state=3).partial_fit(X[:20]) for _ in range(2))
     part.save(tmp_path / "n.onl")
     whole.partial_fit(X[20:])
@@ -132,7 +132,7 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 @everyone
 @pytest.mark.parametrize("wrap", [pd.DataFrame, pl.DataFrame, pa.RecordBatch.from_pandas, sp.csr_matrix, sp.csr_array])
-def test_tables_of_all_makes(made, wrap):
+def test_tables_of_all_libraries(made, wrap):
     fitted = clone(made).fit(X)
     if wrap is pl.DataFrame:
         rows = pl.DataFrame(X, schema=[str(k) for k in range(6)])
@@ -146,7 +146,7 @@ def test_tables_of_all_makes(made, wrap):
 
 
 @learners
-def test_single_precision_stays(made):
+def test_single_precision_is_kept(made):
     fitted = clone(made).fit(X.astype(np.float32))
     assert fitted.transform(X.astype(np.float32)).dtype == np.float32
     assert fitted.transform(X.astype(np.float16)).dtype == np.float32  # which there is no arithmetic for

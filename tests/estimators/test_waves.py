@@ -8,7 +8,7 @@ from onlearn.estimators.kitchen_sinks import to_waves
 
 @pytest.mark.parametrize(("dtype", "close"), [(np.float32, 4e-7), (np.float64, 1e-14)])
 @pytest.mark.parametrize("size", [0.3, 3.0, 40.0])
-def test_they_are_the_cosine_and_the_sine(dtype, close, size):
+def test_they_are_cosines_and_sines(dtype, close, size):
     turns = (np.random.default_rng(0).uniform(-size, size, (300, 64))).astype(dtype)
     out = np.hstack([turns, np.full_like(turns, 7)])
     to_waves(out, 1.0)

@@ -23,7 +23,7 @@ from onlearn.features import (
     prune,
     prune_weights,
 )
-from onlearn.features.row_builders import beside, rows_of_names
+from onlearn.features.row_builders import rows_of_names, side_by_side
 
 # ---------------------------------------------------------------------- roles
 
@@ -155,7 +155,7 @@ def test_interactions_are_those_of_loops(interaction):
 
 
 def test_interactions_of_namespaces():
-    rows = beside([rows_of_names([["x", "y"], ["x"]], "a^"), rows_of_names([[("u", 3.0)], []], "b^")])
+    rows = side_by_side([rows_of_names([["x", "y"], ["x"]], "a^"), rows_of_names([[("u", 3.0)], []], "b^")])
     features = Features([Interaction("a", "b")])
     X = features.fit_transform(rows).toarray()
     assert list(features.get_feature_names_out()) == ["a^x", "a^y", "b^u", "a^x*b^u", "a^y*b^u"]

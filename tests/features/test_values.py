@@ -49,7 +49,7 @@ def test_missing_values():
         features = Features([Number("n", **plain, missing=missing), Category("c", missing=missing)])
         assert dense(features.fit_transform(rows)) == expected
     assert list(features.get_feature_names_out()) == ["n", "c=a", "n=missing", "c=missing", "c=b"]
-    zeroed = Features([Number("n", missing="zero")]).fit(rows)._extraction.scales[0]
+    zeroed = Features([Number("n", missing="zero")]).fit(rows)._map.extraction.scales[0]
     np.testing.assert_allclose(zeroed[:2], [3, 4 / 3])
     for extractor in (Number("n", missing="error"), Category("c", missing="error"), Text("c", missing="error")):
         with pytest.raises(ValueError, match=r"column '[nc]', row 1: the value is missing"):
@@ -91,7 +91,7 @@ def test_numbers_beyond_measure_are_as_large_as_can_be(scale, dtype):
     features = Features([*parts, Interaction("a", "b"), Interaction("a", "b", "c")], dtype=dtype)
     table = {"a": [1e300, -1e300, 1.0, 1.7e308], "b": [1.7e308, 2.0, 3.0, 1e300], "c": [0.0, 1.0, 2.0, 0.0]}
     learned = features.learn_transform(table, ordered=False)
-    assert np.isfinite(learned.data).all() and np.isfinite(features._extraction.scales).all()
+    assert np.isfinite(learned.data).all() and np.isfinite(features._map.extraction.scales).all()
     np.testing.assert_array_equal(learned.toarray(), features.transform(table).toarray())
     small = Features([Number("a", scale="none")], dtype=dtype).fit({"a": [1.0, 2.0]})
     most = min(1e300, float(np.finfo(dtype).max))

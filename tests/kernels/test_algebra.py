@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from kernels.examples import BOOLEAN, COMPOSITES, LEAVES, rows, some_kernels
 from onlearn import kernels
-from onlearn.kernels import base
+from onlearn.kernels import base, tiles
 from onlearn.kernels.products import Vectors
 
 X, Z = rows(6), rows(5, seed=1)
@@ -82,7 +82,9 @@ def test_a_factor_must_be_one_number_for_each_example(bad):
     [lambda A: A[:, 0] * 1j, lambda A: A[:, 0].astype(str), lambda A: ["x"] * 6, lambda A: [[1], [1, 2]], lambda A: {}],
 )
 def test_a_factor_that_is_no_number_is_named_with_its_function(bad):
-    with pytest.raises(ValueError, match=r"warp: <lambda> must give one finite number .* but gave what is no number"):
+    with pytest.raises(
+        ValueError, match=r"<lambda> must give one finite number .* but gave something that is not a number"
+    ):
         kernels.warp("linear", bad)(X)
 
 
@@ -142,8 +144,8 @@ def test_tiles_change_nothing(k):
     A, B = rows(21, seed=3), rows(33, seed=4)
     whole = k(A, B)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "ROWS", 5)
-        patch.setattr(base, "COLUMNS", 8)
+        patch.setattr(tiles, "ROWS", 5)
+        patch.setattr(tiles, "COLUMNS", 8)
         np.testing.assert_allclose(k(A, B), whole, rtol=1e-9)
 
 
@@ -172,19 +174,19 @@ def test_products_are_computed_once_a_tile(name, products, monkeypatch):
     assert len(calls) == products
 
 
-def test_room_is_used_again():
-    """A sum of many parts needs two tiles of room: the shared products, and one part."""
+def test_arrays_of_tiles_are_reused():
+    """A sum of many parts needs two arrays of the size of a tile: the shared products, and one part."""
     made = []
 
-    class Counting(base.Room):
+    class Counting(tiles.TileArrays):
         def borrow(self, shape):
             if not self.free:
                 made.append(shape)
             return super().borrow(shape)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "Room", Counting)
-        patch.setattr(base, "ROWS", 4)
+        patch.setattr(base, "TileArrays", Counting)
+        patch.setattr(tiles, "ROWS", 4)
         kernels.get("linear + gaussian + poly(3) + linear**2 + exp(linear)")(rows(40), Z)
     assert len(made) == 2
 
@@ -201,7 +203,7 @@ def test_signs():
     assert k + np.array(2) == k + 2
     assert kernels.exp("linear") == kernels.exp(k)
     for wrong in (lambda: k + "a", lambda: k * "a", lambda: k * np.ones(2), lambda: np.ones(2) + k, lambda: True * k):
-        with pytest.raises(TypeError, match=r"a number or .* kernel"):
+        with pytest.raises(TypeError, match=r"by a number or a kernel|only a number or a kernel"):
             wrong()
     with pytest.raises(OverflowError, match="this one is too large"):
         10**400 * k
@@ -211,7 +213,7 @@ def test_signs():
         with pytest.raises(ValueError, match="divided by a number above 0"):
             k / zero
     for wrong in (lambda: k - k, lambda: k - 1, lambda: 1 - k, lambda: -k, lambda: 2 / k, lambda: k / k):
-        with pytest.raises(TypeError, match=r"be a kernel"):
+        with pytest.raises(TypeError, match=r"be a kernel|is not a kernel"):
             wrong()
 
 

@@ -104,9 +104,9 @@ def test_a_function_of_two_matrices():
     ("k", "data", "words"),
     [
         (lambda: kernels.Callable(3), X, "must be a function"),
-        (lambda: kernels.Callable(lambda x, z: "a"), X, "gives a number"),
+        (lambda: kernels.Callable(lambda x, z: "a"), X, "returns a number"),
         (lambda: kernels.Callable(lambda x: 1.0), X, "function of two examples"),
-        (lambda: kernels.Callable(lambda x, z: np.nan), X, "gave NaN"),
+        (lambda: kernels.Callable(lambda x, z: np.nan), X, "returned NaN"),
         (lambda: kernels.Callable(lambda x, z: np.inf), X, "too large"),
         (lambda: kernels.Callable(lambda P, Q: np.ones(3), pairs=False), X, r"shape \(6, 6\)"),
         (lambda: kernels.Callable(lambda P, Q: np.ones(3)), 3, "a list or an array"),

@@ -65,14 +65,14 @@ def test_a_second_process_compiles_nothing():
     assert run()["compiled"] == []
 
 
-def test_a_forked_process_has_helpers_of_its_own():
+def test_a_forked_process_has_pool_of_its_own():
     if "fork" not in multiprocessing.get_all_start_methods() or shared.cores() < 2:
         pytest.skip("no fork, or no helpers")
     tiles.in_threads(lambda start, stop: None, 100, 1 << 40)
-    assert shared._helpers
+    assert shared._pool
     child = os.fork()
     if not child:
-        os._exit(0 if not shared._helpers else 1)
+        os._exit(0 if not shared._pool else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -90,14 +90,14 @@ def test_the_blas_has_all_its_threads_back_after_use_in_several_threads(monkeypa
     monkeypatch.setattr(tiles, "_blas", lambda: [blas])
 
     def stay() -> None:  # comes first, goes first
-        with tiles._single:
+        with tiles._single_blas:
             first.set()
             second.wait(10)
 
     other = threading.Thread(target=stay)
     other.start()
     assert first.wait(10)
-    with tiles._single:
+    with tiles._single_blas:
         assert blas.number == 1
         second.set()
         other.join()
@@ -110,7 +110,7 @@ def test_any_thread_keeps_the_blas_to_one_thread():
     seen = []
 
     def ask() -> None:
-        with tiles._single:
+        with tiles._single_blas:
             seen.append({library.get_num_threads() for library in tiles._blas()})
 
     ask()  # the one that came first
@@ -131,7 +131,7 @@ def test_all_rows_are_covered_once():
         assert (met == 1).all()
 
 
-def test_errors_of_helpers_come_through():
+def test_errors_of_pool_come_through():
     def fail(start: int, stop: int) -> None:
         raise KeyError(start)
 

@@ -126,10 +126,10 @@ def test_brackets_as_treebanks_have_them():
     [
         ("(S (NP dog)", "tree 1: position 0: this bracket is never closed"),
         ("(S (NP (D the)", "tree 1: position 3: this bracket is never closed"),
-        ("(S dog))", r"tree 1: position 7: '\)' after the end of the tree"),
+        ("(S dog))", r"tree 1: position 7: '\)' follows the end of the tree"),
         (") (S dog)", r"tree 1: position 0: '\)' closes a bracket that was never opened"),
-        ("dog", "tree 1: position 0: 'dog' stands outside of all brackets"),
-        ("(S dog) (S cat)", "tree 1: position 8: .* after the end of the tree"),
+        ("dog", "tree 1: position 0: 'dog' is outside of all brackets"),
+        ("(S dog) (S cat)", "tree 1: position 8: .* follows the end of the tree"),
         ("(S ())", "tree 1: position 4: nothing between the brackets"),
         ("  ", "tree 1: it is empty"),
     ],

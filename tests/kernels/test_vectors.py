@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from onlearn import kernels
-from onlearn.kernels import base, products
+from onlearn.kernels import products, tiles
 
 FORMULAS = {
     "linear": lambda x, z: x @ z,
@@ -58,8 +58,8 @@ def test_tiles_change_nothing(name, monkeypatch):
     X, Z = rng.normal(size=(37, 5)), rng.normal(size=(53, 5))
     k = kernels.get(name)
     whole = k(X, Z)
-    monkeypatch.setattr(base, "ROWS", 8)
-    monkeypatch.setattr(base, "COLUMNS", 16)
+    monkeypatch.setattr(tiles, "ROWS", 8)
+    monkeypatch.setattr(tiles, "COLUMNS", 16)
     np.testing.assert_allclose(k(X, Z), whole, rtol=1e-12)
     np.testing.assert_allclose(k(sp.csr_matrix(X), sp.csr_matrix(Z)), whole, rtol=1e-12)
 
@@ -82,7 +82,7 @@ def test_half_precision_becomes_single(k):
 def test_very_sparse_rows_meet_by_column():
     A, B = (sp.random(60, 3000, 0.01, format="csr", random_state=seed) for seed in (0, 1))
     costs = products.vectors(A, "test")._ways(products.vectors(B, "test"))
-    assert min(costs, key=costs.__getitem__) is products._where_they_meet
+    assert min(costs, key=costs.__getitem__) is products._by_common_columns
     np.testing.assert_allclose(kernels.Linear()(A, B), (A @ B.T).toarray(), rtol=1e-12)
     np.testing.assert_allclose(kernels.Linear()(A, B.toarray()), (A @ B.T).toarray(), rtol=1e-12)
     np.testing.assert_allclose(kernels.Linear()(A.toarray(), B), (A @ B.T).toarray(), rtol=1e-12)

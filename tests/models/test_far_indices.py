@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import onlearn
+from onlearn.engine.csr import CSR
 from onlearn.models import Model, far_indices, open_model
 from onlearn.models.explain import explain
 from onlearn.models.far_indices import Behind, Folded
@@ -29,7 +30,7 @@ def test_a_far_index_shares_no_weight_with_a_column(tmp_path):
     path = tmp_path / "a.svm"
     # each column of the file is where a far index would be, were they hashed into the columns
     X = sp.csr_matrix(([1.0] * 50, ([0] * 50, 10**11 + np.arange(50))), shape=(1, 10**12))
-    folded = Folded().narrow(X).indices
+    folded = Folded().narrow(CSR.of(X)).indices
     lines = [f"1 {k}:1\n0 {10**11 + n}:1\n" for n in range(50) for k in folded]
     path.write_text("".join(lines))
     run = Run(Plan([str(path)], passes=1))
@@ -105,7 +106,7 @@ def test_a_model_of_before_predicts_as_it_did(tmp_path):
     batch = next(again.read(source))
     assert again.features.n_features_out_ == 64
     np.testing.assert_array_equal(again.scores(batch), model.scores(batch))
-    np.testing.assert_array_equal(again.matrix(batch).toarray(), Folded().narrow(batch.rows).toarray())
+    np.testing.assert_array_equal(again.matrix(batch).toarray(), Folded().narrow(batch.parsed).toarray())
 
 
 def test_a_learner_saved_from_python_has_all_its_columns(tmp_path):
@@ -127,6 +128,6 @@ def test_facts_that_contradict_the_buckets(tmp_path, wrong):
 def test_few_buckets_for_many(tmp_path):
     far = Behind(bits=3)
     X = sp.csr_matrix((np.ones(1000), ([0] * 1000, 10**6 + np.arange(1000))), shape=(1, 10**7))
-    made = far.narrow(X, learn=True)
-    assert made.shape == (1, 64 + 8) and made.sum() == 1000
+    made = far.narrow(CSR.of(X), learn=True)
+    assert made.shape == (1, 64 + 8) and made.data.sum() == 1000
     assert far.collisions()["buckets"] == 8 and far.collisions()["collisions"] > 8

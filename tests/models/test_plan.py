@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from onlearn.features import Features, Number, Text
+from onlearn.features import FeatureMap, Number, Text
 from onlearn.models.plan import default_learner, default_passes
 
-TEXT, TABLE = Features([Text("words")]), Features([Number("size")])
+TEXT, TABLE = FeatureMap([Text("words")]), FeatureMap([Number("size")])
 
 
 def made(features, task="classify", **choices):
     learner = default_learner(task, features, choices)
-    learner._check_settings()
+    learner.check()
     return {name: learner.get_params(deep=False)[name] for name in ("rule", "geometry", "stabilizer")}
 
 
@@ -29,7 +29,7 @@ def test_a_choice_is_laid_over_the_default():
     assert made(TABLE, multiclass="softmax") == made(TABLE)
     assert made(TEXT, multiclass="softmax")["rule"] == "logistic"  # only that has it
     assert made(TEXT, stabilizer="averaged") == {**made(TEXT), "stabilizer": "averaged"}
-    assert default_learner("classify", TEXT, {"class_weight": "balanced"}).class_weight == "balanced"
+    assert default_learner("classify", TEXT, {"class_weight": "balanced"}).settings.class_weight == "balanced"
     assert made(TABLE, task="regress", geometry="additive(0.01)")["rule"] == "lms"
     assert made(TABLE, task="regress", geometry="ftrl")["rule"] == "lms"
     assert made(TABLE, task="regress", rule="epsilon(0.2)")["geometry"] == "adagrad(0.5)"

@@ -10,6 +10,7 @@ import pytest
 
 import onlearn
 from onlearn import data
+from onlearn.engine.classification import Classification
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 from onlearn.models.run_checks import held_out
@@ -282,13 +283,13 @@ def test_a_checkpoint_costs_no_look_at_all_labels(tmp_path, monkeypatch, weighte
     path = tmp_path / "a.vw"
     path.write_text("".join(f"{n % 2 * 2 - 1} {1 + weighted * (n % 3)} |a w{n % 5} x:{n}\n" for n in range(400)))
     whole = Run(Plan([str(path)], passes=3)).go()
-    sizes, again = [], onlearn.OnlineClassifier._again
+    sizes, numbers = [], Classification.numbers
 
     def watched(self, y, weight):
         sizes.append((len(y), len(weight)))
-        return again(self, y, weight)
+        return numbers(self, y, weight)
 
-    monkeypatch.setattr(onlearn.OnlineClassifier, "_again", watched)
+    monkeypatch.setattr(Classification, "numbers", watched)
     cut_up = Run(Plan([str(path)], passes=3)).go(checkpoint=lambda: None, every=7)
     assert max(sizes) == (7, 7) and sum(size for size, _ in sizes) == 1200
     same(whole, cut_up)

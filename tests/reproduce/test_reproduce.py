@@ -1,4 +1,4 @@
-"""The published tables, made again: on small stand-ins of the data, and on the real ones where they are at hand."""
+"""The published tables, reproduced on small substitutes of the data, and on the real data where they are available."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_truncated_image_file_is_told(mnist: Path, capsys: pytest.CaptureFixtu
     file = mnist / "train-images-idx3-ubyte.gz"
     file.write_bytes(file.read_bytes()[:1000])
     assert run(["reproduce", "ocr", "--data", str(mnist)]) == 2
-    assert "is not a whole gzip file" in capsys.readouterr().err
+    assert "is not a complete gzip file" in capsys.readouterr().err
 
 
 @pytest.mark.slow

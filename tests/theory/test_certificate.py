@@ -51,7 +51,7 @@ def test_the_numbers_by_hand(layout):
         ({"rule": "pa1"}, "the rule is pa1"),
         ({"geometry": "adagrad"}, "the geometry is adagrad"),
         ({"init_zero": False}, "did not begin"),
-        ({"single_rate": False}, "one rate"),
+        ({"single_rate": False}, "same rate"),
         ({"threshold": 0.1}, "threshold is fixed"),
         ({"weights": [-1.0, 1.0]}, "do not separate"),
     ],
@@ -192,7 +192,7 @@ def test_winnows_certificate_for_other_factors_and_thresholds():
     [
         ({"geometry": "balanced"}, "not winnow"),
         ({"rule": "margin"}, "the rule is margin"),
-        ({"single_rate": False}, "one rate"),
+        ({"single_rate": False}, "same rate"),
         ({"threshold": 0.5}, "below 1"),
         ({"alpha": None}, "alpha"),
         ({"bias": 2.0}, "constant feature"),

@@ -20,8 +20,16 @@ try:
     import typer
 
     from onlearn import __version__
-    from onlearn.cli.terminal import Stopped, as_options, complain, manners, stand_in_for_closed
-except KeyboardInterrupt:  # so soon that nothing has begun
+    from onlearn.cli.terminal import (
+        Stopped,
+        as_options,
+        one_line_warnings,
+        option_name,
+        print_message,
+        replace_closed_streams,
+    )
+    from onlearn.errors import PlanError
+except KeyboardInterrupt:  # before anything has begun
     print("onlearn: stopped", file=sys.stderr)
     sys.exit(130)
 
@@ -79,44 +87,44 @@ def _start(
 def main() -> None:
     """The ``onlearn`` command."""
     try:
-        stand_in_for_closed()
+        replace_closed_streams()
         # OpenBLAS threads spin before they sleep, from the moment NumPy is imported: on a core that parsing needs.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before it ran, or once more when it was about to say so
-        complain("stopped")
+        print_message("stopped")
         code = 130
     _leave(code)
 
 
 def _leave(code: int) -> None:
-    """End the process, also where a thread still reads, for ever perhaps: Python may crash on ending around it.
+    """End the process, also where a thread still waits for standard input: Python may crash when it ends around one.
 
-    And after Ctrl-C in code that was made of a string, as that of named tuples is, it would end by the signal.
+    And after Ctrl-C in code that was made of a string, as that of named tuples is, Python would end by the signal.
     """
     if code == 130 or any(thread.daemon for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)
-    gc.freeze()  # or Python would look through all there is for garbage once more, which takes long
+    gc.freeze()  # or Python would collect garbage once more, which takes long
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
+    # Other commands are not imported: building their options takes long.
+    asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
     try:
-        with manners():
-            # Options of other commands are not looked at: that takes longer than most other things before a run begins.
-            asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
+        with one_line_warnings():
             code = app_of(asked or COMMANDS)(arguments, prog_name="onlearn", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except Stopped as stopped:
-        complain(str(stopped))
+        print_message(str(stopped))
         return 130
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         _mute()
         return 1
     except Exception as error:
@@ -125,9 +133,9 @@ def run(arguments: list[str]) -> int:
                 sys.stdout.flush()
             except OSError:  # it is standard output that cannot be written, and Python would try again
                 _mute()
-        return _explain(error)
+        return _print_error(error, " ".join(["onlearn", *asked]))
     if code == 130:
-        complain("stopped")
+        print_message("stopped")
     return code if isinstance(code, int) else 0
 
 
@@ -135,28 +143,33 @@ def _mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _explain(error: Exception) -> int:
+def _print_error(error: Exception, command: str) -> int:
     """Say what went wrong in one sentence; returns the exit code."""
     if os.environ.get("ONLEARN_TRACEBACK"):
         raise error
     # Typer brings a Click of its own or uses the installed one: its errors are known by what they can do.
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
-        where = context.command_path if context is not None else "onlearn"
-        complain(f"{error.format_message().rstrip('.')} (see {where} --help)")
+        where = context.command_path if context is not None else command
+        print_message(f"{error.format_message().rstrip('.')} (see {where} --help)")
         return int(getattr(error, "exit_code", 2))
+    if isinstance(error, PlanError):
+        which = "" if error.parameter is None else f" for {option_name(error.parameter)}"
+        text = as_options(" ".join(error.message.split())).rstrip(".")
+        print_message(f"Invalid value{which}: {text} (see {command} --help)")
+        return 2
     text = " ".join(str(error).split())
     if _is_about_input(error):
         if isinstance(error, OSError) and error.errno is not None:
             text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
-        complain(as_options(text))
+        print_message(as_options(text))
         return 2
-    complain(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    print_message(f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return 1
 
 
 def _is_about_input(error: Exception) -> bool:
-    """Whether the data, the model file or a place to write is to blame, and the message says all there is to say."""
+    """Whether an error is about the data, the model file or a place to write, and its message says enough."""
     if isinstance(error, OSError):
         files = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
         return error.errno is not None or isinstance(error, files)

@@ -1,4 +1,4 @@
-"""``onlearn data``: look at data before learning from them, and fetch well-known sets."""
+"""``onlearn data``: describe data before training, and fetch well-known data sets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from onlearn.cli.options import Data, Format, Json, Quiet
-from onlearn.cli.terminal import as_options, complain, echo_json, group, numbered
+from onlearn.cli.terminal import as_options, echo_json, group, index_range, print_message
 
 TASKS = ("classify", "regress")
 SHOWN = 20  # labels and columns shown to people
 
-app = group("Look at data, and fetch well-known sets.")
+app = group("Describe data, and fetch well-known data sets.")
 
 
 @app.command()
@@ -27,14 +27,14 @@ def describe(
     format: Format = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Whether a CSV file begins with names; found out by default."),
+        typer.Option("--header/--no-header", help="Whether a CSV file begins with names; guessed by default."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Show what is in the data: rows, columns, labels, and what looks wrong.
 
-    What columns are taken for is what training would take them for. Rows that cannot be read are counted and
-    shown, however many.
+    Columns are taken for what training would take them for. Rows that cannot be read are counted and shown, however
+    many there are.
 
     \b
     Examples:
@@ -50,6 +50,8 @@ def describe(
     options: dict[str, Any] = dict(format=format, target=target, header="auto" if header is None else header)
     with read(data, task=task, labels="optional", bad=bad, **options) as reader:
         report = described(reader)
+    for key in ("notes", "problems"):
+        report[key] = [as_options(line) for line in report[key]]
     for option, value in (("--target", target), ("--header", header)):
         if value is not None and "columns" not in report:
             raise typer.BadParameter(f"{report['files'][0]} is no table: it has no columns", param_hint=option)
@@ -99,12 +101,13 @@ def list_sets(json: Json = False) -> None:
 def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="One of onlearn data list, or openml:NUMBER.")],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Where to put the files; made if need be.")
+        str,
+        typer.Option("--output", "-o", metavar="DIR", help="The directory for the files; created if missing."),
     ] = ".",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Get a well-known data set, and print where it is.
+    """Fetch a well-known data set, and print the paths of its files.
 
     If the folder that the environment variable ONLEARN_DATA names holds it, it is used from there; else it is
     downloaded from OpenML into DIR, as CSV (JSON lines if it is text, svmlight if it is sparse).
@@ -131,17 +134,17 @@ def fetch(
     if not files:
         source = "OpenML" if what.number is not None else "scikit-learn"
         if not quiet:
-            complain(f"downloading {what.name} from {source}")
+            print_message(f"downloading {what.name} from {source}")
         try:
             with warnings.catch_warnings():
                 if quiet:
                     warnings.simplefilter("ignore")
                 files = download(what, folder)
         except FetchError as error:
-            complain(" ".join(str(error).split()))
+            print_message(" ".join(str(error).split()))
             raise typer.Exit(1) from error
     elif not quiet:
-        complain(
+        print_message(
             f"{what.name} is in {files[0].parent}" + (", which ONLEARN_DATA names" if source == "ONLEARN_DATA" else "")
         )
     if json:
@@ -205,14 +208,14 @@ def _print_description(report: dict[str, Any]) -> None:
         _print_columns(report["columns"])
     for heading, listed in (("noted", report["notes"]), ("problems", report["problems"])):
         if listed:
-            show(f"{heading}:\n" + "\n".join(f"  {as_options(line)}" for line in listed))
+            show(f"{heading}:\n" + "\n".join(f"  {line}" for line in listed))
 
 
 def _indices(report: dict[str, Any]) -> str:
-    """How many features a matrix has, in the words of training, and how many of them occur."""
+    """How many features a matrix has, as training counts them, and how many of them occur."""
     count, occur = report["features"], report["features_that_occur"]
     least = "at least " if report["features_that_occur_are_at_least"] else ""
-    return numbered(count) + ("" if occur == count else f"; {least}{occur:,} of them occur")
+    return index_range(count) + ("" if occur == count else f"; {least}{occur:,} of them occur")
 
 
 def _print_columns(columns: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onlearn.cli.terminal import complain, echo_json, progress
+from onlearn.cli.terminal import echo_json, print_message, progress
 
 if TYPE_CHECKING:
     from onlearn.reproduce.demo import Result
@@ -24,11 +24,12 @@ def demo(
         typer.Option(metavar="NAME", help="Only this learner, such as Winnow; may be repeated."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="Seed of the splits, the concept and the orders.")
+        int,
+        typer.Option(min=0, max=2**31 - 1, help="Seed of the splits, the concept and the order of rows."),
     ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Train every named learner and show how it does.
+    """Train every named learner and show its accuracy, mistakes and mistake bound.
 
     On two data sets that ship with scikit-learn and on a generated concept. Shows the accuracy on
     rows not seen, the mistakes made while learning, the mistake bound where a theorem gives one, and examples
@@ -55,7 +56,7 @@ def demo(
 
 
 def _known(option: str, asked: list[str] | None, names: Iterable[str]) -> list[str]:
-    """The names asked for, all of them if none was."""
+    """The names that were given; all names if none was."""
     names = list(names)
     for name in asked or []:
         if name not in names:
@@ -66,14 +67,14 @@ def _known(option: str, asked: list[str] | None, names: Iterable[str]) -> list[s
 
 
 def _compile(sets: list[str], learners: list[str]) -> None:
-    """If the first loop has to be compiled, so will the others have to be: all processors do it together."""
+    """If the first loop is not compiled yet, compile all of them, on all processors."""
     from onlearn.reproduce.demo import loops_for
     from onlearn.warm import can_keep, compile_loop, warm
 
     loops = loops_for(sets, learners)
     if not can_keep() or not compile_loop(loops[0]):
         return
-    complain(f"compiling {len(loops)} loops, once on this machine")
+    print_message(f"compiling {len(loops)} loops, once on this machine")
     with progress("compiling", len(loops) - 1) as advance:
         for loop, _ in warm(loops[1:]):
             advance(f"{loop.geometry}, {loop.stabilizer}")

@@ -14,11 +14,12 @@ from onlearn.cli.options import (
     Quiet,
     Strict,
     Target,
+    as_data_error,
     batches,
-    data_to_blame,
     reading,
 )
-from onlearn.cli.terminal import complain, echo_json
+from onlearn.cli.terminal import echo_json, print_message
+from onlearn.models.train_options import MAX_BAD
 
 FEW = 12  # classes up to which the confusion matrix is printed
 
@@ -29,7 +30,7 @@ def evaluate(
     target: Target = None,
     format: Format = None,
     bad_rows: BadRowsFile = None,
-    max_bad: MaxBad = "1%",
+    max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -54,7 +55,7 @@ def evaluate(
     )
     with reading(opened, data, **options) as reader:
         for batch in batches(reader, quiet, target=target):
-            with data_to_blame(reader):
+            with as_data_error(reader):
                 evaluation.add_batch(opened, batch)
         bad = reader.bad.count
         names = ", ".join(source.name for source in reader.sources[:3])
@@ -64,25 +65,25 @@ def evaluate(
 
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
     if not quiet:
-        tell(report, opened.labels or [])
+        print_warnings(report, opened.labels or [])
     if json:
         echo_json(report)
     else:
         _print(report)
 
 
-def tell(report: dict[str, Any], labels: list[str]) -> None:
-    """What one should know before believing the numbers."""
+def print_warnings(report: dict[str, Any], labels: list[str]) -> None:
+    """On stderr, what limits the meaning of the figures: labels that are unknown, or missing."""
     for name, label in (report.get("labels_taken_for") or {}).items():
-        complain(f"the label {name!r} is taken for {label!r}")
+        print_message(f"the label {name!r} is taken for {label!r}")
     unknown = report.get("unknown_labels") or {}
     if unknown:
         listed = ", ".join(f"{name!r} ({count:,})" for name, count in list(unknown.items())[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         known = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-        complain(f"labels the model does not know count as errors: {listed}{more}; it knows {known}")
+        print_message(f"labels the model does not know count as errors: {listed}{more}; it knows {known}")
     if report["unlabelled"]:
-        complain(f"{report['unlabelled']:,} rows without a label are left out")
+        print_message(f"{report['unlabelled']:,} rows without a label are left out")
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -94,7 +95,7 @@ def _print(report: dict[str, Any]) -> None:
     summary.add_row("rows", f"{report['n']:,}")
     names = {
         "accuracy": "accuracy",
-        "majority": "  of the most common label",
+        "majority": "  of always the most common label",
         "macro_f1": "F1, mean of the classes",
         "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
         "log_loss": "log-loss",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.options import Format, Json, ModelFile
-from onlearn.cli.terminal import complain, echo_json
+from onlearn.cli.terminal import echo_json, print_message
 
 if TYPE_CHECKING:
     from onlearn.models import Model
@@ -98,9 +98,11 @@ def _text(model: Model, text: str) -> Any:
 def _table(model: Model, row: dict[str, Any]) -> Any:
     import pyarrow as pa
 
+    from onlearn.data.arrow import from_values
+
     row = {name: None if isinstance(value, (dict, list)) else value for name, value in row.items()}
     lacking = {name: None for name in model.columns if name not in row}
-    return pa.table({name: pa.array([value]) for name, value in {**row, **lacking}.items()})
+    return pa.table({name: from_values([value]) for name, value in {**row, **lacking}.items()})
 
 
 def _row(model: Model, row: str) -> Any:
@@ -122,7 +124,7 @@ def _row(model: Model, row: str) -> Any:
                 raise typer.BadParameter(f"it has no column that the model knows: {listed}", param_hint="ROW")
             rows = _parsed(model, text_of.dumps({**dict.fromkeys(model.columns), **found}), "jsonl")
             if (new := unknown_columns(model, rows)) is not None:
-                complain(f"note: {new}")
+                print_message(f"note: {new}")
             return rows
         raise typer.BadParameter(f"the model takes {kind}: give a line of its file", param_hint="ROW")
     if kind == "a table" and not learned_from(model.reading, model.columns):
@@ -138,7 +140,7 @@ def _row(model: Model, row: str) -> Any:
 
 
 def _parsed(model: Model, line: str, format: str) -> Any:
-    """A line as the reader of its format takes it, with or without a label."""
+    """The row on a line of a file of some format, with or without a label."""
     from onlearn.data import DataError
 
     if format == "svmlight" and ":" in "".join(line.split(maxsplit=1)[:1]):
@@ -148,7 +150,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(line + "\n")
         with model.read(name, format=format, strict=True, workers=0, weight=None) as reader:
-            return next(reader).rows
+            return next(reader).parsed
     except DataError as error:
         reason = str(error).replace(name, "the row").replace("the row, line 1", "the row")
         raise typer.BadParameter(reason, param_hint="ROW") from error
@@ -167,7 +169,7 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
         for batch in reader:
             place = np.flatnonzero(batch.lines == int(line))
             if len(place):
-                return batch.slice(int(place[0]), int(place[0]) + 1).rows
+                return batch.slice(int(place[0]), int(place[0]) + 1).parsed
     bad = f", and {reader.bad.count} of its rows cannot be read" if reader.bad.count else ""
     raise typer.BadParameter(f"there is no row on line {line} of {path}{bad}", param_hint="--at")
 
@@ -184,7 +186,7 @@ def named(part: Part, what: str) -> dict[str, Any]:
 
 
 def amount_format(found: Explanation) -> str:
-    """As many decimals for every amount, so that they add up as printed: four digits of the largest contribution."""
+    """The format of all amounts: as many decimals as four digits of the largest have, so that they add up."""
     largest = max((abs(part.contribution) for part in found.parts), default=0.0) or abs(found.total) or 1.0
     decimals = max(3 - math.floor(math.log10(largest)), 0)
     too_long = decimals > 12 or max(abs(found.intercept), abs(found.total), largest) >= 1e15

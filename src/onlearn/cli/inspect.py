@@ -10,7 +10,6 @@ import typer
 
 from onlearn.cli import terminal
 from onlearn.cli.options import Json, ModelFile
-from onlearn.cli.options import told as kernel_of
 from onlearn.cli.terminal import as_options, echo_json
 
 if TYPE_CHECKING:
@@ -65,12 +64,14 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     import numpy as np
 
     from onlearn.models.explain import top_weights, weights
+    from onlearn.models.model import name_of
+    from onlearn.models.training import hashed_features, kernel_of
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
-    usual = type(learner)().get_params(deep=False)
+    usual = learner.defaults() if hasattr(learner, "defaults") else type(learner)().get_params(deep=False)
     made: dict[str, Any] = {
-        "learner": type(learner).__name__,
+        "learner": name_of(learner),
         "parameters": given,
         "set": [name for name, value in given.items() if value != _plain(usual.get(name))],
         "task": model.task,
@@ -83,14 +84,14 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "features": {"rows": features.kind_, "count": getattr(learner, "n_features_in_", None)},
         **kernel_of(learner),
     }
-    if hasattr(features, "_extraction"):
+    if features.has_vocabulary:
         made["features"]["names"] = len(features.vocabulary_)
         made["features"]["extractors"] = [repr(one) for one in features.extractors_]
         if features.vocabulary_.state == "hash":
             made["features"]["collisions"] = features.vocabulary_.collisions()
     elif (far := model.far.collisions()) is not None:
         made["features"]["collisions"] = far
-    made["features"].update((key, value) for key, value in terminal.told(model).items() if key != "names")
+    made["features"].update((key, value) for key, value in hashed_features(model).items() if key != "names")
     try:
         coef, intercepts = weights(model)
     except ValueError as error:
@@ -141,9 +142,9 @@ def _print(report: dict[str, Any]) -> None:
     count = report["features"]["count"]
     made = "none: texts as they are"
     if count is not None:
-        made = f"{terminal.counted(count, report['features'])}, from {report['features']['rows']}"
+        made = f"{terminal.feature_count(count, report['features'])}, from {report['features']['rows']}"
     rows["features"] = made
-    if (shared := terminal.line(report["features"])) is not None:
+    if (shared := terminal.hashed_line(report["features"])) is not None:
         rows["hashed features"] = shared
     extractors = report["features"].get("extractors", [])
     if extractors:

@@ -1,15 +1,18 @@
-"""Options that several commands have, so that they are spelled and explained alike."""
+"""Options that several commands have, so that they are spelled and explained alike; and reading data by them."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onlearn.cli.terminal import complain, keep_apart, progress_of
+from onlearn.cli.terminal import option_name, print_message, progress_of
+from onlearn.models.train_options import MAX_BAD, About
 
 if TYPE_CHECKING:
     from onlearn.data import BadRows, Batch, Reader
@@ -24,97 +27,68 @@ Format = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="What the data are, where the extension does not say: svmlight, vw, csv, tsv, jsonl, parquet, arrow, "
+        help="The format of the data, if the extension does not say: svmlight, vw, csv, tsv, jsonl, parquet, arrow, "
         "fasttext.",
     ),
 ]
 Target = Annotated[
     str | None, typer.Option(metavar="COL", help="The column that holds the label; by default as in training.")
 ]
-BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Keep rows that cannot be read in this file.")]
-MaxBad = Annotated[
-    str, typer.Option(metavar="SHARE", help="Stop when more rows than this cannot be read, such as 5% or 0.05.")
-]
+BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write rows that cannot be read to this file.")]
+MaxBad = Annotated[str, typer.Option(metavar="SHARE", help="The part of the rows that may be bad, such as 5% or 0.05.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on stderr but errors.")]
-
-
-MAX_BAD = "1%"  # what --max-bad is by default
-
-
-def refuse_both(strict: bool, max_bad: str) -> None:
-    """With --strict no row may be bad, whatever --max-bad says."""
-    if strict and max_bad != MAX_BAD:
-        raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
-
-
-def share(text: str, option: str) -> float:
-    """``"5%"`` or ``"0.05"`` as a number from 0 to 1."""
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise typer.BadParameter(f"{text!r} is not a share of the rows, such as 5% or 0.05", param_hint=option)
-    return value
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 
 # ----------------------------------------------------------------------------------------------------
-# The options of ``onlearn train`` about kernels.
+# A command made of a dataclass of options.
 
 
-OPTIONS = ("budget", "budget_policy", "cache_mb")
-OF_FEATURES = ("numeric", "categorical", "ngrams", "chars", "weighting", "norm", "scale", "interact")
+def options_command(options: type, required: tuple[str, ...] = (), **more: Any) -> Callable[[Any], Any]:
+    """Give a function of an options object the options of a dataclass, each with the help stated there.
+
+    The function becomes a command that takes them one by one. ``required`` are options without a default here, ``more``
+    are options of the command alone, passed on by name: ``name=(annotation, default)``.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        names = [one.name for one in fields(options)]
+
+        def command(**given: Any) -> Any:
+            own = {name: given.pop(name) for name in more}
+            return function(options(**{name: given[name] for name in names}), **own)
+
+        parameters = [_parameter(one.name, one, one.name in required) for one in fields(options)]
+        parameters += [_keyword(name, annotation, default) for name, (annotation, default) in more.items()]
+        command.__name__, command.__doc__ = function.__name__, function.__doc__
+        command.__annotations__ = {}
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return decorate
 
 
-def flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _parameter(name: str, one: Any, required: bool) -> inspect.Parameter:
+    about: About = one.metadata["about"]
+    plain = list[str] if about.type is list else about.type
+    if one.default is MISSING:
+        argument = typer.Argument(metavar=about.metavar, help=about.help, show_default=False)
+        return _keyword(name, Annotated[plain, argument], inspect.Parameter.empty)
+    option = typer.Option(
+        *about.flags, help=about.help, min=about.min, max=about.max, metavar=about.metavar, show_default=not required
+    )
+    if required:
+        return _keyword(name, Annotated[plain, option], inspect.Parameter.empty)
+    return _keyword(name, Annotated[plain if one.default is not None else plain | None, option], one.default)
 
 
-def kernel_learner(asked: dict[str, Any], choices: dict[str, Any]) -> Any:
-    """The kernel classifier that was asked for."""
-    from onlearn import kernels
-    from onlearn.estimators.kernel import KernelClassifier
-
-    for name in ("learner", "prune_weights"):
-        if asked[name]:
-            raise typer.BadParameter(f"{flag(name)} has no use with --kernel")
-    try:
-        kernel = kernels.get(asked["kernel"])
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error), param_hint="--kernel") from None
-    if kernel.data in ("strings", "trees"):
-        for name in OF_FEATURES:
-            if asked[name] not in (None, []):
-                raise typer.BadParameter(f"{flag(name)} has no use with {kernel}, which compares texts as they are")
-    given = {name: asked[name] for name in OPTIONS if asked[name] is not None}
-    if "budget_policy" in given and "budget" not in given:
-        raise typer.BadParameter("--budget-policy is about --budget, which is not given")
-    made = KernelClassifier(asked["kernel"], **choices, **given)
-    try:
-        made._check_settings()
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
-    return made
-
-
-def refuse_without_kernel(asked: dict[str, Any]) -> None:
-    """What has a meaning only with a kernel."""
-    for name in OPTIONS:
-        if asked[name] is not None:
-            raise typer.BadParameter(f"{flag(name)} is about --kernel, which is not given")
-
-
-def told(learner: Any) -> dict[str, Any]:
-    """The kernel and the support examples of a learner that has them."""
-    if getattr(learner, "representation_", None) != "dual":
-        return {}
-    return {"kernel": str(learner._kernel), "support_examples": learner.n_support_}
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 # ----------------------------------------------------------------------------------------------------
-# Reading data for a model: the options of commands turned into a reader, and what went wrong told.
+# Reading data for a model: the options of commands turned into a reader, and its bad rows reported.
 
 
 LARGE = 8 << 20  # bytes parsed at a time: each batch costs the same few milliseconds, however few rows it has
@@ -129,24 +103,30 @@ def reading(
     target: str | None = None,
     id: str | None = None,
     bad_rows: str | None = None,
-    max_bad: str = "1%",
+    max_bad: str = MAX_BAD,
     strict: bool = False,
     quiet: bool = False,
+    live: bool = False,
 ) -> Iterator[Reader]:
-    """The data, read as the model's were but for the options that are given; at the end, bad rows are told."""
-    from onlearn.data import BadRows
+    """The data, read as the model's were but for the options that are given; bad rows are reported at the end.
 
-    refuse_both(strict, max_bad)
+    ``live`` reads a pipe as it is written: rows are there as soon as their lines are complete.
+    """
+    from onlearn.data import BadRows
+    from onlearn.models.train_plan import keep_apart, part
+
+    if strict and max_bad != MAX_BAD:
+        raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
     given = {"format": format, "target": target, "id": id}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options["weight"] = None  # is for learning, and new data may lack it
-    bad = BadRows(bad_rows, share(max_bad, "--max-bad"), strict)
-    with model.read(data, bad=bad, block_size=LARGE, **options) as reader:
+    bad = BadRows(bad_rows, part(max_bad, "max_bad", whole=True), strict)
+    with model.read(data, bad=bad, block_size=LARGE, live=live, **options) as reader:
         if bad_rows is not None:
-            keep_apart(bad_rows, *(source.name for source in reader.sources), option="--bad-rows")
+            keep_apart(bad_rows, *(source.name for source in reader.sources), parameter="bad_rows")
         yield reader
     if not quiet:
-        tell_bad(bad)
+        print_bad_rows(bad)
 
 
 def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
@@ -156,17 +136,19 @@ def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[B
     with progress_of(reader.bytes_total, quiet) as advance:
         for batch in reader:
             refuse_sentences(batch)
-            if not hasattr(batch.rows, "column_names"):
+            if not hasattr(batch.parsed, "column_names"):
                 for name, value in for_tables.items():
                     if value is not None:
-                        raise typer.BadParameter(f"{batch.file} is no table: it has no columns", param_hint=f"--{name}")
+                        raise typer.BadParameter(
+                            f"{batch.file} is no table: it has no columns", param_hint=option_name(name)
+                        )
             yield batch
             advance(reader.bytes_read, len(batch))
 
 
 @contextmanager
-def data_to_blame(reader: Reader) -> Iterator[None]:
-    """Rows that the model cannot take are bad data, and no failure of ours."""
+def as_data_error(reader: Reader) -> Iterator[None]:
+    """An error about rows that the model cannot take is a ``DataError`` that names their files."""
     from onlearn.data import DataError
 
     try:
@@ -178,10 +160,10 @@ def data_to_blame(reader: Reader) -> Iterator[None]:
         raise DataError(f"{names} cannot be used with this model: {error}") from error
 
 
-def tell_bad(bad: BadRows) -> None:
-    """On stderr, how many rows could not be read and where."""
+def print_bad_rows(bad: BadRows) -> None:
+    """On stderr, how many rows could not be read, and the first of them."""
     if bad.count:
         first, *rest = bad.summary().splitlines()
-        complain(first)
+        print_message(first)
         for line in rest:
             print(line, file=sys.stderr)

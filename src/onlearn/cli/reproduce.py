@@ -1,4 +1,4 @@
-"""``onlearn reproduce``: published tables made again, ours beside the published."""
+"""``onlearn reproduce``: published results computed again, beside the published ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 
 from onlearn.cli.terminal import echo_json, group, progress
 
-app = group("Make published tables again and show ours beside the published.")
+app = group("Compute published results again and show both.")
 
 Folder = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the files of the data set are.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the orders and of what is random.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the order of rows and of random features.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
 

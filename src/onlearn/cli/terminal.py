@@ -1,38 +1,38 @@
-"""How commands speak: results on stdout, all else on stderr, colours and bars only on a terminal."""
+"""The terminal: results go to stdout, all else to stderr; colours and progress bars appear on a terminal only."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import typer
-
-if TYPE_CHECKING:
-    from rich.table import Table
+import _thread
+import errno
 import io
 import json
 import math
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, cast
-
-if TYPE_CHECKING:
-    from onlearn.models import Model
-import _thread
-import errno
 import re
+import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import typer
+
+from onlearn.errors import PlanError
+from onlearn.models.train_options import TrainOptions
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # ----------------------------------------------------------------------------------------------------
-# Commands that have commands of their own.
+# Groups of commands, such as ``onlearn data``.
 
 
 def group(what: str) -> typer.Typer:
-    """A place for commands, which alone shows its help, as ``onlearn`` does."""
+    """A group of commands; without a command it shows its help."""
     made = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
 
     @made.callback(invoke_without_command=True, help=what)
@@ -70,12 +70,12 @@ def plain_table(first: str | None = None, *numbers: str, title: str | None = Non
 
 
 def visible(name: str) -> str:
-    """A name as it is; in quotes where a space at its edge, or what is not printed, would go unseen."""
+    """A name as it is; in quotes if it has spaces at its ends or characters that are not printed."""
     return name if name == name.strip() and name.isprintable() else repr(name)
 
 
 def show(what: Any) -> None:
-    """Print it, and an empty line. Nothing in it is markup: a label may look like ``[red]``."""
+    """Print something and an empty line. Nothing in it is markup: a label may look like ``[red]``."""
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
@@ -84,11 +84,11 @@ def show(what: Any) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------
-# Where results go: standard output, or a file that appears only when it is whole.
+# Results go to standard output, or to a file that appears only when it is whole.
 
 
 def echo_json(report: Any, indent: int | None = 2) -> None:
-    """Print a report as JSON, which has no numbers that are infinite or none: those are null."""
+    """Print a report as JSON. NaN and infinity, which JSON does not have, are null."""
     typer.echo(json.dumps(_strict(report), indent=indent, allow_nan=False))
 
 
@@ -100,14 +100,8 @@ def _strict(value: Any) -> Any:
     return [_strict(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
-def keep_apart(path: str, *inputs: str, option: str) -> None:
-    """Refuse to write over what is read."""
-    if os.path.exists(path) and any(os.path.exists(name) and os.path.samefile(path, name) for name in inputs):
-        raise typer.BadParameter(f"{path} is read from, so it cannot be written to", param_hint=option)
-
-
 class Whole:
-    """Standard output without a buffer (PYTHONUNBUFFERED), which may take a part of what it is given and say so."""
+    """Standard output without a buffer (PYTHONUNBUFFERED): a write may take a part only, so it is repeated."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
         self.raw = raw
@@ -121,7 +115,7 @@ class Whole:
 
 
 @contextmanager
-def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator[IO[bytes]]:
+def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterator[IO[bytes]]:
     """A file to write to, beside its place and renamed in the end; standard output for None and ``-``.
 
     What is read (``inputs``) cannot be written to as well.
@@ -132,12 +126,14 @@ def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator
         yield cast(IO[bytes], Whole(out)) if isinstance(out, io.RawIOBase) else out
         out.flush()
         return
+    from onlearn.models.train_plan import keep_apart
+
     target = Path(path)
     if target.is_dir():
-        raise typer.BadParameter(f"{target} is a directory, not a file to write to", param_hint=option)
+        raise PlanError(f"{target} is a directory, not a file to write to", parameter)
     if not target.parent.is_dir():
-        raise typer.BadParameter(f"there is no directory {target.parent} to write to", param_hint=option)
-    keep_apart(path, *inputs, option=option)
+        raise PlanError(f"there is no directory {target.parent} to write to", parameter)
+    keep_apart(path, *inputs, parameter=parameter)
     try:
         if target.exists() and not target.is_file():  # a pipe or a device has no place beside it
             with open(target, "wb") as file:
@@ -154,26 +150,11 @@ def output(path: str | None, *inputs: str, option: str = "--output") -> Iterator
 
 
 # ----------------------------------------------------------------------------------------------------
-# What is told of features that are hashed, and so may share a weight.
+# Features that are hashed, and so may share a weight, in a report for people.
 
 
-def told(model: Model) -> dict[str, Any]:
-    """The names that are kept (None: there are none to keep), how many features are hashed, and how many collide."""
-    named = hasattr(model.features, "_extraction")
-    found = model.features.vocabulary_.collisions() if named else model.far.collisions()
-    bits = model.features.bits if named else getattr(model.far, "bits", 0)
-    there = found is not None and found["features"] > 0
-    return {
-        "names": len(model.features.vocabulary_) if named else None,
-        "hashed_features": round(found["features"], 1) if found and there else 0,
-        "hashed_weights": 1 << bits if there else 0,
-        "estimated_collisions": round(found["collisions"], 1) if found and there else 0,
-        "estimate_is_at_least": bool(found and there and found["buckets"] == 1 << bits),
-    }
-
-
-def line(report: dict[str, Any]) -> str | None:
-    """That in one line for people; None if nothing is hashed."""
+def hashed_line(report: dict[str, Any]) -> str | None:
+    """How many features are hashed, and how many collide; None if none is hashed."""
     if not report["hashed_features"]:
         return None
     about = "at least" if report["estimate_is_at_least"] else "about"
@@ -183,37 +164,66 @@ def line(report: dict[str, Any]) -> str | None:
     )
 
 
-def counted(features: int, told: dict[str, Any]) -> str:
-    """How many features there are; where indices are all that is known of them, which, for not all need occur."""
-    indices = told.get("names") is None and not told["hashed_features"]
-    return numbered(features) if indices else f"{features:,}"
+def feature_count(features: int, report: dict[str, Any]) -> str:
+    """How many features there are; where they have indices only, also which, for not all need occur."""
+    indices = report.get("names") is None and not report["hashed_features"]
+    return index_range(features) if indices else f"{features:,}"
 
 
-def numbered(features: int) -> str:
-    """How many features there are, if indices are all that is known of them."""
+def index_range(features: int) -> str:
+    """How many features there are, where they have indices only."""
     return f"{features:,}, numbered 0 to {features - 1:,}" if features else "0"
+
+
+# ----------------------------------------------------------------------------------------------------
+# Messages on stderr, and how the command line spells parameters.
 
 
 class Stopped(Exception):  # noqa: N818 (it is no error)
     """Ctrl-C ended a command that has something to say about it."""
 
 
-def complain(text: str) -> None:
+def print_message(text: str) -> None:
     """One line on stderr."""
     print(f"onlearn: {text}", file=sys.stderr, flush=True)
 
 
+def option_name(parameter: str) -> str:
+    """A parameter as the command line spells it: ``max_names`` is ``--max-names``."""
+    return f"--{parameter.replace('_', '-')}"
+
+
+@cache
+def _parameters() -> re.Pattern[str]:
+    """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
+    names = "|".join(sorted((one.name for one in fields(TrainOptions)), key=len, reverse=True))
+    return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
+
+
 def as_options(text: str) -> str:
-    """What Python's users are told to say, as those of the command line say it: ``target=`` is ``--target``."""
-    text = text.replace("say header=True", "say --header").replace("say header=False", "say --no-header")
-    text = re.sub(r"\b(\w+)= has no use", r"--\1 has no use", text)
-    return re.sub(
-        r"\bsay (\w+)=(?=(\w?))", lambda found: f"say --{found[1].replace('_', '-')}{' ' if found[2] else ''}", text
-    )
+    """A message of Python with its parameters as options.
+
+    >>> as_options("say target=, or task=regress; max_names= needs names")
+    'say --target, or --task regress; --max-names needs names'
+    >>> as_options("say header=False")
+    'say --no-header'
+    """
+
+    def spell(found: re.Match[str]) -> str:
+        name, value = found[1], found[4] or found[2]
+        if value in ("True", "False"):
+            return option_name(name if value == "True" else f"no_{name}")
+        return option_name(name) + (f" {value}" if value else "")
+
+    return _parameters().sub(spell, text)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Streams, warnings and Ctrl-C.
 
 
 class Closed(io.RawIOBase):
-    """Standard output that was closed (``>&-``): who needs none does not notice, others say so."""
+    """Standard output that was closed (``>&-``): writing to it is an error."""
 
     def writable(self) -> bool:
         return True
@@ -222,8 +232,8 @@ class Closed(io.RawIOBase):
         raise OSError(errno.EBADF, "standard output is closed")
 
 
-def stand_in_for_closed() -> None:
-    """Streams where Python has none, for the shell closed them; what is to go to stderr is lost."""
+def replace_closed_streams() -> None:
+    """Put streams where Python has none because the shell closed them; what goes to stderr is lost then."""
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(Closed(), "utf-8", write_through=True)
     if sys.stderr is None:
@@ -231,11 +241,11 @@ def stand_in_for_closed() -> None:
 
 
 @contextmanager
-def manners() -> Iterator[None]:
-    """Warnings take one line, and Ctrl-C is obeyed wherever it comes."""
+def one_line_warnings() -> Iterator[None]:
+    """Print warnings in one line, and never lose Ctrl-C."""
 
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
-        complain(f"warning: {' '.join(str(message).split())}")
+        print_message(f"warning: {' '.join(str(message).split())}")
 
     def unraisable(lost: Any) -> None:
         # Ctrl-C while LLVM calls back into Python is lost there: it is sent again, to arrive elsewhere.

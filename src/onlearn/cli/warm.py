@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from onlearn.cli.terminal import complain, progress
+from onlearn.cli.terminal import print_message, progress
 
 
 def warm(
@@ -33,7 +33,7 @@ def warm(
     from onlearn import warm
 
     if not warm.can_keep():
-        complain(warm.WHY_NOT)
+        print_message(warm.WHY_NOT)
         raise typer.Exit(1)
     start = perf_counter()
     loops = warm.all_loops() if everything else warm.named_loops()

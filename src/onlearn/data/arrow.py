@@ -1,10 +1,21 @@
-"""Arrow's columns: in one piece; and taken apart if they hold each distinct value once, which PyArrow does in part."""
+"""The Arrow adapter: columns to NumPy arrays and back, by their buffers.
+
+PyArrow's own conversions (``pa.array``, ``pa.scalar``, ``to_numpy``, and compute functions given Python values) import
+pandas whenever it is installed, which takes longer than reading a small file. The functions here do not; values of
+types that they do not know are left to PyArrow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+EXACT = 1 << 53  # whole numbers up to this size are exact as float64
+
+# ----------------------------------------------------------------------------------------------------
+# From Arrow to NumPy.
 
 
 def in_one_piece(column: Any) -> Any:
@@ -12,12 +23,65 @@ def in_one_piece(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def is_missing(values: Any) -> np.ndarray:
+    """Which values of an array are null."""
+    import pyarrow.compute as pc
+
+    return booleans(pc.is_null(values)) if values.null_count else np.zeros(len(values), bool)
+
+
+def booleans(values: Any) -> np.ndarray:
+    """An array of booleans without nulls."""
+    _, bits = values.buffers()
+    if bits is None:
+        return np.zeros(len(values), bool)
+    first = values.offset
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=first + len(values), bitorder="little")[first:].view(bool)
+
+
+def numbers(values: Any) -> np.ndarray:
+    """An array of numbers, over the same memory if none is null; else as floats, NaN where it is.
+
+    >>> numbers(from_values([1, None]))
+    array([ 1., nan])
+    """
+    import pyarrow.types as kinds
+
+    kind = values.type
+    letter = "f" if kinds.is_floating(kind) else "i" if kinds.is_signed_integer(kind) else "u"
+    made = _content(values, f"{letter}{kind.bit_width // 8}")
+    if not values.null_count:
+        return made
+    made = made.copy() if letter == "f" else made.astype(np.float64)
+    made[is_missing(values)] = np.nan
+    return made
+
+
+def _content(values: Any, dtype: Any) -> np.ndarray:
+    """An array of fixed width over the same memory, whatever is where it is null."""
+    _, content = values.buffers()
+    if content is None:
+        return np.zeros(len(values), dtype)
+    return np.frombuffer(content, dtype)[values.offset : values.offset + len(values)]
+
+
+def string_parts(values: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of an array of large strings, and where each string begins and the last one ends."""
+    _, offsets, content = values.buffers()
+    text = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(0, np.uint8)
+    if not len(values):
+        return text, np.zeros(1, np.int64)
+    return text, np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+
+
 def codes(encoded: Any) -> np.ndarray:
     """Which value of its dictionary each row of an array has; -1: none."""
     import pyarrow as pa
 
     indices = encoded.indices.cast(pa.int64())  # those that are unsigned have no -1
-    return np.array(indices.fill_null(-1))
+    made = _content(indices, np.int64).copy()
+    made[is_missing(indices)] = -1
+    return made
 
 
 def decoded(values: Any) -> Any:
@@ -29,3 +93,86 @@ def decoded(values: Any) -> Any:
         return decoded(values.dictionary).take(values.indices)
     is_view = getattr(pa.types, "is_string_view", None)
     return values.cast(pa.large_string()) if is_view is not None and is_view(values.type) else values
+
+
+# ----------------------------------------------------------------------------------------------------
+# From NumPy and Python to Arrow.
+
+
+def from_numpy(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
+    """An array of numbers or booleans; null where it is ``missing``."""
+    import pyarrow as pa
+
+    kind = pa.from_numpy_dtype(values.dtype)
+    content = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [_valid(missing), pa.py_buffer(content)])
+
+
+def from_strings(values: Sequence[str | None], kind: Any = None) -> Any:
+    """An array of strings; None is null. ``kind`` is a type of strings, by default ``pa.string()``.
+
+    >>> from_strings(["a", None]).to_pylist()
+    ['a', None]
+    """
+    import pyarrow as pa
+
+    absent = np.fromiter((value is None for value in values), bool, len(values))
+    words = ["" if value is None else value for value in values] if absent.any() else values
+    whole = "".join(words)  # type: ignore[arg-type]
+    text = whole.encode()
+    if len(text) == len(whole):  # ASCII
+        lengths = np.fromiter(map(len, words), np.int64, len(words))  # type: ignore[arg-type]
+    else:
+        lengths = np.fromiter((len(word.encode()) for word in words), np.int64, len(words))  # type: ignore[union-attr]
+    offsets = np.zeros(len(words) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    parts = [_valid(absent if absent.any() else None), pa.py_buffer(offsets), pa.py_buffer(text)]
+    made = pa.Array.from_buffers(pa.large_string(), len(words), parts)
+    wanted = pa.string() if kind is None else kind
+    return made if wanted == pa.large_string() else made.cast(wanted)
+
+
+def from_values(values: list[Any]) -> Any:
+    """An array of Python values, of the type that PyArrow would give it.
+
+    >>> from_values([1, 2.5, None]).type
+    DataType(double)
+    """
+    import pyarrow as pa
+
+    kinds = {*map(type, values)} - {type(None)}
+    if not kinds:
+        return pa.nulls(len(values))
+    if kinds == {str}:
+        return from_strings(values)
+    if kinds in ({bool}, {int}, {float}, {int, float}):
+        kind = float if float in kinds else kinds.pop()
+        absent = np.fromiter((value is None for value in values), bool, len(values))
+        exact = kind is not float or all(abs(value) <= EXACT for value in values if type(value) is int)
+        filled = [kind() if value is None else value for value in values] if absent.any() else values
+        try:
+            made = np.array(filled, {bool: bool, int: np.int64, float: np.float64}[kind]) if exact else None
+        except OverflowError:
+            made = None
+        if made is not None:
+            return from_numpy(made, absent if absent.any() else None)
+    return pa.array(values)
+
+
+def scalar(value: str | float | bool) -> Any:
+    """A single value."""
+    return from_values([value])[0]
+
+
+def null(kind: Any) -> Any:
+    """The missing value of a type."""
+    import pyarrow as pa
+
+    return pa.nulls(1, kind)[0]
+
+
+def _valid(missing: np.ndarray | None) -> Any:
+    """The bitmap of the values that are there; None if all are."""
+    import pyarrow as pa
+
+    return None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))

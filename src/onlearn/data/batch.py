@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.data.arrow import from_numpy
 from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import CSR
 
 
 @dataclass(slots=True)
@@ -30,13 +32,14 @@ class Sentences:
 class Batch:
     """Rows in the order of their file.
 
-    ``rows`` is a ``csr_matrix``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``. ``y`` holds the labels as they
-    are written (str; None without one), or float64 for regression. To train without making strings, take ``codes``:
-    positions in ``label_names``, a list that only grows from batch to batch; -1 is a row without a label.
+    ``rows`` is a ``csr_matrix``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``; ``parsed`` is the same, but a
+    ``CSR`` for a matrix. ``y`` holds the labels as they are written (str; None without one), or float64 for regression.
+    To train without making strings, take ``codes``: positions in ``label_names``, a list that only grows from batch to
+    batch; -1 is a row without a label.
     With ``Sentences``, labels and codes are one a token.
     """
 
-    __slots__ = ("_y", "codes", "file", "groups", "ids", "label_names", "lines", "rows", "weight")
+    __slots__ = ("_rows", "_y", "codes", "file", "groups", "ids", "label_names", "lines", "parsed", "weight")
 
     def __init__(
         self,
@@ -50,10 +53,18 @@ class Batch:
         codes: np.ndarray | None = None,
         label_names: list[str] | None = None,
     ) -> None:
-        self.rows, self._y, self.weight, self.ids, self.groups = rows, y, weight, ids, groups
+        self.parsed = as_parsed(rows)
+        self._rows = None if isinstance(rows, CSR) else rows  # made when they are asked for
+        self._y, self.weight, self.ids, self.groups = y, weight, ids, groups
         self.file = file
-        self.lines = np.arange(1, rows_in(rows) + 1) if lines is None else lines
+        self.lines = np.arange(1, len(self) + 1) if lines is None else lines
         self.codes, self.label_names = codes, label_names
+
+    @property
+    def rows(self) -> Any:
+        if self._rows is None:
+            self._rows = as_public(self.parsed)
+        return self._rows
 
     @property
     def y(self) -> np.ndarray | None:
@@ -64,10 +75,10 @@ class Batch:
         return self._y
 
     def __len__(self) -> int:
-        return rows_in(self.rows)
+        return rows_in(self.parsed)
 
     def __repr__(self) -> str:
-        return f"<Batch of {len(self)} rows ({type(self.rows).__name__}) from {self.file or 'memory'}>"
+        return f"<Batch of {len(self)} rows ({type(self.parsed).__name__}) from {self.file or 'memory'}>"
 
     def slice(self, start: int, stop: int) -> Batch:
         """Some of the rows."""
@@ -77,10 +88,10 @@ class Batch:
 
         here = slice(start, stop)
         targets = here
-        if isinstance(self.rows, Sentences):
-            targets = slice(int(self.rows.offsets[start]), int(self.rows.offsets[stop]))
+        if isinstance(self.parsed, Sentences):
+            targets = slice(int(self.parsed.offsets[start]), int(self.parsed.offsets[stop]))
         return Batch(
-            rows_between(self.rows, start, stop),
+            rows_between(self.parsed, start, stop),
             part(self._y, targets),
             part(self.weight, here),
             part(self.ids, here),
@@ -98,7 +109,7 @@ class Batch:
             return None if array is None else array[keep]
 
         return Batch(
-            rows_at(self.rows, keep),
+            rows_at(self.parsed, keep),
             part(self._y),
             part(self.weight),
             part(self.ids),
@@ -115,6 +126,16 @@ class Batch:
             yield self.slice(start, min(start + most, len(self)))
 
 
+def as_parsed(rows: Any) -> Any:
+    """Rows as they are kept here: a SciPy matrix is a ``CSR``."""
+    return CSR.of(rows) if hasattr(rows, "tocsr") else rows
+
+
+def as_public(rows: Any) -> Any:
+    """Rows as users get them: a ``CSR`` is a SciPy matrix."""
+    return rows.to_scipy() if isinstance(rows, CSR) else rows
+
+
 def rows_in(rows: Any) -> int:
     """How many rows there are."""
     if isinstance(rows, NamedRows):
@@ -124,7 +145,7 @@ def rows_in(rows: Any) -> int:
 
 def rows_between(rows: Any, start: int, stop: int) -> Any:
     """Rows start to stop, of any kind."""
-    if isinstance(rows, NamedRows):
+    if isinstance(rows, (CSR, NamedRows)):
         return rows.between(start, stop)
     if isinstance(rows, Sentences):
         first, last = int(rows.offsets[start]), int(rows.offsets[stop])
@@ -143,4 +164,6 @@ def rows_at(rows: Any, keep: np.ndarray) -> Any:
         mask[keep] = True
         indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts[mask])])
         return rows.with_features(indptr, np.repeat(mask, counts))
-    return rows.take(keep) if hasattr(rows, "column_names") else rows[keep]
+    if isinstance(rows, CSR):
+        return rows.take(keep)
+    return rows.take(from_numpy(keep)) if hasattr(rows, "column_names") else rows[keep]

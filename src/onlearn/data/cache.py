@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
 from onlearn.data.bad_rows import DataError
+from onlearn.engine.csr import CSR
 
 ALIGNMENT = 64
 MEMORY = 512 << 20
@@ -49,14 +51,13 @@ class Cache:
         self._map: np.ndarray | None = None
 
     def append(self, X: Any, codes: np.ndarray | None = None, weight: np.ndarray | None = None) -> None:
-        """Add a ``csr_matrix``, with labels (codes or numbers) and weights of its rows."""
+        """Add a ``csr_matrix`` (or a ``CSR``), with labels (codes or numbers) and weights of its rows."""
         if self.ready:
             raise ValueError("the cache is complete: nothing can be added")
         self.rows += X.shape[0]
         self.nbytes += sum(array.nbytes for array in (X.data, X.indices, X.indptr, codes, weight) if array is not None)
         if self._file is None and self.nbytes <= self.memory:
-            self._hold(X)
-            self._held.append((X, codes, weight))
+            self._held.append((self._hold(X), codes, weight))
             return
         try:
             if self._file is None:
@@ -111,15 +112,21 @@ class Cache:
             self._temporary.cleanup()
             self._temporary = None
 
-    def _hold(self, X: Any) -> None:
-        """Have the matrix's arrays follow those before them."""
+    def _hold(self, X: Any) -> Any:
+        """The matrix, whose arrays follow those before them."""
         if self._rooms is None:
             each = min(self.memory, ROOM) // max(1, X.data.itemsize + X.indices.itemsize)
             self._rooms = _Room(each, X.data.dtype), _Room(each, X.indices.dtype)
-        X.data, X.indices = (room.take(array) for room, array in zip(self._rooms, (X.data, X.indices)))
+        data, indices = (room.take(array) for room, array in zip(self._rooms, (X.data, X.indices)))
+        if isinstance(X, CSR):
+            return replace(X, data=data, indices=indices)
+        X.data, X.indices = data, indices
+        return X
 
     def _write(self, X: Any, codes: np.ndarray | None, weight: np.ndarray | None) -> None:
-        entry: dict[str, Any] = {"shape": X.shape, "canonical": X.has_canonical_format, "sorted": X.has_sorted_indices}
+        entry: dict[str, Any] = {"shape": X.shape, "ours": isinstance(X, CSR)}
+        if isinstance(X, CSR):
+            entry["unique"], entry["finite"] = X.unique, X.finite
         assert self._file is not None
         for name, array in zip(ARRAYS, (X.data, X.indices, X.indptr, codes, weight)):
             if array is None:
@@ -138,18 +145,16 @@ class Cache:
         raise DataError(f"cannot write the cache {where}: {error.strerror or error}") from error
 
     def _read(self, entry: dict[str, Any]) -> Rows:
-        from scipy.sparse import csr_matrix
-
         assert self._map is not None
         arrays: dict[str, np.ndarray | None] = dict.fromkeys(ARRAYS)
         for name in ARRAYS:
             if name in entry:
                 start, count, dtype = entry[name]
                 arrays[name] = self._map[start : start + count * dtype.itemsize].view(dtype)
-        X = csr_matrix(entry["shape"], dtype=arrays["data"].dtype if arrays["data"] is not None else None)
-        X.data, X.indices, X.indptr = arrays["data"], arrays["indices"], arrays["indptr"]
-        X.has_sorted_indices, X.has_canonical_format = entry["sorted"], entry["canonical"]
-        return X, arrays["codes"], arrays["weight"]
+        flags = {name: entry[name] for name in ("unique", "finite") if name in entry}
+        data, indices, indptr = (cast(np.ndarray, arrays[name]) for name in ("data", "indices", "indptr"))
+        X = CSR(data, indices, indptr, entry["shape"], **flags)
+        return X if entry["ours"] else X.to_scipy(), arrays["codes"], arrays["weight"]
 
 
 class _Room:

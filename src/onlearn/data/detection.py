@@ -6,7 +6,7 @@ import json
 import re
 
 from onlearn.data.bad_rows import DataError
-from onlearn.data.csvlayout import guess_delimiter
+from onlearn.data.formats.csv_layout import guess_delimiter
 from onlearn.data.sources import Stream, first_lines
 
 LINES = 50

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from onlearn.data.bad_rows import BadRows, DataError
-from onlearn.data.batch import Batch, Sentences, rows_in
+from onlearn.data.batch import Batch, Sentences, as_parsed, as_public, rows_in
 from onlearn.data.detection import sniff
-from onlearn.data.kept import DamagedError, Kept
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
+from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sources import SIZE, Source, Stream, sources
+from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead
 
 # ----------------------------------------------------------------------------------------------------
@@ -75,6 +76,7 @@ class Reader:
         workers: int,
         cache: bool | str | os.PathLike[str],
         table_required: bool = True,
+        live: bool = False,
     ) -> None:
         self.notes: list[str] = []
         self.bad = bad
@@ -89,11 +91,12 @@ class Reader:
         self._codes: dict[str, int] = {}
         self._workers = workers
         self._table_required = table_required
+        self._live = live
         self.then: Callable[[Any], Any] | None = None
-        self.kept: Kept | None = None
+        self.kept: RowStore | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
-            self.kept = Kept(self.sources, key, None if cache is True else cache)
+            self.kept = RowStore(self.sources, key, None if cache is True else cache)
         self._batches = self._split(batch_rows) if batch_rows else self._read()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -191,7 +194,7 @@ class Reader:
     def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
         before = 0
         for source in self.sources:
-            stream = Stream(source)
+            stream = Stream(source, self._live)
             try:
                 if not stream.head(1):
                     if len(self.sources) == 1:
@@ -227,6 +230,7 @@ class Reader:
         source, form, piece, position = work
         with np.errstate(over="ignore"):  # should parsers run interpreted
             parsed = form.parse(piece)
+        parsed.rows = as_parsed(parsed.rows)  # a user-defined format may make SciPy matrices
         if self.then is not None:
             parsed.rows = self.then(parsed.rows)
         return source, form, parsed, position
@@ -280,6 +284,7 @@ def read(
     expected: Iterable[str] = (),
     block_size: int = SIZE,
     cache: bool | str | os.PathLike[str] = False,
+    live: bool = False,
 ) -> Reader:
     """The rows of one or more files, in batches, in constant memory.
 
@@ -303,6 +308,8 @@ def read(
     :param block_size: bytes of text parsed at a time
     :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
         in a folder. What is kept is used as long as it is of these very files and options
+    :param live: True: rows of a pipe are given as soon as their lines are complete, even if its writer then waits; the
+        more rows there are, the more are given at a time
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:
@@ -336,7 +343,7 @@ def read(
         expected=list(expected),
         block_size=block_size,
     )
-    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required)
+    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -350,35 +357,30 @@ def load(source: Any, **options: Any) -> tuple[Any, np.ndarray | None]:
     ``Sentences`` for CoNLL.
     """
     batches = list(read(source, **options))
-    kinds = {type(batch.rows) for batch in batches}
+    kinds = {type(batch.parsed) for batch in batches}
     if len(kinds) > 1:
         raise ValueError("files of different kinds cannot be loaded together: read them one by one")
     labels = [batch.y for batch in batches if batch.y is not None]
     y = np.concatenate(labels) if len(labels) == len(batches) else None
-    return together([batch.rows for batch in batches]), y
+    return as_public(concatenated([batch.parsed for batch in batches])), y
 
 
-def together(parts: list[Any]) -> Any:
+def concatenated(parts: list[Any]) -> Any:
     """Rows of one kind, one after another."""
     first = parts[0]
+    if isinstance(first, CSR):
+        return stacked(parts)
     if isinstance(first, NamedRows):
-        return named_together(parts)
+        return concatenated_names(parts)
     if isinstance(first, Sentences):
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns}
-        return Sentences(columns, offsets_together([part.offsets for part in parts]))
-    if hasattr(first, "column_names"):
-        import pyarrow as pa
+        return Sentences(columns, concatenated_offsets([part.offsets for part in parts]))
+    import pyarrow as pa
 
-        return pa.concat_tables(parts, promote_options="permissive")
-    import scipy.sparse as sp
-
-    width = max(part.shape[1] for part in parts)
-    for part in parts:
-        part.resize(part.shape[0], width)
-    return sp.vstack(parts, format="csr") if len(parts) > 1 else first
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
-def named_together(parts: list[NamedRows]) -> NamedRows:
+def concatenated_names(parts: list[NamedRows]) -> NamedRows:
     prefixes = list(dict.fromkeys(prefix for part in parts for prefix in part.prefixes))
     if len(prefixes) > 1 << 16:
         raise ValueError("there are too many namespaces to load at once: read the file in batches")
@@ -387,7 +389,7 @@ def named_together(parts: list[NamedRows]) -> NamedRows:
         np.array([prefixes.index(prefix) for prefix in part.prefixes], dtype=np.uint16)[part.groups] for part in parts
     ]
     return NamedRows(
-        offsets_together([part.indptr for part in parts]),
+        concatenated_offsets([part.indptr for part in parts]),
         np.concatenate([part.hashes for part in parts]),
         np.concatenate([part.values for part in parts]),
         np.concatenate([part.starts + shift for part, shift in zip(parts, shifts)]),
@@ -398,7 +400,7 @@ def named_together(parts: list[NamedRows]) -> NamedRows:
     )
 
 
-def offsets_together(parts: list[np.ndarray]) -> np.ndarray:
+def concatenated_offsets(parts: list[np.ndarray]) -> np.ndarray:
     ends = np.cumsum([0, *(part[-1] for part in parts)])
     return np.concatenate([parts[0][:1], *(part[1:] + end for part, end in zip(parts, ends))])
 

@@ -46,7 +46,7 @@ class Options:
 class Parsed:
     """What a format makes of a piece of a file. Lines are counted from 0 in the piece."""
 
-    rows: Any
+    rows: Any  # a ``CSR``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``
     lines: np.ndarray
     line_count: int  # lines of the piece, empty and bad ones included
     codes: np.ndarray | None = None  # int64 into ``names``; -1 without a label

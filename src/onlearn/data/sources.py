@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +20,9 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 NOT_TEXT = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of those; BZh may be how a name begins
 STDIN = "-"
+NEW_LINE = b"\n"
+PIPE_READ = 1 << 16  # bytes read from a pipe at a time
+PIPE_BUFFER = 8 << 20  # bytes of a pipe that are kept until they are wanted
 
 
 class Source(NamedTuple):
@@ -87,16 +93,24 @@ def state_of(path: Path) -> list[Any]:
 
 
 class Stream:
-    """The bytes of a source, decompressed. ``head`` looks ahead without taking."""
+    """The bytes of a source, decompressed. ``head`` looks ahead without taking.
 
-    def __init__(self, source: Source) -> None:
+    ``live`` does not wait for more than there is: where the source is a pipe, ``head`` and ``fill`` give what has been
+    written so far, if that is at least one line. ``ended`` says whether that was all.
+    """
+
+    def __init__(self, source: Source, live: bool = False) -> None:
         self.source = source
+        self._ended = False
         self._head = b""
         self._raw: Any = None
         self._reached = 0
         try:
             self._file = self._open()
             self._size = source.size or 0
+            self._live = live and self._raw is None and is_pipe(self._file)
+            if self._live:
+                self._file = Pipe(self._file)
         except OSError as error:
             raise DataError(f"{source.name} cannot be read: {error.strerror or error}") from error
 
@@ -117,14 +131,21 @@ class Stream:
         self._raw = pa.PythonFile(raw, "r") if self.source.path is None else pa.OSFile(str(self.source.path))
         return pa.CompressedInputStream(self._raw, compression)
 
+    @property
+    def ended(self) -> bool:
+        """Whether all bytes have been taken."""
+        return self._ended and not self._head
+
     def head(self, size: int) -> bytes:
-        """The next bytes, up to ``size`` of them, which stay to be read."""
-        while len(self._head) < size:
+        """The next bytes, up to ``size`` of them, which stay to be read. Live, they may be fewer, but whole lines."""
+        while len(self._head) < size and not (self._live and NEW_LINE in self._head):
             buffer = bytearray(size - len(self._head))
             count = self._read(memoryview(buffer))
             if not count:
                 break
             self._head += bytes(buffer[:count])
+        if self._live and len(self._head) < size and not self._ended:
+            return self._head[: self._head.rfind(NEW_LINE) + 1]
         return self._head[:size]
 
     def refuse_compressed(self) -> None:
@@ -142,13 +163,13 @@ class Stream:
         self._head = self._head[count:]
 
     def fill(self, buffer: np.ndarray) -> int:
-        """Fill an array of bytes; how many there were, less than its length only at the end."""
+        """Fill an array of bytes; how many there were. They are fewer than its length at the end, or live."""
         done = min(len(self._head), len(buffer))
         if done:
             buffer[:done] = np.frombuffer(self._head, dtype=np.uint8, count=done)
             self._head = self._head[done:]
         view = memoryview(buffer)  # type: ignore[arg-type]
-        while done < len(buffer):
+        while done < len(buffer) and not (self._live and done):
             count = self._read(view[done:])
             if not count:
                 break
@@ -157,6 +178,7 @@ class Stream:
 
     def all(self) -> bytes:
         """Everything that is left, for formats that cannot be read as they come."""
+        self._live = False
         parts = []
         while part := self.head(1 << 24):
             parts.append(part)
@@ -165,7 +187,9 @@ class Stream:
 
     def _read(self, view: memoryview) -> int:
         try:
-            return self._file.readinto(view) or 0
+            count = self._file.readinto(view) or 0
+            self._ended = not count
+            return count
         except (OSError, EOFError) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             if self._raw is not None:
@@ -195,6 +219,73 @@ class Stream:
     def close(self) -> None:
         if self.source.path is not None:
             self._file.close()
+
+
+# ----------------------------------------------------------------------------------------------------
+# Pipes that are read as they are written.
+
+
+def is_pipe(file: Any) -> bool:
+    """Whether more may be written to a file while it is read: a pipe, a terminal, a socket."""
+    try:
+        return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):  # a file of Python's, in memory
+        return False
+
+
+class Pipe:
+    """A pipe that a thread reads into memory, so that all that was written meanwhile is read at a time."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._parts: deque[bytes] = deque()
+        self._size = self._taken = 0
+        self._error: BaseException | None = None
+        self._ended = False
+        self._changed = threading.Condition()
+        threading.Thread(target=self._pump, name="onlearn-pipe", daemon=True).start()
+
+    def _pump(self) -> None:
+        read = getattr(self._file, "read1", self._file.read)  # what there is, without waiting for more
+        while True:
+            part, error = b"", None
+            try:
+                part = read(PIPE_READ)
+            except BaseException as failed:  # raised where the bytes are wanted
+                error = failed
+            with self._changed:
+                self._changed.wait_for(lambda: self._size < PIPE_BUFFER)
+                self._size += len(part)
+                self._parts.append(part)
+                self._error, self._ended = error, not part
+                self._changed.notify_all()
+            if not part:
+                return
+
+    def readinto(self, view: memoryview) -> int:
+        """Wait until there is something, and take all of it that fits; 0 at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._size or self._ended)
+            if not self._size and self._error is not None:
+                raise self._error
+            done = 0
+            while self._size and done < len(view):
+                part = self._parts.popleft()
+                count = min(len(part), len(view) - done)
+                view[done : done + count] = part[:count]
+                if count < len(part):
+                    self._parts.appendleft(part[count:])
+                done += count
+                self._size -= count
+            self._taken += done
+            self._changed.notify_all()
+            return done
+
+    def tell(self) -> int:
+        return self._taken
+
+    def close(self) -> None:
+        """Nothing: the thread may still wait for the writer."""
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -238,7 +329,7 @@ def blocks(
         text = np.empty(room + PADDING, dtype=np.uint8)
         text[: len(rest)] = rest
         stop = len(rest) + stream.fill(text[len(rest) : room])
-        final = stop < room
+        final = stream.ended
         if final and stop and text[stop - 1] != NEWLINE:
             text[stop] = NEWLINE  # there is padding for it
             stop += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.arrow import codes, in_one_piece
+from onlearn.data.arrow import codes, in_one_piece, is_missing, null, numbers
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.registry import Options, Parsed
@@ -44,7 +44,7 @@ def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 TARGETS = ("label", "target", "class", "y")
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none; parse.cells knows the same
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none
 KEPT_ID = "\0id"  # a column of ids as they are written, beside one that is a feature as well
 
 
@@ -136,7 +136,7 @@ def without_nan(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.is_nan(column), None, column) if pa.types.is_floating(column.type) else column
+    return pc.if_else(pc.is_nan(column), null(column.type), column) if pa.types.is_floating(column.type) else column
 
 
 def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +144,7 @@ def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
     import pyarrow as pa
 
     try:
-        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values = numbers(column.cast(pa.float64(), safe=False))
         return values, np.zeros(len(values), dtype=bool)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         values, wrong = np.full(len(column), np.nan), np.zeros(len(column), dtype=bool)
@@ -192,7 +192,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         for name in parsed.rows.column_names:
             column = parsed.rows.column(name)
             if column.null_count:
-                spoil(spoiled, column.is_null().to_numpy(), f"{name!r} is missing")
+                spoil(spoiled, is_missing(in_one_piece(column)), f"{name!r} is missing")
     if spoiled:
         for row, reason in sorted(spoiled.items()):
             parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
@@ -209,7 +209,7 @@ def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
         if pa.types.is_floating(column.type):
             before = 0
             for chunk in column.chunks:
-                infinite = np.isinf(chunk.to_numpy(zero_copy_only=False))
+                infinite = np.isinf(numbers(chunk))
                 if infinite.any():
                     spoil(spoiled, np.append(np.zeros(before, bool), infinite), f"{name!r} is infinite")
                 before += len(chunk)

@@ -15,9 +15,9 @@ from sklearn.base import clone
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.collapse import SAMPLE, SUPPORT, Reduction, seconds
+from onlearn.dual.examples import Examples, pick
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.scores import Examples
-from onlearn.dual.supports import Slots, Supports, pick
+from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining
 from onlearn.engine.training import Training
 from onlearn.kernels.base import Kernel
@@ -99,7 +99,7 @@ class Estimate(NamedTuple):
 
 
 @contextmanager
-def told(training: Any, expected: Estimate, who: str) -> Iterator[None]:
+def report_estimate(training: Any, expected: Estimate, who: str) -> Iterator[None]:
     """Say what is expected, and again early in the first pass if it turns out to be much more."""
     seen, before = 0, len(training.supports)
 
@@ -177,8 +177,8 @@ class InPasses:
     _kernel: Any
     _training: Any
     _points: Any
-    _standing: Any  # of the rows of a run that is not over
-    _left_off: tuple[dict[str, Any], dict[str, np.ndarray]]  # the same as it was read from a file
+    _current_scores: Any  # of the rows of a run that is not over
+    _saved_scores: tuple[dict[str, Any], dict[str, np.ndarray]]  # the same as it was read from a file
     _constant_feature: Any
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
@@ -193,14 +193,14 @@ class InPasses:
 
     def go_on(self, features: int, counts: np.ndarray) -> None:
         """Make ready to learn from more rows, which may be wider, of the same classes, which come so often."""
-        self.leave()
+        self.release_rows()
         if self._kernel.data in ON_NUMBERS and features > self.__dict__["n_features_in_"]:
             self._widen(features)
         self.__dict__["_counts"] = self.__dict__["_counts"] + np.concatenate([[counts.sum()], counts])
         supports = self._training.supports
         if self.budget is None and len(supports):  # they are prepared as the rows will be
             examples = supports.examples()
-            self._training.attach(Supports(self._kernel, examples, self._points(examples)))
+            self._training.attach(SupportSet(self._kernel, examples, self._points(examples)))
 
     def _widen(self, features: int) -> None:
         """Give the support examples columns of zeros, if that means nothing to the kernel."""
@@ -214,46 +214,50 @@ class InPasses:
                     f"the rows have {new} features that the model has not met, and to {self._kernel} it matters how "
                     "many there are that two rows do not have: train anew on all data"
                 )
-            made = Supports(self._kernel, wider) if self.budget is None else Slots(self._kernel, self.budget, wider)
+            made = (
+                SupportSet(self._kernel, wider)
+                if self.budget is None
+                else SupportSlots(self._kernel, self.budget, wider)
+            )
             self._training.attach(made)
         self.__dict__["n_features_in_"] = features
 
-    def stand(self, X: Any) -> Any:
+    def prepare_rows(self, X: Any) -> Any:
         """All rows that there will be, checked, in the form that ``learn_rows`` takes them in.
 
-        Before each pass call ``begin_pass`` of what is returned; when all is learned, ``leave``. Should the learner be
-        saved before, and be given the same rows when it is loaded, they stand as they stood: see ``is_left_off``.
+        Before each pass call ``begin_pass`` of what is returned; when all is learned, ``release_rows``. A learner that
+        is saved before that and loaded again resumes with the same rows: see ``is_unfinished``.
         """
         points = self._points(X)
         self._check_kernel(points)  # type: ignore[attr-defined]
         self.__dict__["_dtype"] = np.dtype(points.dtype)  # one precision for all
-        self._training.in_pieces = True
+        self._training.explicit_passes = True
         if not self._training.n_seen:
             self._training.bias = self._constant_feature(points)
         room = 0 if self.epochs == 1 else int(self.cache_mb * 2**20)
         examples = Examples(X, points, X.shape[1] if hasattr(X, "shape") else 1)
-        if self.is_left_off():
-            self._standing = self._training.stand_again(examples, room, self._points, self._left_off)
-            del self._left_off
+        if self.is_unfinished():
+            self._current_scores = self._training.resume(examples, room, self._points, self._saved_scores)
+            del self._saved_scores
         else:
-            self._standing = self._training.stand(examples, room)
-        return self._standing
+            self._current_scores = self._training.prepare(examples, room)
+        return self._current_scores
 
-    def is_left_off(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Whether this was read from a file in the middle of passes, and nothing was learned since."""
-        return "_left_off" in self.__dict__ and int(self._left_off[0]["seen"]) == self._training.n_seen
+        return "_saved_scores" in self.__dict__ and int(self._saved_scores[0]["seen"]) == self._training.n_seen
 
-    def leave(self) -> None:
+    def release_rows(self) -> None:
         """The passes over the rows are over: let go of them."""
-        for name in ("_standing", "_left_off"):
+        for name in ("_current_scores", "_saved_scores"):
             self.__dict__.pop(name, None)
 
-    def _pack_standing(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    def _pack_scores(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """How the rows stand, in the middle of passes."""
-        if "_standing" in self.__dict__:
-            facts, arrays = self._standing.pack()
+        if "_current_scores" in self.__dict__:
+            facts, arrays = self._current_scores.pack()
             return {**facts, "seen": self._training.n_seen}, arrays
-        return self._left_off if self.is_left_off() else None
+        return self._saved_scores if self.is_unfinished() else None
 
     def take_in(self, features: int, classes: int) -> None:
         raise ValueError("a kernel classifier cannot take in features or classes: its support examples lack them")
@@ -280,8 +284,8 @@ class Filed:
     _kernel: Any
     _training: Any
     _settle: Any
-    _pack_standing: Any
-    _left_off: Any
+    _pack_scores: Any
+    _saved_scores: Any
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         mine: dict[str, Any] = {"representation": self.representation_, "reason": self.representation_reason_}
@@ -307,9 +311,9 @@ class Filed:
                 mine["stages"] = len(self._training.stages)
                 arrays.update({f"stage.{n}": stage for n, stage in enumerate(self._training.stages)})
             if isinstance(self._training, BudgetTraining):
-                mine["budget"], more = self._training.pack_more()
+                mine["budget"], more = self._training.pack_budget()
                 arrays.update(more)
-            if (left := self._pack_standing()) is not None:
+            if (left := self._pack_scores()) is not None:
                 mine["standing"], more = left
                 arrays.update({f"standing.{key}": array for key, array in more.items()})
         return {**facts, "dual": mine}, arrays
@@ -334,17 +338,17 @@ class Filed:
         if self.representation_ == "dual":
             kept = _under("support.", arrays)
             if self.budget is None:
-                self._training.attach(Supports.unpack(self._kernel, mine["support"], kept))
+                self._training.attach(SupportSet.unpack(self._kernel, mine["support"], kept))
             else:
                 some = None if mine["support"]["kind"] == "none" else kernels.unpack_data(mine["support"], kept)
-                self._training.attach(Slots(self._kernel, int(self.budget), some))
-                self._training.unpack_more(limit, arrays)
+                self._training.attach(SupportSlots(self._kernel, int(self.budget), some))
+                self._training.unpack_budget(limit, arrays)
                 if POLICIES.get(self.budget_policy) != self._training.policy:
                     self.budget_policy = self._training.policy
             if mine.get("stages") is not None:
                 self._training.stages = _stages(self._training, [arrays[f"stage.{n}"] for n in range(mine["stages"])])
             if "standing" in mine:
-                self._left_off = mine["standing"], _under("standing.", arrays)
+                self._saved_scores = mine["standing"], _under("standing.", arrays)
         if self._kernel.data not in ON_NUMBERS:
             del self.__dict__["n_features_in_"]
         self._settle()

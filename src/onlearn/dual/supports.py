@@ -1,113 +1,26 @@
-"""The support examples: those on which steps were made, in the order of their first step."""
+"""The support examples: those on which the learner made steps, in the order of their first step.
+
+``SupportSet`` grows without limit. ``SupportSlots`` is for a budget: a fixed number of slots, replaced in place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.dual.budget_rows import ADD, COPY
+from onlearn.dual.examples import Examples, concatenate, count, make_sparse, match_rows, pick
+from onlearn.engine.csr import is_sparse
 from onlearn.kernels import pack_data, unpack_data
 from onlearn.kernels.given import by_columns
-from onlearn.kernels.pairwise import listed
-from onlearn.kernels.products import numeric
-from onlearn.kernels.trees import read_tree
 
-# ----------------------------------------------------------------------------------------------------
-# Which rows of a data set are support examples already: ``fit`` with ``warm_start`` goes over the same rows again.
-#
-# They are known by what is in them, however it is stored: numbers by those that are not zero, trees by their nodes,
-# other
-# things by being equal. Only what Python cannot look up by its contents (a list, say) must be the same object.
+PIECE = 512  # examples; adding or replacing some copies no more than the pieces they are in
 
 
-AT_ONCE = 1024  # rows whose zeros are left out together: one by one takes long, all at once takes memory
-WHOLE = 2**53  # up to here a double holds every whole number
-
-
-def places(rows: Any, examples: Any, data: str = "any") -> np.ndarray:
-    """Of each row its number among the examples, or -1; of several that are equal, each gets one of its own.
-
-    ``data`` is what the kernel takes them for.
-    """
-    found = np.full(rows.shape[0] if hasattr(rows, "shape") else len(rows), -1, dtype=np.int64)
-    if examples is None:
-        return found
-    free: dict[Any, list[int]] = {}
-    for number, key in enumerate(_keys(examples, data)):
-        free.setdefault(key, []).append(number)
-    for numbers in free.values():
-        numbers.reverse()  # the first one is taken from the end
-    for row, key in enumerate(_keys(rows, data)):
-        if free.get(key):
-            found[row] = free[key].pop()
-    return found
-
-
-def _keys(some: Any, data: str) -> Iterable[Any]:
-    """Something of each row that is equal where the rows are, and nowhere else."""
-    if data == "trees":
-        return map(_tree, some)
-    if sp.issparse(some) or (isinstance(some, np.ndarray) and some.dtype.kind in "biufc"):
-        return _of_numbers(some)
-    if isinstance(some, np.ndarray):  # its rows are made when they are looked at, but what is in them stays
-        return (tuple(map(_one, row.tolist())) for row in some)
-    return map(_one, some)
-
-
-def _of_numbers(matrix: Any) -> Iterator[tuple[bytes, bytes]]:
-    for first in range(0, matrix.shape[0], AT_ONCE):
-        row, column, value = _entries(matrix[first : first + AT_ONCE])
-        ends = np.searchsorted(row, np.arange(min(AT_ONCE, matrix.shape[0] - first) + 1))
-        column, value = column.astype(np.int64), _in_double(value)
-        for start, stop in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            yield column[start:stop].tobytes(), value[start:stop].tobytes()
-
-
-def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, column and value of all numbers but zeros, by row and column."""
-    if not sp.issparse(block):
-        row, column = np.nonzero(block)
-        return row, column, block[row, column]
-    block = block.tocsr(copy=True)
-    block.sum_duplicates()
-    row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    some = block.data != 0
-    return row[some], block.indices[some], block.data[some]
-
-
-def _in_double(values: np.ndarray) -> np.ndarray:
-    """In double precision, where that changes nothing: 1 is 1.0."""
-    if values.dtype.kind == "c":
-        return (values.astype(np.complex128) if values.itemsize <= 16 else values) + 0.0  # no part is -0
-    if values.dtype.kind in "iu" and values.itemsize == 8 and ((values > WHOLE) | (values < -WHOLE)).any():
-        return values
-    return values.astype(np.float64) if values.itemsize <= 8 else values
-
-
-def _tree(tree: Any) -> Any:
-    """The nodes, be the tree text, tuples or lists."""
-    nodes = read_tree(tree)
-    return tuple(nodes.productions), tuple(map(tuple, nodes.children))
-
-
-def _one(item: Any) -> Any:
-    if isinstance(item, np.ndarray) and item.dtype.kind in "biufc":
-        return item.shape, _in_double(item + 0).tobytes()
-    try:
-        hash(item)
-    except TypeError:
-        return "the object", id(item)  # which its collection keeps alive
-    return item
-
-
-PIECE = 512  # examples; adding some copies no more than that
-
-
-class Supports:
-    """A growing list of examples, both as they were given and as the kernel wants to see them."""
+class SupportSet:
+    """A growing list of examples, both as the user passed them in and as the kernel prepares them."""
 
     def __init__(self, kernel: Any, raw: Any = None, points: Any = None) -> None:
         self.kernel = kernel
@@ -115,15 +28,15 @@ class Supports:
         self.pieces: list[Any] = []
         self.starts: list[int] = []
         self.count = 0
-        self.stored_matrix: str | None = None  # of a model file: the digest of the matrix whose rows they are
-        if raw is not None and _count(raw):
+        self.stored_matrix: str | None = None  # in a model file: the digest of the precomputed matrix
+        if raw is not None and count(raw):
             self.add(raw, kernel.points(raw) if points is None else points)
 
     def __len__(self) -> int:
         return self.count
 
     def add(self, raw: Any, points: Any) -> None:
-        """Take in more examples."""
+        """Append examples."""
         if not len(points):
             return
         self.raw.append(raw)
@@ -137,9 +50,9 @@ class Supports:
             self.count += len(self.pieces[-1])
 
     def examples(self) -> Any:
-        """All of them, as they were given."""
+        """All of them as the user passed them in; None if there are none."""
         if len(self.raw) > 1:
-            self.raw = [stack(self.raw)]
+            self.raw = [concatenate(self.raw)]
         return self.raw[0] if self.raw else None
 
     def products(self, points: Any, first: int = 0, out: np.ndarray | None = None, safe: bool = False) -> np.ndarray:
@@ -158,29 +71,31 @@ class Supports:
         which = np.asarray(which)
         parts = []
         for start, piece in zip(self.starts, self.pieces, strict=True):
-            mine = which[(which >= start) & (which < start + len(piece))]
-            if len(mine):
-                parts.append(piece.take(mine - start))
+            inside = which[(which >= start) & (which < start + len(piece))]
+            if len(inside):
+                parts.append(piece.take(inside - start))
         return parts[0].join(parts[1:]) if len(parts) > 1 else parts[0]
 
-    def every(self) -> Any:
+    def all_points(self) -> Any:
         """All of them, as points."""
         return self.pieces[0].join(self.pieces[1:])
 
-    def places(self, data: Any) -> np.ndarray:
-        """Of each row of a data set its number among them, or -1."""
+    def match(self, data: Examples) -> np.ndarray:
+        """The number of each row of a data set among them, or -1."""
         if self.kernel.data != "matrix" or not self.count:
-            return places(data.raw, self.examples(), self.kernel.data)
+            return match_rows(data.raw, self.examples(), self.kernel.data)
         found = np.full(data.shape[0], -1, dtype=np.int64)
         found[self.columns()] = np.arange(self.count)
         return found
 
+    # ------------------------------------------------------------------ a precomputed matrix
+
     def columns(self) -> np.ndarray:
-        """Which columns of a precomputed matrix they are."""
+        """The columns of the precomputed matrix that they are."""
         return np.concatenate([piece["matrix"].rows for piece in self.pieces])
 
-    def found_in(self, points: Any) -> Supports:
-        """The same rows of the precomputed matrix as it is now: of a model file's they were but numbers."""
+    def located_in(self, points: Any) -> SupportSet:
+        """The same rows of the precomputed matrix in its present form: a model file holds only their numbers."""
         if not self.count:
             return self
         matrix, before, columns = points["matrix"], self.pieces[0]["matrix"].X, self.columns()
@@ -190,10 +105,12 @@ class Supports:
         else:
             same = self.stored_matrix in (None, matrix.digest())  # None: in files of earlier versions
         if not same:
-            raise ValueError("precomputed: the training matrix must be what it was, but its numbers differ")
-        made = Supports(self.kernel)
-        made.add(matrix.X[columns], points.take(columns))
-        return made
+            raise ValueError("precomputed: the training matrix must be the one of before, but its numbers differ")
+        located = SupportSet(self.kernel)
+        located.add(matrix.X[columns], points.take(columns))
+        return located
+
+    # ------------------------------------------------------------------ the model file
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """All of them as plain facts and arrays."""
@@ -209,11 +126,12 @@ class Supports:
             digest = matrix.digest() if matrix.X.size else self.stored_matrix
             return {"kind": "columns", "matrix": digest}, {"columns": self.columns()}
         facts, arrays = pack_data(self.examples())
-        # Products of rows with and without their zeros are not rounded alike.
+        # Products of rows with and without their zeros are rounded differently.
         return ({**facts, "thin": True} if self.pieces[0].thin else facts), arrays
 
     @classmethod
-    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Supports:
+    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> SupportSet:
+        """The support examples that ``pack`` described."""
         if facts["kind"] == "none":
             return cls(kernel)
         if facts["kind"] == "columns":
@@ -228,177 +146,175 @@ class Supports:
         return cls(kernel, raw, points.thinned(surely=True) if facts.get("thin") else points)
 
 
-def as_given(X: Any, kernel: Any) -> Any:
-    """Examples for a kernel that need not be of numbers: a matrix if they are one, else a list."""
-    if kernel.data == "any" and len(getattr(X, "shape", ())) == 2:
-        table = not sp.issparse(X) and not isinstance(X, np.ndarray)
-        raw = numeric(X, kernel) if table else X.tocsr() if sp.issparse(X) else X
-    else:
-        raw = listed(X, str(kernel), "examples" if kernel.data == "any" else kernel.data)
-    if not _count(raw):
-        raise ValueError("X is empty: there are no examples to learn from or to predict")
-    return raw
-
-
-def stack(parts: list[Any]) -> Any:
-    """Examples of several collections in one: dense or sparse matrices, or lists of objects."""
-    if any(sp.issparse(part) for part in parts):
-        return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return [example for part in parts for example in part]
-
-
-def pick(raw: Any, rows: np.ndarray) -> Any:
-    """Some rows of a matrix or a list."""
-    return raw[rows] if isinstance(raw, np.ndarray) or sp.issparse(raw) else [raw[int(i)] for i in rows]
-
-
-def _count(raw: Any) -> int:
-    return int(raw.shape[0]) if hasattr(raw, "shape") else len(raw or [])
-
-
-# ----------------------------------------------------------------------------------------------------
-# The support examples under a budget: a fixed number of slots, whose contents are replaced in place.
-
-
-class Slots(Supports):
-    """Support examples in slots; replacing some copies no more than the pieces of ``PIECE`` slots they are in."""
+class SupportSlots(SupportSet):
+    """Support examples under a budget, in slots."""
 
     def __init__(self, kernel: Any, budget: int, raw: Any = None) -> None:
         self.budget = budget
-        self.kept: Any = None  # Dense, Sparse or Objects
+        self.slots: SlotArray | None = None
         super().__init__(kernel, raw)
 
     def add(self, raw: Any, points: Any) -> None:
-        """Take in the first examples."""
-        count = len(points)
-        if count > self.budget:
-            raise ValueError(f"there are {count} support examples, more than the budget of {self.budget} allows")
-        log = np.array([[ADD, i, i] for i in range(count)])
-        self.replay(raw, points, np.arange(count), log, np.zeros(count), count)
+        """Fill the first slots."""
+        size = len(points)
+        if size > self.budget:
+            raise ValueError(f"there are {size} support examples, more than the budget of {self.budget} allows")
+        log = np.array([[ADD, i, i] for i in range(size)])
+        self.apply_log(raw, points, np.arange(size), log, np.zeros(size), size)
 
     def examples(self) -> Any:
-        return self.kept.examples(self.count) if self.count else None
+        return self.slots.examples(self.count) if self.slots is not None and self.count else None
 
-    def replay(self, raw: Any, points: Any, rows: np.ndarray, log: np.ndarray, share: np.ndarray, count: int) -> None:
-        """Do what was done in a block of examples: those in ``rows`` of the data set, or the ``points`` of them.
+    def apply_log(self, raw: Any, points: Any, rows: np.ndarray, log: np.ndarray, shares: np.ndarray,
+                  used: int) -> None:  # fmt: skip
+        """Repeat what the loop logged while it learned from a block: ``rows`` of the data set, with their ``points``.
 
-        ``count`` is how many slots are used then.
+        ``used`` is the number of slots in use at the end.
         """
-        if self.kept is None:
-            self.kept = _keep(raw, self.budget + 1)
-        came: dict[int, int] = {}  # of each changed slot the example of the block in it; -1: a point that is no example
-        for (kind, a, b), h in zip(log.tolist(), share.tolist(), strict=True):
+        if self.slots is None:
+            self.slots = make_slots(raw, self.budget + 1)
+        came: dict[int, int] = {}  # the block's example in each changed slot; -1: a blended point, which is no example
+        for (kind, a, b), share in zip(log.tolist(), shares.tolist(), strict=True):
             if kind == ADD:
-                self.kept.put(b, raw, rows[a])
+                self.slots.put(b, raw, rows[a])
                 came[b] = a
             elif kind == COPY:
-                self.kept.copy(a, b)
+                self.slots.copy(a, b)
                 came[b] = came.pop(a)  # the last slot's example came in this block
             else:
-                self.kept.mix(a, b, h)
+                self.slots.blend(a, b, share)
                 came[a] = -1
-        changed = {slot: i for slot, i in sorted(came.items()) if slot < count}
+        changed = {slot: i for slot, i in sorted(came.items()) if slot < used}
         if not changed:
             return
-        slots, source = np.array(list(changed)), np.array(list(changed.values()))
+        which, source = np.array(list(changed)), np.array(list(changed.values()))
         fresh = points.take(np.maximum(source, 0))
-        mixed = np.flatnonzero(source < 0)
-        if len(mixed):
-            made = self.kernel.points(self.kept.some(slots[mixed]))
-            order = np.arange(len(slots))
-            order[mixed] = len(slots) + np.arange(len(mixed))
+        blended = np.flatnonzero(source < 0)
+        if len(blended):
+            made = self.kernel.points(self.slots.take(which[blended]))
+            order = np.arange(len(which))
+            order[blended] = len(which) + np.arange(len(blended))
             fresh = fresh.join([made]).take(order)
-        self._replace(slots, fresh, count)
+        self._replace(which, fresh, used)
 
-    def _replace(self, slots: np.ndarray, fresh: Any, count: int) -> None:
-        """Put points into slots, given in rising order; those beyond the last one used so far follow it closely."""
+    def _replace(self, which: np.ndarray, fresh: Any, used: int) -> None:
+        """Put points into slots, given in rising order; new slots follow the last one used so far without a gap."""
         pieces, starts = [], []
-        for start in range(0, count, PIECE):
-            stop = min(start + PIECE, count)
+        for start in range(0, used, PIECE):
+            stop = min(start + PIECE, used)
             n = start // PIECE
-            mine = np.flatnonzero((slots >= start) & (slots < stop))
+            inside = np.flatnonzero((which >= start) & (which < stop))
             piece = self.pieces[n] if n < len(self.pieces) else None
-            if len(mine):
-                new = fresh.take(mine)
+            if len(inside):
+                new = fresh.take(inside)
                 order = np.arange(stop - start)
                 if piece is None:
                     piece = new
                 else:
-                    order[slots[mine] - start] = len(piece) + np.arange(len(mine))
+                    order[which[inside] - start] = len(piece) + np.arange(len(inside))
                     piece = piece.join([new]).take(order)
             pieces.append(piece)
             starts.append(start)
-        self.pieces, self.starts, self.count = pieces, starts, count
+        self.pieces, self.starts, self.count = pieces, starts, used
 
 
-class Dense:
-    """Rows of numbers, in one array."""
+class SlotArray(ABC):
+    """The examples in the slots, as the user passed them in."""
+
+    rows: Any
+
+    @abstractmethod
+    def put(self, slot: int, raw: Any, row: int) -> None:
+        """Put a row of a data set into a slot."""
+
+    @abstractmethod
+    def examples(self, used: int) -> Any:
+        """The examples of the first slots."""
+
+    def copy(self, a: int, b: int) -> None:
+        """Copy slot a to slot b."""
+        self.rows[b] = self.rows[a]
+
+    def blend(self, a: int, b: int, share: float) -> None:
+        """Put the point ``share`` of slot a and the rest of slot b into slot a."""
+        raise TypeError("only dense rows can be blended")
+
+    def take(self, which: np.ndarray) -> np.ndarray:
+        """The rows in some slots, which may be blended."""
+        raise TypeError("only dense rows can be blended")
+
+
+class DenseSlots(SlotArray):
+    """Rows of numbers in one array, which grows as slots are used."""
 
     def __init__(self, raw: Any, size: int) -> None:
         self.size = size
         self.rows = np.zeros((min(size, PIECE), raw.shape[1]), dtype=raw.dtype)
 
     def put(self, slot: int, raw: Any, row: int) -> None:
-        line = raw[row]
+        line = _dense_row(raw, row)
         if slot >= len(self.rows):
             more = np.zeros_like(self.rows, shape=(min(self.size, 2 * slot) - len(self.rows), self.rows.shape[1]))
             self.rows = np.concatenate([self.rows, more])
         if line.dtype != self.rows.dtype:
             self.rows = self.rows.astype(np.result_type(line.dtype, self.rows.dtype), copy=False)
-        self.rows[slot] = line.toarray().ravel() if sp.issparse(line) else line
+        self.rows[slot] = line
 
-    def copy(self, a: int, b: int) -> None:
-        self.rows[b] = self.rows[a]
+    def blend(self, a: int, b: int, share: float) -> None:
+        self.rows[a] = share * self.rows[a] + (1.0 - share) * self.rows[b]
 
-    def mix(self, a: int, b: int, h: float) -> None:
-        self.rows[a] = h * self.rows[a] + (1.0 - h) * self.rows[b]
+    def take(self, which: np.ndarray) -> np.ndarray:
+        return np.asarray(self.rows[which])
 
-    def some(self, slots: np.ndarray) -> np.ndarray:
-        return self.rows[slots]
-
-    def examples(self, count: int) -> np.ndarray:
-        return self.rows[:count].copy()
+    def examples(self, used: int) -> np.ndarray:
+        return np.array(self.rows[:used])
 
 
-class Objects:
-    """Strings, trees and the like, in a list."""
+class ObjectSlots(SlotArray):
+    """Strings, trees and other objects in a list."""
 
     def __init__(self, raw: Any, size: int) -> None:
-        self.rows: list[Any] = [None] * size
+        self.rows = [None] * size
 
     def put(self, slot: int, raw: Any, row: int) -> None:
         self.rows[slot] = raw[int(row)]
 
-    def copy(self, a: int, b: int) -> None:
-        self.rows[b] = self.rows[a]
-
-    def examples(self, count: int) -> Any:
-        return self.rows[:count]
+    def examples(self, used: int) -> list[Any]:
+        return list(self.rows[:used])
 
 
-class Sparse(Objects):
-    """Sparse rows: the columns and the values of each; a matrix is made of them when it is asked for."""
+class SparseSlots(SlotArray):
+    """Sparse rows: the columns and the values of each; ``examples`` makes a matrix of them."""
 
     def __init__(self, raw: Any, size: int) -> None:
-        super().__init__(raw, size)
+        self.rows = [None] * size
+        self.like = pick(raw, np.zeros(0, np.int64))  # of its type, without its rows
         self.width = raw.shape[1]
 
     def put(self, slot: int, raw: Any, row: int) -> None:
-        if sp.issparse(raw):
+        if is_sparse(raw):
             part = slice(raw.indptr[row], raw.indptr[row + 1])
             self.rows[slot] = raw.indices[part].copy(), raw.data[part].copy()
         else:
             columns = np.flatnonzero(raw[row])
             self.rows[slot] = columns.astype(np.int32), raw[row, columns]
 
-    def examples(self, count: int) -> sp.csr_matrix:
-        indices, data = (np.concatenate([row[n] for row in self.rows[:count]]) for n in range(2))
-        ends = np.cumsum([0, *(len(row[0]) for row in self.rows[:count])])
-        return sp.csr_matrix((data, indices, ends), shape=(count, self.width))
+    def examples(self, used: int) -> Any:
+        indices, data = (np.concatenate([row[n] for row in self.rows[:used]]) for n in range(2))
+        lengths = [len(row[0]) for row in self.rows[:used]]
+        return make_sparse(self.like, data, indices, lengths, (used, self.width))
 
 
-def _keep(raw: Any, size: int) -> Any:
-    kind = Sparse if sp.issparse(raw) else Dense if isinstance(raw, np.ndarray) else Objects
+def make_slots(raw: Any, size: int) -> SlotArray:
+    """Empty slots for examples such as these."""
+    kind = SparseSlots if is_sparse(raw) else DenseSlots if isinstance(raw, np.ndarray) else ObjectSlots
     return kind(raw, size)
+
+
+def _dense_row(raw: Any, row: int) -> Any:
+    """One row of a dense or sparse matrix, dense."""
+    if not is_sparse(raw):
+        return raw[row]
+    dense, part = np.zeros(raw.shape[1], raw.dtype), slice(raw.indptr[row], raw.indptr[row + 1])
+    np.add.at(dense, raw.indices[part], raw.data[part])
+    return dense

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy import special  # not its names: commands import it when they need it
 
+from onlearn.compiler.inlining import Loop
 from onlearn.engine.spec import Family, choice, param
 from onlearn.model_file import SHARE, check_array, check_facts, either
 
@@ -19,7 +20,16 @@ from onlearn.model_file import SHARE, check_array, check_facts, either
 # pass through 1/2 at score 0 instead.
 
 
-CALIBRATIONS = Family("calibration")
+class Calibration(Protocol):
+    """Where the scores come from that A and B are fitted to."""
+
+    name: str
+
+    link: str = "softmax"  # several classes: softmax of A s, or sigmoids made to sum to 1
+    fraction: float | None = None  # the part of the rows that is held out
+
+
+CALIBRATIONS = Family("calibration", Calibration)
 
 LINKS = ("softmax", "normalized")
 
@@ -79,7 +89,7 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
         return float(np.sum(np.logaddexp(0, z) - target * z)) + 1e-3 * a * a
 
     for _ in range(100):
-        p = special.expit(a * s + b)
+        p = expit(a * s + b)
         v = p * (1 - p)
         gradient = np.array([s @ (p - target) + 2e-3 * a, np.sum(p - target)])
         hessian = np.array([[s * s @ v + 2e-3, s @ v], [s @ v, v.sum() + 1e-9]])
@@ -105,13 +115,46 @@ def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
     wanted = (n * s[np.arange(n), gold].mean() + s.mean()) / (n + 1)
 
     def cost(a: float) -> float:
-        return float(np.mean(special.logsumexp(a * s, axis=1)) - a * wanted) + 1e-6 * a * a
+        return float(np.mean(log_sum_exp(a * s)) - a * wanted) + 1e-6 * a * a
 
     low, high = np.log(1e-4), np.log(1e4)
     for _ in range(60):  # convex in a: golden-section search on its logarithm
         left, right = high - 0.618 * (high - low), low + 0.618 * (high - low)
         low, high = (low, right) if cost(np.exp(left)) < cost(np.exp(right)) else (left, high)
     return float(np.exp((low + high) / 2)) / unit
+
+
+# SciPy has these functions, too; without it commands start sooner. The results are the same to the last bit.
+
+
+@Loop
+def _logistic(z: Any, out: Any) -> None:
+    """With the exponential function of the C library, which NumPy's differs from in the last bit."""
+    for i in range(len(z)):
+        out[i] = 1.0 / (1.0 + np.exp(-z[i]))
+
+
+def expit(z: np.ndarray) -> np.ndarray:
+    """1 / (1 + e^-z)"""
+    out = np.empty(z.size)
+    with np.errstate(over="ignore"):  # should it run interpreted
+        _logistic(np.ascontiguousarray(z, dtype=np.float64).reshape(-1), out)
+    return out.reshape(z.shape)
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    """e^z / sum e^z of each row."""
+    powers = np.exp(z - z.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def log_sum_exp(z: np.ndarray) -> np.ndarray:
+    """log sum e^z of each row; the largest terms are left out of the sum, and exact."""
+    top = z.max(axis=1, keepdims=True)
+    largest = z == top
+    count = largest.astype(z.dtype).sum(axis=1, keepdims=True)
+    rest = np.exp(np.where(largest, -np.inf, z) - top).sum(axis=1, keepdims=True)
+    return np.asarray(np.log1p(np.where(rest == 0, rest, rest / count)) + np.log(count) + top)[:, 0]
 
 
 def _unit(scores: np.ndarray) -> float:
@@ -127,7 +170,7 @@ def sigmoid(s: np.ndarray, a: float, b: float) -> np.ndarray:
         contrary = (s > 0) if b < 0 else (s <= 0)
         bent = z + b * -np.expm1(-np.abs(z / b))
         z = np.where(contrary, bent, z + b)
-    p = special.expit(np.clip(z, -700, 700))
+    p = expit(np.clip(z, -700, 700))
     # what rounding made 1/2 keeps its side
     return np.where((s > 0) & (p <= 0.5), np.nextafter(0.5, 1), np.where((s <= 0) & (p > 0.5), 0.5, p))
 
@@ -140,7 +183,7 @@ def binary(s: np.ndarray, a: float, b: float) -> np.ndarray:
 def several(s: np.ndarray, a: float, b: float, link: str) -> np.ndarray:
     """Class probabilities whose largest is where the largest score is."""
     z = np.clip(a * s, -1e300, 1e300)
-    p = special.softmax(z, axis=1) if link == "softmax" else special.expit(np.clip(z + b, -700, 700)) + 1e-300
+    p = softmax(z) if link == "softmax" else expit(np.clip(z + b, -700, 700)) + 1e-300
     p /= p.sum(axis=1, keepdims=True)
     best = np.argmax(s, axis=1)
     tied = np.flatnonzero(np.argmax(p, axis=1) != best)  # rounding made two classes equal
@@ -166,68 +209,58 @@ class HeldOut(NamedTuple):
         return cls(scores, codes, fraction)
 
 
-class Calibrated:
-    """The part of a classifier that turns its scores into probabilities."""
+class Curve(NamedTuple):
+    """What makes probabilities of scores: A and B, and the link for several classes."""
 
-    families: ClassVar[dict[str, Any]]
-    calibration: Any
-    _choices: Any
-    _training: Any
-    _seed: int
-    _per_class: Any
-    decision_function: Any
-    _held_out: HeldOut | None
+    a: float
+    b: float
+    link: str
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class; the largest is where ``predict`` is."""
-        scores = self.decision_function(X).astype(np.float64, copy=False)
-        a, b, link = self._calibration()
-        if scores.ndim == 1:
-            return binary(scores, a, b)
-        return several(scores, a, b, link)
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """One column a class; the largest probability of a row is where the highest score is."""
+        scores = scores.astype(np.float64, copy=False)
+        return binary(scores, self.a, self.b) if scores.ndim == 1 else several(scores, *self)
 
-    def _calibration(self) -> tuple[float, float, str]:
-        """A, B and the link for several classes; fitted once after learning."""
-        choice = self.families["calibration"].get(self.calibration)
-        known = self._training.calibrated
-        if known is None or known[0] != repr(choice):
-            known = self._training.calibrated = repr(choice), self._fit_calibration(choice)
-        return known[1]
 
-    def _fit_calibration(self, choice: Any) -> tuple[float, float, str]:
-        training = self._training
-        link, apart = getattr(choice, "link", "softmax"), training.output == "one-vs-all"
-        votes = training.stabilizer.name == "voted"  # shares of votes are no log-odds, whatever the rule
-        own = getattr(training.rule, "own_probabilities", False) and not votes
-        if choice.name == "own" and votes:
-            raise ValueError(
-                "calibration='own' takes scores for log-odds, but those of voted learners are shares of votes"
-            )
-        if choice.name == "own" or (choice.name == "auto" and own):
-            return 1.0, 0.0, "normalized" if apart else "softmax"
-        if choice.name != "holdout":
-            scores, gold = self._audited()
-        elif self._held_out is None:
-            raise ValueError(
-                f"calibration={choice!r} needs rows that the last call held out, and it held out none: fit anew"
-            )
-        elif self._held_out.fraction not in (choice.fraction, None):
-            raise ValueError(
-                f"calibration={choice!r} needs {choice.fraction:g} of the rows held out, and the last call held out "
-                f"{self._held_out.fraction:g} of them: set it back, or fit anew"
-            )
-        else:
-            scores, gold, _ = self._held_out
-        return (*fit(scores, gold, link), link)
+def fit_curve(
+    choice: Any, training: Any, columns: Callable[[np.ndarray], np.ndarray], held_out: HeldOut | None
+) -> Curve:
+    """The curve of a trained learner; fitted once after learning.
 
-    def _audited(self) -> tuple[np.ndarray, np.ndarray]:
-        scores, gold = self._training.audited()
-        return self._per_class(scores), (gold > 0 if self._training.output is None else gold).astype(int)
+    ``columns`` makes of scores by output those by class: one column for two classes.
+    """
+    known = training.calibrated
+    if known is None or known[0] != repr(choice):
+        known = training.calibrated = repr(choice), _fitted(choice, training, columns, held_out)
+    return known[1]
 
-    def _held_out_rows(self, rows: int) -> np.ndarray:
-        """The rows that fit keeps for calibration."""
-        calibration = self._choices()["calibration"]
-        if calibration.name != "holdout":
-            return np.empty(0, dtype=np.intp)
-        chosen = np.random.default_rng([self._seed, 2]).permutation(rows)
-        return np.sort(chosen[: min(rows - 1, max(1, round(calibration.fraction * rows)))])
+
+def _fitted(choice: Any, training: Any, columns: Any, held_out: HeldOut | None) -> Curve:
+    votes = training.stabilizer.every_hypothesis  # shares of votes are no log-odds, whatever the rule
+    if choice.name == "own" and votes:
+        raise ValueError("calibration='own' takes scores for log-odds, but those of voted learners are shares of votes")
+    if choice.name == "own" or (choice.name == "auto" and training.rule.own_probabilities and not votes):
+        return Curve(1.0, 0.0, "normalized" if training.output == "one-vs-all" else "softmax")
+    if choice.name != "holdout":
+        scores, gold = training.audited()
+        scores, gold = columns(scores), (gold > 0 if training.output is None else gold).astype(int)
+    elif held_out is None:
+        raise ValueError(
+            f"calibration={choice!r} needs rows that the last call held out, and it held out none: fit anew"
+        )
+    elif held_out.fraction not in (choice.fraction, None):
+        raise ValueError(
+            f"calibration={choice!r} needs {choice.fraction:g} of the rows held out, and the last call held out "
+            f"{held_out.fraction:g} of them: set it back, or fit anew"
+        )
+    else:
+        scores, gold, _ = held_out
+    return Curve(*fit(scores, gold, choice.link), choice.link)
+
+
+def held_out_rows(choice: Any, rows: int, seed: int) -> np.ndarray:
+    """The rows that fit keeps for calibration."""
+    if choice.name != "holdout":
+        return np.empty(0, dtype=np.intp)
+    chosen = np.random.default_rng([seed, 2]).permutation(rows)
+    return np.sort(chosen[: min(rows - 1, max(1, round(choice.fraction * rows)))])

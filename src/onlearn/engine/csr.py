@@ -6,7 +6,7 @@ Functions here take dense arrays and sparse matrices alike. A sparse matrix is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,17 @@ class CSR:
     shape: tuple[int, int]
     unique: bool = False  # whether it is known that every column exists and no row has one twice
     finite: bool = False  # whether it is known that no value is NaN or infinite
+
+    @classmethod
+    def of(cls, X: Any) -> CSR:
+        """A SciPy matrix, over the same memory if it is in CSR format; or a dense array, without its zeros."""
+        if isinstance(X, np.ndarray):
+            rows, columns = np.nonzero(X)
+            indptr = np.zeros(X.shape[0] + 1, np.int32)
+            np.cumsum(np.count_nonzero(X, axis=1), out=indptr[1:])
+            return cls(X[rows, columns], columns.astype(np.int32), indptr, X.shape, unique=True)
+        X = X.tocsr()
+        return cls(X.data, X.indices, X.indptr, X.shape)
 
     @property
     def nnz(self) -> int:
@@ -67,13 +78,24 @@ class CSR:
         np.add.at(dense, (rows, self.indices[held]), self.data[held])
         return dense
 
+    def of_width(self, width: int) -> CSR:
+        """The same rows with columns added or cut off at the end."""
+        if self.shape[1] <= width:
+            return self if self.shape[1] == width else replace(self, shape=(self.shape[0], width))
+        return select(self, np.where(np.arange(self.shape[1]) < width, np.arange(self.shape[1]), -1), width)
+
+    def with_sorted_columns(self) -> CSR:
+        """The same rows with the columns of each in order."""
+        X = self.between(0, self.shape[0])  # whose arrays hold nothing but the rows
+        order = _by_column(X, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)))
+        return replace(X, data=X.data[order], indices=X.indices[order])
+
     def to_scipy(self) -> Any:
         """The same as a SciPy matrix, over the same memory."""
         import scipy.sparse as sp
 
         X = sp.csr_matrix(self.shape, dtype=self.dtype)  # the constructor with parts would look all of them over
         X.data, X.indices, X.indptr = self.data, self.indices, self.indptr.astype(self.indices.dtype, copy=False)
-        X.free_of_duplicates, X.known_finite = self.unique, self.finite
         return X
 
 
@@ -82,41 +104,26 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "indptr")
 
 
-def widened(X: Any, width: int) -> Any:
-    return X if X.shape[1] == width else csr(X.data, X.indices, X.indptr, (X.shape[0], width))
+def stacked(parts: Sequence[CSR]) -> CSR:
+    """Rows of several matrices, one matrix below the other; as wide as the widest of them."""
+    width = max(X.shape[1] for X in parts)
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(X.nnz for X in parts)])
+    indices, data = in_one([X.indices for X in parts]), in_one([X.data for X in parts])
+    kind = indices.dtype if starts[-1] < 2**31 else np.int64
+    indptr = np.concatenate([[0], *(X.indptr[1:] + start for X, start in zip(parts, starts))]).astype(kind)
+    unique, finite = all(X.unique for X in parts), all(X.finite for X in parts)
+    return CSR(data, indices.astype(kind, copy=False), indptr, (len(indptr) - 1, width), unique, finite)
 
 
-def csr(data_: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
-    """A matrix of sound parts; the constructor would look all of them over."""
-    import scipy.sparse as sp
-
-    X = sp.csr_matrix(shape, dtype=data_.dtype)
-    X.data, X.indices, X.indptr = data_, indices, indptr.astype(indices.dtype, copy=False)
-    return X
-
-
-def joined(batches: list[Any], small: bool) -> list[Any]:
-    """Batches that fit into memory as one, so that the order is one over all rows."""
-    if not small or len(batches) <= 1:
-        return batches
-    width = max(X.shape[1] for X, _, _ in batches)
-    weights = [weight for _, _, weight in batches]
-    starts = np.cumsum([0, *(X.nnz for X, _, _ in batches)])
-    indptr = np.concatenate([[0], *(X.indptr[1:] + start for (X, _, _), start in zip(batches, starts))])
-    data_, indices = (in_one([getattr(X, name) for X, _, _ in batches]) for name in ("data", "indices"))
-    X = csr(data_, indices, indptr.astype(indices.dtype if starts[-1] < 2**31 else np.int64), (len(indptr) - 1, width))
-    y = np.concatenate([y for _, y, _ in batches])
-    return [(X, y, None if weights[0] is None else np.concatenate(weights))]
-
-
-def select(X: Any, kept: np.ndarray, width: int) -> Any:
-    """The columns that were kept, numbered anew."""
-    import scipy.sparse as sp
-
-    new = kept[X.indices]
-    stay = new >= 0
+def select(X: CSR, new: np.ndarray, width: int) -> CSR:
+    """Some columns only, numbered anew: column k becomes ``new[k]``, unless that is -1. No two may become the same."""
+    columns = new[X.indices]
+    stay = columns >= 0
     before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(stay)])
-    return sp.csr_matrix((X.data[stay], new[stay].astype(X.indices.dtype), before[X.indptr]), shape=(X.shape[0], width))
+    indptr, indices = before[X.indptr].astype(X.indptr.dtype), columns[stay].astype(X.indices.dtype)
+    return replace(X, data=X.data[stay], indices=indices, indptr=indptr, shape=(X.shape[0], width))
 
 
 def in_one(arrays: list[np.ndarray]) -> np.ndarray:
@@ -198,26 +205,32 @@ def without_duplicates(X: Any) -> Any:
         if not _repeats(X.indices, X.indptr, met):
             return replace(X, unique=True) if ours else X
     if ours:
-        return _summed(X)
+        return summed(X)
     X = X.copy()
     X.sum_duplicates()
     return X
 
 
-def _summed(X: CSR) -> CSR:
+def summed(X: CSR) -> CSR:
     """X with its columns in order, and values of one row and column summed."""
+    X = X.between(0, X.shape[0])
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    indices, data = X.indices[span], X.data[span]
-    order = np.lexsort((indices, rows))
-    rows, indices = rows[order], indices[order]
+    order = _by_column(X, rows)
+    rows, indices, data = rows[order], X.indices[order], X.data[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (indices[1:] != indices[:-1])
-    sums = np.zeros(int(first.sum()), X.dtype)
-    np.add.at(sums, np.cumsum(first) - 1, data[order])
+    sums, again = data[first], ~first
+    np.add.at(sums, (np.cumsum(first) - 1)[again], data[again])
     counts = np.bincount(rows[first], minlength=X.shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(X.indptr.dtype)
     return CSR(sums, indices[first], indptr, X.shape, unique=True, finite=False)
+
+
+def _by_column(X: CSR, rows: np.ndarray) -> np.ndarray:
+    """The places of the values, row after row, those of a row by their columns; equal ones stay in order."""
+    if X.shape[0] * X.shape[1] < 1 << 62:
+        return np.argsort(rows * X.shape[1] + X.indices, kind="stable")
+    return np.lexsort((X.indices, rows))
 
 
 def _check_columns(X: Any, ordered: bool) -> None:
@@ -344,3 +357,39 @@ def radius(X: Any) -> float:
         scaled = X if unit == 1.0 else X / unit
         squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
     return float(np.sqrt(squares.max(initial=0.0))) * unit
+
+
+def rows_at(X: Any, rows: np.ndarray) -> Any:
+    """The given rows of a dense or a sparse matrix."""
+    return X.take(rows) if isinstance(X, CSR) else X[rows]
+
+
+def dense_rows(X: Any, rows: np.ndarray) -> np.ndarray:
+    """The given rows as a dense array."""
+    chosen = rows_at(X, rows)
+    return np.asarray(chosen.toarray() if is_sparse(chosen) else chosen)
+
+
+def as_floats(X: Any) -> Any:
+    """X as a dense array or in compressed sparse rows, of single or double precision; as it is if it is so."""
+    if is_sparse(X):
+        X = X if getattr(X, "format", "csr") == "csr" else X.tocsr()  # SciPy's other formats have an indptr, too
+        if X.dtype in (np.float64, np.float32):
+            return X
+        return replace(X, data=X.data.astype(np.float64)) if isinstance(X, CSR) else X.astype(np.float64)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns, not {X.ndim}")
+    return X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+
+
+def of_width(X: Any, width: int) -> Any:
+    """X with columns of zeros added, or with those beyond a width left out."""
+    if not is_sparse(X):
+        return X[:, :width] if X.shape[1] > width else np.pad(X, ((0, 0), (0, width - X.shape[1])))
+    if X.shape[1] <= width:
+        return CSR(X.data, X.indices, X.indptr, (X.shape[0], width), finite=known_finite(X))
+    stay = X.indices < width
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(stay)])
+    indptr = before[X.indptr].astype(X.indptr.dtype)
+    return CSR(X.data[stay], X.indices[stay], indptr, (X.shape[0], width), finite=known_finite(X))

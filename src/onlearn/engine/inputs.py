@@ -67,11 +67,20 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def names_of_columns(X: Any) -> list[str] | None:
-    """The names of a table's columns, of whatever kind the table is; None if they are not strings."""
-    from sklearn.utils.validation import _get_feature_names
-
-    names = column_names(X) or _get_feature_names(X)
-    return None if names is None else list(names)
+    """The names of a table's columns, of whatever kind the table is; None if it has none, or they are not strings."""
+    names: list[Any] = column_names(X) or []
+    if not names and hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:  # pandas, polars and the like
+        names = list(X.columns)
+    elif not names and hasattr(X, "__dataframe__"):  # the interchange protocol of data frames
+        names = list(X.__dataframe__().column_names())
+    strings = [isinstance(name, str) for name in names]
+    if any(strings) and not all(strings):
+        kinds = sorted({type(name).__qualname__ for name in names})
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but the columns have names of "
+            f"the types {', '.join(kinds)}: make all of them strings, as by X.columns = X.columns.astype(str), or none"
+        )
+    return names if names and all(strings) else None
 
 
 def number_types(X: Any) -> list[Any]:

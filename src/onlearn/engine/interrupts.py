@@ -1,4 +1,4 @@
-"""Calls that change an estimator wholly or not at all, whether they fail or somebody presses Ctrl-C."""
+"""Calls that change a learner wholly or not at all, whether they fail or somebody presses Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,25 +18,29 @@ class InterruptedAfterwards(KeyboardInterrupt):
 
 
 def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that fails leaves the estimator as it was."""
+    """A method of a learner that leaves it as it was if it fails.
+
+    All of a learner's state is replaced when it changes, but for its ``training``, which learns in place.
+    """
 
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
-        training = before.get("_training")
+        key = "training" if "training" in before else "_training"
+        training = before.get(key)
         whole, seen = False, 0
         if training is not None:
             # Only what a user wrote can fail once learning has begun; and only passes that go on are interrupted in it.
             # (In the dual they stop when they are asked to, and what was learned is kept.)
-            going_on = method.__name__ == "fit" and self.warm_start and not hasattr(training, "interrupted")
+            going_on = method.__name__ == "fit" and self.settings.warm_start and not hasattr(training, "interrupted")
             whole, seen = training.may_fail or going_on, training.n_seen
-            before["_training"] = copy.deepcopy(training) if whole else copy.copy(training)
+            before[key] = copy.deepcopy(training) if whole else copy.copy(training)
         try:
             return method(self, *args, **kwargs)
         except InterruptedAfterwards:
             raise
         except BaseException as error:
-            untouched = self.__dict__.get("_training") is not training or training is None or training.n_seen == seen
+            untouched = self.__dict__.get(key) is not training or training is None or training.n_seen == seen
             if whole or untouched or isinstance(error, Exception):
                 self.__dict__.clear()
                 self.__dict__.update(before)

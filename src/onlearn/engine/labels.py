@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 EXACT = 2.0**53  # below, no two whole numbers are the same float
+WHOLE = 2.0**63  # below, a float without a fraction is a label
+MANY = 20  # labels from which on nearly as many classes are suspicious
 
 
 def unique_labels(y: np.ndarray) -> np.ndarray:
@@ -74,8 +76,34 @@ def check_labels(y: np.ndarray, name: str = "y") -> None:
             raise ValueError(
                 f"{name} holds both strings and other labels, which have no order: make all of them strings"
             )
-    with np.errstate(invalid="ignore"):  # which casts NaN before it refuses it
-        check_classification_targets(y)
+    _refuse_targets(y, name)
+
+
+def _refuse_targets(y: np.ndarray, name: str) -> None:
+    """Refuse numbers that are no classes, and objects of other kinds than labels; in scikit-learn's words."""
+    if y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} holds complex numbers")
+    if y.dtype.kind == "S" or (y.dtype == object and len(y) and isinstance(y[0], bytes)):
+        raise TypeError(
+            "Support for labels represented as bytes is not supported. Convert the labels to a string or integer "
+            "format."
+        )
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(f"Input {name} contains infinity or a value too large for {y.dtype!r}.")
+    fractions = y.dtype.kind == "f" and bool(((y != np.trunc(y)) | (np.abs(y) >= WHOLE)).any())
+    objects = y.dtype == object and len(y) > 0 and not isinstance(y[0], str)
+    if fractions or objects:
+        raise ValueError(
+            f"Unknown label type: {'continuous' if fractions else 'unknown'}. Maybe you are trying to fit a "
+            "classifier, which expects discrete classes on a regression target with continuous values."
+        )
+    if len(y) > MANY and len(np.unique(y)) > round(0.5 * len(y)):
+        warnings.warn(
+            "The number of unique classes is greater than 50% of the number of samples. `y` could represent a "
+            "regression problem, not a classification problem.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def check_classes(classes: Any) -> np.ndarray:

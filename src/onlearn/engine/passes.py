@@ -7,13 +7,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from onlearn.compiler import INTERPRETED, compiled, prefetch
+from onlearn.engine.csr import is_sparse
 from onlearn.engine.training import Training
 
 # ----------------------------------------------------------------------------------------------------
@@ -72,8 +72,19 @@ def swap_from_the_end(order: Any, left: int, words: Any, places: Any) -> int:
 SHORT = 2.0**-26  # of a weight: a step that leaves it half its digits
 
 
-def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any, seed: int) -> bool | None:
-    """Pass over the data as the estimator's settings say; returns what was learned about separability.
+class PassSettings(Protocol):
+    """What a learner's settings say about passes."""
+
+    epochs: int | None
+    max_epochs: int
+    shuffle: bool
+    tol: float | None
+    verbose: int
+
+
+def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, settings: PassSettings, seed: int,
+               warning: type[Warning]) -> bool | None:  # fmt: skip
+    """Pass over the data as the settings say; returns what was learned about separability.
 
     True: a pass made no mistake. False: the weights came back to what they were at an earlier pass, so that
     they will for ever, which by the convergence theorem they cannot do on separable data. None: not known; one-vs-all
@@ -81,6 +92,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     any learner does if steps are lost to rounding.
     """
     passes = settings.max_epochs if settings.epochs is None else settings.epochs
+    warn = partial(warn_caller, category=warning)
     cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
     last, audited_size = np.inf, None
@@ -133,20 +145,20 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     return separable
 
 
-def warn(text: str) -> None:
+def warn_caller(text: str, category: type[Warning]) -> None:
     """A warning that points at whoever called ``fit``, which may be several calls of ours above."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, ConvergenceWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def _never_negative(training: Training, X: Any) -> bool:
     """Whether a classifier of two classes can only give scores of one sign, whatever it learns."""
     one_score = training.classifies and training.output is None and training.theta == 0.0
-    if not (one_score and getattr(training.geometry, "positive_weights", False)):
+    if not (one_score and training.geometry.positive_weights):
         return False
-    return bool((X.data if sp.issparse(X) else X).min(initial=0.0) >= 0.0)
+    return bool((X.data if is_sparse(X) else X).min(initial=0.0) >= 0.0)
 
 
 def _proves_by_cycling(training: Training) -> bool:

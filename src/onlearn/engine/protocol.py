@@ -14,7 +14,7 @@ be grown, saved and checked without knowing what it means.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Protocol, get_type_hints
 
 import numpy as np
 
@@ -187,19 +187,73 @@ def _(st, g, j, c):
 
 
 # ----------------------------------------------------------------------------------------------------
-# What a geometry is to the rest: a choice with ``start``, which makes its state, and a few facts.
+# What geometries and stabilizers are to the rest: choices with ``start``, which makes their state, and a few facts.
 #
-# ``start(features, outputs)`` returns the state of a learner that has seen nothing; ``features`` counts
-# the constant one. The facts, where they are not the usual ones, are class attributes or properties:
-#
-# * ``drifts``: weights change between the steps (l1, l2), so there is no list of hypotheses to vote.
-# * ``measures``: its steps need the squared length of the example, whatever the rule.
-# * ``signed``: weights may have either sign, and start at zero or at random.
-# * ``positive_only``: features must not be negative.
-# * ``positive_weights``: weights are never negative, so that some problems cannot be learned.
+# A choice states the facts and methods in which it differs; all others it has from the protocol (``choice`` adds them).
 
 
-GEOMETRIES = Family("geometry")
+class Geometry(Protocol):
+    """How a step along an example changes the weights."""
+
+    name: str
+
+    drifts: bool = False  # weights change between the steps (l1, l2), so there is no list of hypotheses to vote
+    measures: bool = False  # its steps need the squared length of the example, whatever the rule
+    signed: bool = False  # weights may have either sign, and start at zero or at random
+    positive_only: bool = False  # features must not be negative
+    positive_weights: bool = False  # weights are never negative, so that some problems cannot be learned
+    normalised: bool = False  # the weights of an output sum to 1, so that one without an example has its part, too
+    undecided: bool = False  # ``estimate(X, signs, bias)`` must be asked for the geometry to start with
+    schedule: str = "constant"  # how the rate falls
+    alpha: float | None = None  # the promotion factor, of geometries that multiply
+
+    def start(self, features: int, outputs: int) -> Any:
+        """The state of a learner that has seen nothing; ``features`` counts the constant one."""
+
+    def theta(self, state: Any) -> float:
+        """The threshold that the weighted sum is compared with."""
+        return 0.0
+
+    def rate_of(self, state: Any) -> float | None:
+        """The learning rate in use, where bounds depend on it."""
+        return None
+
+    def without_constant(self, state: Any) -> None:
+        """Take the constant feature out of a state, where there is no intercept."""
+
+    def mend(self, state: Any) -> None:
+        """Bring sums over weights up to date after weights were added or removed."""
+
+    def sound(self, state: Any) -> bool:
+        """Whether a state read from a file keeps within its own arrays."""
+        return True
+
+
+class Stabilizer(Protocol):
+    """Which of the hypotheses met on the way is handed out in the end."""
+
+    name: str
+
+    every_hypothesis: bool = False  # all of them are kept, as changes, so that no single weights describe the learner
+
+    def start(self, w: np.ndarray, outputs: int) -> Any:
+        """The state before the first example, for the weights of the geometry."""
+
+    def make_room(self, state: Any, changes: int, hypotheses: int) -> Any:
+        """The state with room for so many more changes and hypotheses."""
+        return state
+
+    def mend(self, state: Any, g: Any, new: np.ndarray) -> Any:
+        """The state after growth; ``new`` is a mask of the weights that were added, features by outputs."""
+        return state
+
+    def sound(self, state: Any) -> bool:
+        """Whether a state read from a file keeps within its own arrays."""
+        return True
+
+
+GEOMETRIES = Family("geometry", Geometry)
+STABILIZERS = Family("stabilizer", Stabilizer)
 
 FASTEST = 1e100  # a rate: times the longest step of the heaviest example it is finite
 

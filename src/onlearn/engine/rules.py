@@ -12,16 +12,35 @@ y = +1) and later the kernel and sequence learners: it never learns where its nu
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from onlearn.compiler import INTERPRETED, pointer
 from onlearn.engine.spec import Family, choice, param
 
-RULES = Family("rule")
+
+class Rule(Protocol):
+    """How large a step one example deserves. ``step`` and ``loss`` are plain functions, compiled as they stand."""
+
+    name: str
+
+    classification: bool = True  # whether it learns classes
+    regression: bool = False  # whether it learns numbers
+    multiclass: str = "true"  # how three or more classes are learned unless it is said
+    own_probabilities: bool = False  # whether its scores are log-odds
+    written: Any = None  # what the user wrote, of a user-defined rule (see ``user_rules``)
+
+    def values(self) -> list[Any]:
+        """The parameters as its compiled functions get them."""
+        return [*self.get_params().values()]  # type: ignore[attr-defined]
+
+
+RULES = Family("rule", Rule)
 
 SIGNATURE = "float64", ("float64", "float64", "float64", "float64[]")  # of a step and a loss
 
@@ -162,8 +181,7 @@ class Epsilon:
 
 def values(rule: Any) -> np.ndarray:
     """The parameters a rule's compiled function is called with."""
-    listed = rule.values() if hasattr(rule, "values") else rule.get_params().values()
-    return np.array([*map(float, listed)], dtype=np.float64)
+    return np.array([*map(float, rule.values())], dtype=np.float64)
 
 
 def uses_sqnorm(rule: Any) -> bool:
@@ -201,8 +219,8 @@ def _compiled(rule: Any, what: str) -> Any:
 
 
 def is_custom(rule: Any) -> bool:
-    """Whether the rule was written by the user (see ``ownrules``); such a rule may do anything."""
-    return hasattr(type(rule), "written")
+    """Whether the rule was written by the user (see ``user_rules``); such a rule may do anything."""
+    return type(rule).written is not None
 
 
 def filed(spelling: str) -> Any:
@@ -219,3 +237,32 @@ def filed(spelling: str) -> Any:
 def complaint(rule: Any, params: np.ndarray) -> str:
     """What a rule did at which a loop stopped that was called with these parameters; raises if its loss failed."""
     return (type(rule).written.complaint(params) if is_custom(rule) else None) or "returned NaN"
+
+
+# ----------------------------------------------------------------------------------------------------
+# Pickling of user-defined rules: another process does not know the name that a learner calls one by.
+
+
+def with_rule(state: dict[str, Any], rule: Any) -> dict[str, Any]:
+    """What is pickled of a learner, with the class of its rule if the user wrote that; ``rule`` may be a spelling."""
+    with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
+        kind = type(RULES.get(rule))
+        if kind.written is not None and _can_be_found(kind):
+            return {**state, "_own": kind}
+    return dict(state)
+
+
+def without_rule(state: dict[str, Any]) -> dict[str, Any]:
+    """The state that was pickled; the rule that came with it is known by its name from now on."""
+    kind = state.pop("_own", None)
+    if kind is not None and kind.name not in RULES:  # one that has the name here was defined here
+        RULES.add(kind.name, kind)
+    return state
+
+
+def _can_be_found(kind: type) -> bool:
+    """Whether pickle, too, finds a class: else it would refuse an estimator that has no more than the name."""
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is kind

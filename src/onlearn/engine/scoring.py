@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.compiler.inlining import Loop, helper
 from onlearn.compiler.intrinsics import TILE, WIDTH, first_highest, score_tile
-from onlearn.engine.csr import LAST, as_rows
+from onlearn.engine.csr import LAST, as_rows, check_finite, is_sparse
 from onlearn.engine.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
 from onlearn.engine.stabilizers import cast_votes
 from onlearn.threads import over_rows
@@ -132,7 +131,7 @@ def _precision(X: Any, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _for_the_blas(X: Any, w: np.ndarray) -> bool:
-    return not sp.issparse(X) and (not X.flags.c_contiguous or w.shape[1] == 1 or w.nbytes > CACHED)
+    return not is_sparse(X) and (not X.flags.c_contiguous or w.shape[1] == 1 or w.nbytes > CACHED)
 
 
 def _one(X: Any, w: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:
@@ -175,3 +174,38 @@ def voted_scores(rows: Any, count: int, theta: float, st: Any, outputs: int) -> 
 
     over_rows(work, count, int(st.used[0]) * count)
     return out
+
+
+# ----------------------------------------------------------------------------------------------------
+# The scores of a learner, by the hypothesis that its training hands out.
+
+
+def hypothesis(training: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The hypothesis as (features x outputs) weights and (outputs) intercepts."""
+    if training.stabilizer.every_hypothesis:
+        raise AttributeError("a voted learner is many hypotheses, which no single coef_ describes")
+    handed = training.weights()
+    return handed[1:], handed[0] * training.bias - training.theta
+
+
+def scores_by(training: Any, X: Any, names: Any = None) -> np.ndarray:
+    """Scores by output of rows that may hold NaN or infinity, which are looked for when they show."""
+    if training.stabilizer.every_hypothesis:
+        check_finite(X, names)
+        rows = as_rows(X if is_sparse(X) else np.ascontiguousarray(X), training.bias)
+        return voted_scores(rows, X.shape[0], training.theta, training.st, training.outputs)
+    scores, finite = linear_scores(X, *hypothesis(training))
+    if not finite:  # NaN or infinity in X shows in the scores, so X need not be searched for them before
+        check_finite(X, names)
+        most = np.finfo(scores.dtype).max
+        np.nan_to_num(scores, copy=False, nan=0.0, posinf=most, neginf=-most)
+    return scores
+
+
+def best_by(training: Any, X: Any, names: Any = None) -> np.ndarray:
+    """The output with the highest score of each row, of two or more; where that goes without keeping the scores."""
+    if not training.stabilizer.every_hypothesis:
+        best, finite = best_outputs(X, *hypothesis(training))
+        if finite:
+            return best
+    return np.argmax(scores_by(training, X, names), axis=1)

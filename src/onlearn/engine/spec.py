@@ -1,4 +1,4 @@
-"""Choices: small objects that own their parameters, and their spelling as text.
+"""Parameters, stated once; and choices: small objects that own their parameters, and their spelling as text.
 
 A rule, a geometry, a stabilizer or a calibration is a *choice*: a class whose fields are its
 parameters, each with a default, a range and a meaning stated once, here in the field. A choice has a
@@ -11,11 +11,12 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
+import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,10 +44,13 @@ def did_you_mean(name: str, there: Sequence[str]) -> str:
 
 
 class Family:
-    """All choices of one kind, by name: ``RULES.get("pa1(0.5)")`` is ``PA1(aggressiveness=0.5)``."""
+    """All choices of one kind, by name: ``RULES.get("pa1(0.5)")`` is ``PA1(aggressiveness=0.5)``.
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    ``usual`` is the protocol of the kind: a choice has each of its facts and methods that it does not state itself.
+    """
+
+    def __init__(self, kind: str, usual: type | None = None) -> None:
+        self.kind, self.usual = kind, usual
         self.members: dict[str, type] = {}
         self.known: dict[str, Any] = {}  # spellings met before, for a choice is asked for at every prediction
 
@@ -127,13 +131,84 @@ def param(
     above: float = -math.inf,
     at_least: float = -math.inf,
     below: float = math.inf,
-    words: tuple[str | None, ...] = (),
+    words: tuple[Any, ...] = (),
+    kind: str = "",
+    allowed: str = "",
 ) -> Any:
-    """A parameter of a choice: its default, its meaning, and what it may be (a number in a range or a word)."""
+    """A parameter: its default, its meaning, and what it may be (a number in a range, or one of some words).
+
+    ``kind`` is for parameters of learners: "number", "whole", "truth", the kind of a choice such as "rule", or "other",
+    which is checked where it is used. ``allowed`` says in words what that may be.
+    """
     return field(
         default=default,
-        metadata=dict(meaning=meaning, above=above, at_least=at_least, below=below, words=words),
+        metadata=dict(
+            meaning=meaning, above=above, at_least=at_least, below=below, words=words, kind=kind, allowed=allowed
+        ),
     )
+
+
+class Parameter(NamedTuple):
+    """A parameter of a choice or a learner, as docstrings and messages tell of it."""
+
+    name: str
+    default: Any
+    rules: Mapping[str, Any]
+
+    @property
+    def meaning(self) -> str:
+        return str(self.rules["meaning"])
+
+    @property
+    def allowed(self) -> str:
+        """What it may be."""
+        rules, kind = self.rules, self.rules["kind"]
+        if rules["allowed"]:
+            return str(rules["allowed"])
+        if kind == "truth":
+            return "True, False or 'features'" if rules["words"] else "True or False"
+        words = [repr(word) for word in rules["words"]]
+        limits = _limits(rules)
+        if kind == "whole":
+            number = f"a whole number {limits}"
+            return f"{number}, or {words[0]}" if words else number
+        if kind == "number" or limits or not words:
+            words = [f"a number {limits}".strip(), *words]
+        return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that it cannot have."""
+        if not self._fits(value):
+            raise ValueError(f"{self.name} must be {self.allowed}, not {value!r}")
+
+    def _fits(self, value: Any) -> bool:
+        rules, kind = self.rules, self.rules["kind"]
+        if isinstance(value, (str, type(None))):
+            return value in rules["words"] or kind == "other"
+        if kind == "truth":
+            exact = isinstance(value, bool)
+            alike = isinstance(value, np.bool_) or (isinstance(value, numbers.Integral) and value in (0, 1))
+            return exact or (alike and not rules["words"])
+        if kind not in ("whole", "number"):
+            return kind == "other"
+        if kind == "whole" and rules["at_least"] == 0 and isinstance(value, (bool, np.bool_)):
+            return True
+        number = isinstance(value, numbers.Integral if kind == "whole" else numbers.Real)
+        if not number or isinstance(value, bool) or value != value:
+            return False
+        within = rules["above"] < value and rules["at_least"] <= value and value <= rules["below"]
+        return bool(within and (is_finite(value) or not _limits(rules)))
+
+
+def parameters(owner: type) -> dict[str, Parameter]:
+    """The parameters of a choice, or of any other class of ``param`` fields, by name."""
+    return {f.name: Parameter(f.name, f.default, f.metadata) for f in fields(owner) if f.metadata}
+
+
+def _limits(rules: Mapping[str, Any]) -> str:
+    """A range in words."""
+    signs = (("above", "above"), ("at_least", "of at least"), ("below", "below"))
+    return " and ".join(f"{sign} {rules[key]:g}" for key, sign in signs if math.isfinite(rules[key]))
 
 
 def is_finite(value: Any) -> bool:
@@ -155,12 +230,8 @@ def _check(owner: str, name: str, value: Any, rules: Any) -> Any:
         return float(value)
     wanted = [repr(word) for word in rules["words"]]
     if numeric:
-        limits = [
-            f"{sign} {rules[key]:g}"
-            for key, sign in (("above", "above"), ("at_least", "of at least"), ("below", "below"))
-            if math.isfinite(rules[key])
-        ]
-        wanted.append(f"a number {' and '.join(limits)}" if limits else "a finite number")
+        limits = _limits(rules)
+        wanted.append(f"a number {limits}" if limits else "a finite number")
     raise ValueError(f"{owner}: {name} must be {' or '.join(wanted)}, not {value!r}")
 
 
@@ -177,6 +248,10 @@ def choice(family: Family, name: str) -> Callable[[type], type]:
         }
         for attribute, value in methods.items():
             setattr(cls, attribute, value)
+        for attribute, value in {"check": _no_check, **(vars(family.usual) if family.usual else {})}.items():
+            stated = hasattr(cls, attribute) or attribute in inspect.get_annotations(cls)
+            if not attribute.startswith("_") and not stated:
+                setattr(cls, attribute, value)
         return family.add(name, dataclass(repr=False)(cls))
 
     return decorate
@@ -186,8 +261,11 @@ def _validate(self: Any) -> None:
     for f in fields(self):
         if f.metadata:
             setattr(self, f.name, _check(self.name, f.name, getattr(self, f.name), f.metadata))
-    if hasattr(self, "check"):
-        self.check()
+    self.check()
+
+
+def _no_check(self: Any) -> None:
+    """What a choice says of parameters that do not go together: nothing."""
 
 
 def _repr(self: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from onlearn.compiler import borrow, give_back, prefetch
 from onlearn.compiler.inlining import helper
+from onlearn.engine import protocol
 from onlearn.engine.protocol import (
     Ledger,
     Numbers,
@@ -29,9 +30,9 @@ from onlearn.engine.protocol import (
     weigh,
 )
 from onlearn.engine.rows import ONE, add_products, column, dot, one_opinion, opinion, span
-from onlearn.engine.spec import Family, choice
+from onlearn.engine.spec import choice
 
-STABILIZERS = Family("stabilizer")
+STABILIZERS = protocol.STABILIZERS
 
 
 def _scales(g: Any, outputs: int) -> np.ndarray:
@@ -43,19 +44,19 @@ class Last:
     """The last hypothesis, as it is."""
 
     def start(self, w, outputs):
-        return Newest(np.zeros(1))
+        return LastState(np.zeros(1))
 
 
-class Newest(NamedTuple):
+class LastState(NamedTuple):
     nothing: Numbers
 
 
-@one_opinion.on(Newest, object, object)
+@one_opinion.on(LastState, object, object)
 def _(st, g, rows, i, theta, raw):
     return raw * scale(g, 0) - theta
 
 
-@opinion.on(Newest, object, object)
+@opinion.on(LastState, object, object)
 def _(st, g, rows, i, theta, s):
     for c in range(len(s)):
         s[c] = s[c] * scale(g, c) - theta
@@ -70,7 +71,7 @@ class Averaged:
     """
 
     def start(self, w, outputs):
-        return Mean(np.zeros(w.size), np.zeros(outputs), np.zeros(1))
+        return AveragedState(np.zeros(w.size), np.zeros(outputs), np.zeros(1))
 
     def mend(self, st, g, new):
         """After growth: what is new (a mask of outputs by feature) was there all along, at its present weight."""
@@ -80,35 +81,35 @@ class Averaged:
         return st
 
 
-class Mean(NamedTuple):
+class AveragedState(NamedTuple):
     u: Weights
     clock: Outputs
     seen: Numbers
 
 
-@clock.on(Mean)
+@clock.on(AveragedState)
 def _(st, c):
     return st.clock[c]
 
 
-@note.on(Mean)
+@note.on(AveragedState)
 def _(st, j, change, at):
     st.u[j] += change * at
 
 
-@expect.on(object, Mean)
+@expect.on(object, AveragedState)
 def _(g, st, j):
     prefetch(st.u, j)
 
 
-@tick.on(Mean, object)
+@tick.on(AveragedState, object)
 def _(st, g):
     for c in range(len(st.clock)):
         st.clock[c] += scale(g, c)
     st.seen[0] += 1.0
 
 
-@fold.on(Mean, object)
+@fold.on(AveragedState, object)
 def _(st, g):
     outputs = len(st.clock)
     for j in range(len(st.u)):
@@ -117,13 +118,13 @@ def _(st, g):
         st.clock[c] = 0.0
 
 
-@handed.on(Mean, object)
+@handed.on(AveragedState, object)
 def _(st, g, j, c):
     v = weigh(g, st, j)  # first, for it may change u
     return (st.clock[c] * v - st.u[j]) / st.seen[0] if st.seen[0] > 0.0 else scale(g, c) * v
 
 
-@one_opinion.on(Mean, object, object)
+@one_opinion.on(AveragedState, object, object)
 def _(st, g, rows, i, theta, raw):
     s = raw * scale(g, 0)
     if st.seen[0] > 0.0:
@@ -131,7 +132,7 @@ def _(st, g, rows, i, theta, raw):
     return s - theta
 
 
-@opinion.on(Mean, object, object)
+@opinion.on(AveragedState, object, object)
 def _(st, g, rows, i, theta, s):
     if st.seen[0] == 0.0:
         for c in range(len(s)):
@@ -149,20 +150,20 @@ class Survivor:
     """The hypothesis with the longest run of examples without a mistake."""
 
     def start(self, w, outputs):
-        return Longest(w.copy(), np.zeros(outputs), np.zeros(2))
+        return SurvivorState(w.copy(), np.zeros(outputs), np.zeros(2))
 
     def mend(self, st, g, new):
         st.best.reshape(new.shape)[new] = (_scales(g, new.shape[1]) * g.w.reshape(new.shape))[new]
         return st
 
 
-class Longest(NamedTuple):
+class SurvivorState(NamedTuple):
     best: Weights
     outputs: Outputs  # its length counts them
     run: Numbers  # the present run, the longest run
 
 
-@live.on(Longest, object)
+@live.on(SurvivorState, object)
 def _(st, g, mistake, change):
     if mistake and st.run[0] > st.run[1]:
         outputs = len(st.outputs)
@@ -172,12 +173,12 @@ def _(st, g, mistake, change):
     st.run[0] = 0.0 if mistake else st.run[0] + 1.0
 
 
-@handed.on(Longest, object)
+@handed.on(SurvivorState, object)
 def _(st, g, j, c):
     return st.best[j] if st.run[1] > st.run[0] else scale(g, c) * weigh(g, st, j)
 
 
-@one_opinion.on(Longest, object, object)
+@one_opinion.on(SurvivorState, object, object)
 def _(st, g, rows, i, theta, raw):
     s = raw * scale(g, 0)
     if st.run[1] > st.run[0]:
@@ -185,7 +186,7 @@ def _(st, g, rows, i, theta, raw):
     return s - theta
 
 
-@opinion.on(Longest, object, object)
+@opinion.on(SurvivorState, object, object)
 def _(st, g, rows, i, theta, s):
     for c in range(len(s)):
         s[c] = (dot(rows, i, st.best, len(s), c) if st.run[1] > st.run[0] else s[c] * scale(g, c)) - theta
@@ -202,7 +203,7 @@ class Voted:
     every_hypothesis = True
 
     def start(self, w, outputs):
-        return Electorate(
+        return VotedState(
             w.copy(),
             np.zeros(0, np.int64),
             np.zeros(0),
@@ -255,7 +256,7 @@ class Voted:
         return bool(inside and starts.min() >= 0 and starts.max() <= used and (np.diff(starts) >= 0).all())
 
 
-class Electorate(NamedTuple):
+class VotedState(NamedTuple):
     base: Weights  # the first hypothesis, in stored weights
     at: Ledger  # which weight changed
     change: Ledger  # by how much
@@ -266,21 +267,21 @@ class Electorate(NamedTuple):
     used: Numbers  # changes, index of the present hypothesis
 
 
-@note.on(Electorate)
+@note.on(VotedState)
 def _(st, j, change, at):
     st.at[st.used[0]] = j
     st.change[st.used[0]] = change
     st.used[0] += 1
 
 
-@live.on(Electorate, object)
+@live.on(VotedState, object)
 def _(st, g, mistake, change):
     if change:
         st.used[1] += 1
         st.start[st.used[1]] = st.used[0]
 
 
-@tick.on(Electorate, object)
+@tick.on(VotedState, object)
 def _(st, g):
     outputs = len(st.outputs)
     st.votes[st.used[1]] += 1.0
@@ -288,7 +289,7 @@ def _(st, g):
         st.scales[st.used[1] * outputs + c] = scale(g, c)
 
 
-@rescale.on(Electorate)
+@rescale.on(VotedState)
 def _(st, c, factor):
     outputs = len(st.outputs)
     for j in range(c, len(st.base), outputs):
@@ -300,7 +301,7 @@ def _(st, c, factor):
         st.scales[h * outputs + c] /= factor
 
 
-@one_opinion.on(Electorate, object, object)
+@one_opinion.on(VotedState, object, object)
 def _(st, g, rows, i, theta, raw):
     room = borrow(len(st.base) + 2)
     cast_votes(st, rows, i, theta, room[2:], room[1:2], room[:1])
@@ -309,7 +310,7 @@ def _(st, g, rows, i, theta, raw):
     return share
 
 
-@opinion.on(Electorate, object, object)
+@opinion.on(VotedState, object, object)
 def _(st, g, rows, i, theta, s):
     room = borrow(len(st.base) // len(s) + len(s))
     cast_votes(st, rows, i, theta, room[len(s) :], room[: len(s)], s)

@@ -105,7 +105,7 @@ class Training(Chronicle):
 
     def __init__(self, rule: Any, geometry: Any, stabilizer: Any, output: str | None, features: int, outputs: int,
                  bias: float) -> None:  # fmt: skip
-        if getattr(geometry, "drifts", False) and getattr(stabilizer, "every_hypothesis", False):
+        if geometry.drifts and stabilizer.every_hypothesis:
             raise ValueError(
                 f"stabilizer 'voted' cannot be used with {geometry!r}: under l1 or l2 every example makes a new "
                 "hypothesis; use 'averaged', or set l1 and l2 to 0"
@@ -120,7 +120,7 @@ class Training(Chronicle):
         self.capacity = features
         self.g = self._start(features + 1, outputs)
         self.st = stabilizer.start(self.g.w, outputs)
-        size = 128 if getattr(stabilizer, "every_hypothesis", False) else AUDITED
+        size = 128 if stabilizer.every_hypothesis else AUDITED
         self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
         Chronicle.__init__(self)
         self.checked = True  # whether rows were searched for NaN and infinity; else they are when one shows
@@ -134,7 +134,7 @@ class Training(Chronicle):
     def _start(self, features: int, outputs: int) -> Any:
         """The state of the geometry before the first example."""
         g = self.geometry.start(features, outputs)
-        if self.bias == 0.0 and hasattr(self.geometry, "without_constant"):
+        if self.bias == 0.0:
             self.geometry.without_constant(g)
         return g
 
@@ -147,7 +147,7 @@ class Training(Chronicle):
 
     def randomize(self, rng: np.random.Generator) -> None:
         """Start from small random weights instead of zero."""
-        if not getattr(self.geometry, "signed", False):
+        if not self.geometry.signed:
             raise ValueError(
                 f"init='random' needs an additive geometry, not {self.geometry!r}: its weights must start alike"
             )
@@ -156,7 +156,7 @@ class Training(Chronicle):
 
     @property
     def theta(self) -> float:
-        return self.geometry.theta(self.g) if hasattr(self.geometry, "theta") else 0.0
+        return float(self.geometry.theta(self.g))
 
     def reach(self, X: Any) -> np.ndarray:
         """For each row, how far a step of size 1 moves the weight that it moves farthest."""
@@ -201,7 +201,7 @@ class Training(Chronicle):
     ) -> None:
         """Run the compiled loop over segments of the order."""
         done = 0
-        longest = SEGMENT if not hasattr(self.stabilizer, "make_room") else ROOM
+        longest = ROOM if self.stabilizer.every_hypothesis else SEGMENT
         alike = bool((weight == weight[:1]).all())  # then any of them will do, and they need not be gathered
         for rows, sub, at in row_batches(X, order, self.bias, longest):
             self.stopped = self._why_stop()
@@ -237,14 +237,14 @@ class Training(Chronicle):
 
     def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Learn from some rows; returns the place of an example the rule failed on."""
-        if hasattr(self.stabilizer, "make_room"):
+        if self.stabilizer.every_hypothesis:
             changes = _entries(rows, order) * self.outputs
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
         return self._run_loop(rows, order, y, weight)
 
     def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Run the compiled loop; returns the place at which it stopped before the end."""
-        measured = getattr(self.geometry, "measures", False) or rules.uses_sqnorm(self.rule)
+        measured = self.geometry.measures or rules.uses_sqnorm(self.rule)
         step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
         params = rules.values(self.rule)
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
@@ -264,7 +264,7 @@ class Training(Chronicle):
             self.features, self._handed = features, None
             return
         # room ahead, so that growing is seldom; but not on a simplex, where it would have its share
-        ahead = 1.0 if hasattr(self.geometry, "without_constant") else 1.5
+        ahead = 1.0 if self.geometry.normalised else 1.5
         capacity = max(features, int(ahead * self.capacity)) if features > self.capacity else self.capacity
         old = (self.capacity + 1, self.outputs)
         g = self._start(capacity + 1, outputs)
@@ -272,12 +272,10 @@ class Training(Chronicle):
         self.g = _enlarged(self.g, g, old, (capacity + 1, outputs))
         self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))
         self._own()
-        if hasattr(self.geometry, "mend"):
-            self.geometry.mend(self.g)
-        if hasattr(self.stabilizer, "mend"):
-            new = np.ones((capacity + 1, outputs), dtype=bool)
-            new[: old[0], : old[1]] = False
-            self.st = self.stabilizer.mend(self.st, self.g, new)
+        self.geometry.mend(self.g)
+        new = np.ones((capacity + 1, outputs), dtype=bool)
+        new[: old[0], : old[1]] = False
+        self.st = self.stabilizer.mend(self.st, self.g, new)
         if outputs != self.outputs:
             scores = np.zeros((self.audit.gold.size, outputs))
             scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)
@@ -287,7 +285,7 @@ class Training(Chronicle):
 
     def select(self, kept: np.ndarray) -> None:
         """Keep some features only, in the given order."""
-        if getattr(self.stabilizer, "every_hypothesis", False):
+        if self.stabilizer.every_hypothesis:
             raise ValueError("a voted learner cannot let go of features: its hypotheses are kept as changes of weights")
         rows = np.concatenate([[0], np.asarray(kept, dtype=np.int64) + 1])
         for part in ("g", "st"):
@@ -299,8 +297,7 @@ class Training(Chronicle):
             }
             setattr(self, part, state._replace(**chosen))
         self._own()
-        if hasattr(self.geometry, "mend"):
-            self.geometry.mend(self.g)
+        self.geometry.mend(self.g)
         self.features = self.capacity = len(kept)
         self._handed = self.calibrated = None
 
@@ -319,8 +316,7 @@ class Training(Chronicle):
         if self._handed is None:
             handed = np.empty((self.features + 1) * self.outputs)
             # Lazy ones on copies: bringing weights up to date now would change the rounding of what is learned later.
-            lazy = getattr(self.geometry, "drifts", False)
-            state = copy.deepcopy((self.g, self.st)) if lazy else (self.g, self.st)
+            state = copy.deepcopy((self.g, self.st)) if self.geometry.drifts else (self.g, self.st)
             squares = hand_out(*state, self.outputs, handed)
             self._handed = handed.reshape(-1, self.outputs), squares
         return self._handed
@@ -347,7 +343,7 @@ class Training(Chronicle):
 
         But not those of voted learners, which are shares of the votes whatever the size of the hypotheses.
         """
-        if np.isfinite(factor) and not getattr(self.stabilizer, "every_hypothesis", False):
+        if np.isfinite(factor) and not self.stabilizer.every_hypothesis:
             with np.errstate(over="ignore"):
                 self.audit.scores[:] = np.clip(self.audit.scores * factor, -HIGHEST_SCORE, HIGHEST_SCORE)
             self.calibrated = None
@@ -377,7 +373,7 @@ class Training(Chronicle):
 
     def _trim(self) -> None:
         """Give up the room made ahead."""
-        if self.capacity > self.features and not getattr(self.stabilizer, "every_hypothesis", False):
+        if self.capacity > self.features and not self.stabilizer.every_hypothesis:
             for part in ("g", "st"):
                 state = getattr(self, part)
                 size = (self.features + 1) * self.outputs
@@ -415,7 +411,7 @@ class Training(Chronicle):
                     raise ValueError(f"{part}.{name} does not have the shape or type that this learner has")
             setattr(self, part, type(fresh)(**found))
         for choice, state in ((geometry, self.g), (stabilizer, self.st)):
-            if hasattr(choice, "sound") and not choice.sound(state):
+            if not choice.sound(state):
                 raise ValueError(f"the state of {choice!r} contradicts itself")
         for name in cls.FACTS:
             setattr(self, name, facts[name])

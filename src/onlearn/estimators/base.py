@@ -1,104 +1,44 @@
-"""What the linear estimators share: parameters that are choices, input checks, fitted attributes."""
+"""What the linear estimators share: parameters, checks of input, and the learner inside.
+
+An estimator has scikit-learn's manners; everything it has learned is in its ``Learner``.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from contextlib import suppress
-from numbers import Integral, Real
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
-from onlearn.engine.calibration import CALIBRATIONS
-from onlearn.engine.geometry import GEOMETRIES
-from onlearn.engine.rules import RULES
-from onlearn.engine.scoring import best_outputs, linear_scores, voted_scores
-from onlearn.engine.stabilizers import STABILIZERS
+from onlearn.engine.interrupts import InterruptedAfterwards
+from onlearn.engine.labels import from_nullable
+from onlearn.engine.learner import Learner
+from onlearn.engine.named import COMPOSITIONS, Composition
+from onlearn.engine.rules import with_rule, without_rule
+from onlearn.engine.settings import FAMILIES
 from onlearn.engine.training import Training
-from onlearn.engine.user_rules import CarriesOwnRule
-from onlearn.estimators.checks import check_heaviest
-from onlearn.model_file import ESTIMATOR, check_facts
-
-# ----------------------------------------------------------------------------------------------------
-# What learning began with, and holds to: a state made by one rule or geometry means nothing to another.
 
 
-CHOICES = ("rule", "geometry", "stabilizer")
-FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
-
-
-class Settled:
-    """The part of an estimator that refuses to go on learning with other parameters than it began with."""
-
-    _choices: Any
-    _settled: dict[str, Any]
-
-    def _settle(self) -> None:
-        """Learning begins: remember with what."""
-        self._settled = self._settings()
-
-    def _hold_to_settings(self) -> None:
-        """Refuse parameters that were changed since learning began, and that would have no effect."""
-        for name, now in self._settings().items():
-            before = self._settled[name]
-            if now != before:
-                if repr(now) == repr(before) and type(now) is not type(before):
-                    raise ValueError(
-                        f"the {name} {before!r} was defined anew since learning began: give the learner the one before "
-                        "as an object, or fit anew (without warm_start)"
-                    )
-                raise ValueError(
-                    f"{name} was {before!r} when learning began and cannot change to {now!r} now: set it back, "
-                    "or fit anew (without warm_start)"
-                )
-
-    def _settings(self) -> dict[str, Any]:
-        """The parameters that what is learned depends on, as objects of our own."""
-        choices = self._choices()
-        settings = {name: copy.copy(choices[name]) for name in CHOICES}
-        return {**settings, **{name: getattr(self, name) for name in FIXED if hasattr(self, name)}}
-
-
-FAMILIES = {"rule": RULES, "geometry": GEOMETRIES, "stabilizer": STABILIZERS, "calibration": CALIBRATIONS}
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
-    """The part of a linear estimator that does not care what is predicted."""
+class LinearEstimator(BaseEstimator):
+    """A facade over a ``Learner``: of the fitted attributes, all are the learner's."""
 
     families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
-    epochs: int | None
-    max_epochs: int
-    shuffle: bool
-    tol: float | None
-    init: str
-    fit_intercept: bool
-    intercept_scaling: float | str
+    composition: ClassVar[Composition] = COMPOSITIONS["OnlineClassifier"]
     grow: bool | str
-    random_state: Any
+    warm_start: bool
+    _learner: Learner  # once it is fitted
 
     # ------------------------------------------------------------------ parameters
 
-    def _choices(self) -> dict[str, Any]:
-        """The choices this estimator is made of, as objects."""
-        return {name: self.families[name].get(getattr(self, name)) for name in self.families if hasattr(self, name)}
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
-        params = super().get_params(deep=False)
+        params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name in self.families.keys() & params.keys():
                 try:
@@ -109,6 +49,7 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Any:
+        """Change parameters, also those of choices as ``rule__aggressiveness``."""
         nested = {
             key: params.pop(key) for key in list(params) if "__" in key and key.partition("__")[0] in self.families
         }
@@ -120,271 +61,155 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
             setattr(self, name, self.families[name].get(getattr(self, name)).set_params(**{own: value}))
         return self
 
-    def _check_settings(self) -> None:
-        if self.epochs is not None and not (_is_count(self.epochs) and self.epochs >= 1):
-            raise ValueError(f"epochs must be a whole number of at least 1, or None, not {self.epochs!r}")
-        if not (_is_count(self.max_epochs) and self.max_epochs >= 1):
-            raise ValueError(f"max_epochs must be a whole number of at least 1, not {self.max_epochs!r}")
-        if self.init not in ("zeros", "random"):
-            raise ValueError(f"init must be 'zeros' or 'random', not {self.init!r}")
-        if not isinstance(self.grow, bool) and self.grow != "features":
-            raise ValueError(f"grow must be True, False or 'features', not {self.grow!r}")
-        if self.tol is not None and not (is_number(self.tol) and self.tol == self.tol):
-            raise ValueError(f"tol must be a number or None, not {self.tol!r}")
-        for name in ("shuffle", "fit_intercept", "warm_start"):
-            value = getattr(self, name, False)
-            if not (isinstance(value, (bool, np.bool_)) or (isinstance(value, Integral) and value in (0, 1))):
-                raise ValueError(f"{name} must be True or False, not {value!r}")
-        weights = getattr(self, "class_weight", None)
-        if weights is not None and weights != "balanced" and not isinstance(weights, dict):
-            raise ValueError(f"class_weight must be a dict of weights, 'balanced' or None, not {weights!r}")
-        verbose = getattr(self, "verbose", 0)
-        if not (isinstance(verbose, (Integral, np.bool_)) and int(verbose) >= 0):
-            raise ValueError(f"verbose must be a whole number of at least 0, not {verbose!r}")
-        size = self.intercept_scaling
-        if size != "radius" and not (is_number(size) and 0 < size < np.inf):
-            raise ValueError(f"intercept_scaling must be a number above 0 or 'radius', not {size!r}")
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.composition.parameters}
+
+    def as_learner(self) -> Learner:
+        """The learner inside, with the present parameters; a new one if nothing was learned yet."""
+        learner = self.__dict__.get("_learner")
+        if learner is None:
+            return Learner(self.composition.name, warning=ConvergenceWarning, **self._values())
+        learner.configure(self._values())
+        return learner
+
+    def __getstate__(self) -> dict[str, Any]:
+        return with_rule(super().__getstate__(), getattr(self, "rule", None))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(without_rule(state))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learner" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
+            tags.input_tags.positive_only = self.composition.choices(self._values())["geometry"].positive_only
+        return tags
+
+    # ------------------------------------------------------------------ learning
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        going_on = self.warm_start and "_learner" in self.__dict__
+        learner = self._learner if going_on else Learner(self.composition.name, warning=ConvergenceWarning)
+        learner.configure(self._values())
+        learner.check()
+        X, names = self._check_rows(X, first=not going_on)
+        learner.fit(X, self._check_targets(y), sample_weight, names)
+        self._learner = learner
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **classes: Any) -> Any:
+        learner = self.as_learner()
+        learner.check()
+        first = learner.training is None
+        X, names = self._check_rows(X, first=first or self._is_wider(X))
+        try:
+            learner.partial_fit(X, self._check_targets(y), sample_weight=sample_weight, names=names, **classes)
+        except InterruptedAfterwards:
+            self._learner = learner
+            raise
+        self._learner = learner
+        return self
 
     # ------------------------------------------------------------------ input
 
-    @inputs.huge_numbers_told
-    def _check_rows(self, X: Any, reset: bool, finite: bool = True) -> Any:
-        """X as a float array or CSR matrix, without copying one that is."""
-        if not reset and self._is_plain(X):  # the long way says the same, in ten times the time
-            if finite:
-                self._check_finite(X)
-            return X
-        if reset and csr.known_finite(X):  # what a training run has looked over needs no second look
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-            return X
-        names = inputs.column_names(X)
-        if not reset and self._is_of_other_width(X):  # where scikit-learn would not look at them
-            names = inputs.names_of_columns(X)
-        if names and not reset:
-            self._check_names(names)
-        X = inputs.plain_table(X)
-        X = X if reset else self._fit_width(X)
-        how = {"accept_sparse": "csr", "dtype": inputs.number_types(X), "ensure_all_finite": False}
-        if names:  # they have been checked, and scikit-learn would miss them
-            X = check_array(X, estimator=self, **how)
-            _check_n_features(self, X, reset=reset)
-        else:
-            X = validate_data(self, X, reset=reset, **how)
-        if sp.issparse(X):
-            X = csr.without_duplicates(X)
-        if names and reset:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        geometry = self._choices()["geometry"] if reset else self._training.geometry
-        positive = getattr(geometry, "positive_only", False)
-        if finite or positive:
-            self._check_finite(X)
-        if positive:
-            csr.check_positive(X, type(self).__name__)
-        return X
+    def _check_targets(self, y: Any) -> np.ndarray:
+        raise NotImplementedError
 
-    def _check_names(self, names: list[str]) -> None:
-        """Refuse a table with other columns than those learned from, or in another order.
-
-        With grow there may be fewer, or more after those known.
-        """
-        known = getattr(self, "feature_names_in_", None)
-        if known is None:
-            return
-        count = min(len(names), len(known)) if self.grow else max(len(names), len(known))
-        for n in range(count):
-            given, wanted = (str(some[n]) if n < len(some) else None for some in (names, known))
-            if given != wanted:
-                raise ValueError(
-                    f"The feature names should match those that were passed during fit: column {n} is {given!r}, "
-                    f"but was {wanted!r}"
-                )
-
-    def _check_all_rows(self, X: Any, sample_weight: Any, going_on: bool) -> tuple[Any, bool]:
-        """What ``fit`` is to learn from, and whether it was searched for NaN and infinity.
-
-        They show in the scores, so a new learner meets them before it learns from them; but not in rows without weight.
-        """
-        choices = self._choices()
-        estimated = self.intercept_scaling == "radius" or getattr(choices["geometry"], "undecided", False)
-        held_out = getattr(choices.get("calibration"), "name", None) == "holdout"
-        weightless = held_out or sample_weight is not None or isinstance(getattr(self, "class_weight", None), dict)
-        checked = going_on or estimated or weightless
-        X = self._check_rows(X, reset=not going_on, finite=checked)
-        if checked or not (sp.issparse(X) or isinstance(X, np.ndarray)):
-            return X, True
-        if hasattr(self, "feature_names_in_"):  # to name the column
-            self._check_finite(X)
-            return X, True
-        return X, False
+    def _check_rows(self, X: Any, first: bool) -> tuple[Any, list[str] | None]:
+        """X as a float array or CSR matrix, without copying one that is, and the names of its columns."""
+        # Of what is plain scikit-learn says the same, in ten times the time; sparse rows of ours the learner checks.
+        if isinstance(X, csr.CSR) or (not first and self._is_plain(X)):
+            return X, None
+        known = None if first else getattr(self, "feature_names_in_", None)
+        other_width = not first and self._is_of_other_width(X)
+        return check_rows(self, X, first=first, names=known, grow=self.grow, other_width=other_width)
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is a plain array or CSR matrix of the width, number type and order that learning uses."""
+        """Whether X is a plain array or CSR matrix of the width and number type that learning uses."""
         if type(X) not in (np.ndarray, sp.csr_matrix, sp.csr_array) or X.dtype not in (np.float64, np.float32):
             return False
-        if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
-            return False
-        if "_training" not in self.__dict__ or getattr(self._training.geometry, "positive_only", False):
-            return False
-        return type(X) is np.ndarray or csr.without_duplicates(X) is X
-
-    def _fit_width(self, X: Any) -> Any:
-        """With grow, rows of another width are made to fit: wider ones as far as the features are known."""
-        if not self._is_of_other_width(X):
-            return X
-        width, known = X.shape[1], self.n_features_in_
-        if sp.issparse(X):
-            X = X.tocsr(copy=True)
-            if width < known:
-                X.resize(X.shape[0], known)
-                return X
-            return X[:, :known]
-        X = np.asarray(X)
-        return X[:, :known] if width > known else np.pad(X, ((0, 0), (0, known - width)))
+        learner = self._learner
+        return X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == learner.features and learner.names is None
 
     def _is_of_other_width(self, X: Any) -> bool:
         """Whether X has fewer or more features than a learner knows that takes in new ones."""
         shape: tuple[int, ...] = getattr(X, "shape", ())
-        return bool(self.grow) and len(shape) == 2 and shape[1] != getattr(self, "n_features_in_", shape[1])
+        return bool(self.grow) and len(shape) == 2 and shape[1] != self._learner.features
 
     def _is_wider(self, X: Any) -> bool:
         """Whether X brings new features to a learner that takes them in; those it knows must come first."""
-        if not self._is_of_other_width(X) or X.shape[1] < self.n_features_in_:
+        if "_learner" not in self.__dict__ or not self._is_of_other_width(X) or X.shape[1] < self._learner.features:
             return False
         names = inputs.names_of_columns(X)
-        if names is None and hasattr(self, "feature_names_in_"):
+        if names is None and self._learner.names is not None:
             raise ValueError(
-                f"X has {X.shape[1]} columns without names, but the {self.n_features_in_} known have names: "
+                f"X has {X.shape[1]} columns without names, but the {self._learner.features} known have names: "
                 "new ones need names, too"
             )
-        self._check_names(names or [])
+        check_names(names or [], self._learner.names, grow=True)
         return True
-
-    def _check_lengths(self, X: Any, y: np.ndarray) -> None:
-        if len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} entries: inconsistent numbers of samples")
-
-    def _start(self, X: Any, targets: Callable[[], np.ndarray], output: str | None, outputs: int,
-               sees_all: bool) -> Training:  # fmt: skip
-        """A new training for data like X; ``targets`` makes what ``Training.learn`` will be given, if need be."""
-        self._settle()
-        choices = self._choices()
-        geometry = choices["geometry"]
-        bias = float(self.fit_intercept)
-        if self.fit_intercept and self.intercept_scaling == "radius":
-            if not sees_all:
-                raise ValueError(
-                    "intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number"
-                )
-            bias = csr.radius(X) or 1.0
-        elif self.fit_intercept:
-            bias = float(self.intercept_scaling)
-        if getattr(geometry, "undecided", False):
-            if not sees_all or output is not None:
-                raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
-            geometry = geometry.estimate(X, targets(), bias)
-        random = check_random_state(self.random_state)
-        self._seed = (
-            int(self.random_state) if isinstance(self.random_state, Integral) else int(random.randint(2**31 - 1))
-        )
-        training = Training(choices["rule"], geometry, choices["stabilizer"], output, X.shape[1], outputs, bias)
-        if self.init == "random":
-            training.randomize(np.random.default_rng([self._seed, 1]))
-        return training
-
-    # ------------------------------------------------------------------ streams that come again
-
-    def learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
-        """Learn from the rows in the given order: for passes over data that ``fit`` cannot have all at once.
-
-        What ``partial_fit`` does is done but for growing and checking: X and y must be sound. ``first`` says that these
-        rows are met for the first time, so that their scores tell something about calibration.
-        """
-        # Of these rows only, for there may be many more in X, which come in other calls.
-        weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[order]
-        check_heaviest(weight, "the weight")
-        y, weight = self._again(np.asarray(y)[order], weight)
-        self._training.learn(X, y, weight, order, audit=first, gathered=True)
-
-    def _again(self, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights as learning takes them."""
-        return y, weight
-
-    def end_pass(self) -> None:
-        """A pass is over: count it in ``history_``."""
-        self._training.end_pass()
-
-    def keep_features(self, kept: np.ndarray) -> None:
-        """Forget all features but some, which are numbered anew in the given order."""
-        check_is_fitted(self)
-        self._training.select(kept)
-        self.n_features_in_ = len(kept)
-        if hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = self.feature_names_in_[kept]
 
     # ------------------------------------------------------------------ what was learned
 
-    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hypothesis as (features x outputs) weights and (outputs) intercepts."""
+    def _fitted(self, X: Any) -> tuple[Learner, Any]:
+        """The learner, and X as it takes it."""
         check_is_fitted(self)
-        training = self._training
-        if getattr(training.stabilizer, "every_hypothesis", False):
-            raise AttributeError("a voted learner is many hypotheses, which no single coef_ describes")
-        handed = training.weights()
-        return handed[1:], handed[0] * training.bias - training.theta
+        return self._learner, self._check_rows(X, first=False)[0]
 
-    def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return self._scores_of_checked(self._check_rows(X, reset=False, finite=False))
+    def _known(self, name: str) -> Any:
+        """An attribute of the learner, which there is none of before fit."""
+        if "_learner" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before fit")
+        return getattr(self._learner, name)
 
-    def _scores_of_checked(self, X: Any) -> np.ndarray:
-        """Scores of rows that may hold NaN or infinity, which are looked for when they show."""
-        training = self._training
-        if getattr(training.stabilizer, "every_hypothesis", False):
-            self._check_finite(X)
-            rows = csr.as_rows(X if sp.issparse(X) else np.ascontiguousarray(X), training.bias)
-            return voted_scores(rows, X.shape[0], training.theta, training.st, training.outputs)
-        scores, finite = linear_scores(X, *self._weights())
-        if not finite:  # NaN or infinity in X shows in the scores, so X need not be searched for them before
-            self._check_finite(X)
-            most = np.finfo(scores.dtype).max
-            np.nan_to_num(scores, copy=False, nan=0.0, posinf=most, neginf=-most)
-        return scores
+    @property
+    def n_features_in_(self) -> int:
+        """Features of the rows learned from."""
+        return int(self._known("n_features_in_"))
 
-    def _best_outputs(self, X: Any) -> np.ndarray:
-        """The output with the highest score of each row, without keeping the scores."""
-        check_is_fitted(self)
-        if not getattr(self._training.stabilizer, "every_hypothesis", False):
-            X = self._check_rows(X, reset=False, finite=False)
-            best, finite = best_outputs(X, *self._weights())
-            if finite:
-                return best
-        return np.argmax(self._scores(X), axis=1)
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns learned from, if they have names."""
+        return np.asarray(self._known("feature_names_in_"))
 
-    def _check_finite(self, X: Any) -> None:
-        csr.check_finite(X, getattr(self, "feature_names_in_", None))
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights: (1, features) for two classes, (classes, features) for more, (features,) in regression."""
+        return np.asarray(self._known("coef_"))
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """What is added to the weighted sum: (1,) for two classes and in regression, (classes,) for more."""
+        return np.asarray(self._known("intercept_"))
 
     @property
     def n_updates_(self) -> int:
         """Examples that changed the hypothesis, over all passes."""
-        return self._fitted_training("n_updates_").n_updates
+        return int(self._known("n_updates_"))
 
     @property
     def n_seen_(self) -> int:
         """Examples learned from, over all passes."""
-        return self._fitted_training("n_seen_").n_seen
+        return int(self._known("n_seen_"))
 
     @property
     def history_(self) -> dict[str, list[dict[str, float]]]:
         """``"passes"``: mistakes and mean loss of each pass. ``"doubling"``: the same, from the start, when the
         count of examples reached a power of two. Each example is counted before it is learned from."""
-        return self._fitted_training("history_").history
+        return dict(self._known("history_"))
 
-    def _fitted_training(self, name: str) -> Training:
-        try:
-            return self.__dict__["_training"]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no {name} before fit") from None
+    @property
+    def training(self) -> Training | None:
+        """The state of the learner, once learning has begun."""
+        return self._learner.training if "_learner" in self.__dict__ else None
+
+    def keep_features(self, kept: np.ndarray) -> None:
+        """Forget all features but some, which are numbered anew in the given order."""
+        check_is_fitted(self)
+        self._learner.keep_features(kept)
 
     def save(self, path: Any) -> None:
         """Write the learner to a ``.onl`` file, with all that it needs to go on learning."""
@@ -394,40 +219,63 @@ class LinearModel(CarriesOwnRule, Settled, BaseEstimator):
         model_file.save(self, path)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What the model file holds of this learner, besides its parameters."""
-        facts, arrays = self._training.pack()
-        names = getattr(self, "feature_names_in_", None)
-        mine = {
-            "n_features_in": int(self.n_features_in_),
-            "feature_names_in": None if names is None else [str(name) for name in names],
-            "seed": self._seed,
-            "dtype": np.dtype(self._dtype).name,
-        }
-        return {"training": facts, "estimator": mine}, {f"training.{key}": a for key, a in arrays.items()}
+        return self._learner._pack()
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        prefix = "training."
-        mine = facts["estimator"]
-        check_facts(mine, ESTIMATOR)
-        kept = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-        self._training = self._training_class().unpack(facts["training"], kept)
-        self.n_features_in_ = mine["n_features_in"]
-        if "dual" not in facts and self.n_features_in_ != self._training.features:  # with kernels they are not the same
-            raise ValueError(f"{self.n_features_in_} features do not go with {self._training.features} weights")
-        if mine["feature_names_in"] is not None:
-            if len(mine["feature_names_in"]) != self.n_features_in_:
-                raise ValueError(f"{len(mine['feature_names_in'])} names do not go with {self.n_features_in_} features")
-            self.feature_names_in_ = np.array(mine["feature_names_in"], dtype=object)
-        self._seed, self._dtype = mine["seed"], np.dtype(mine["dtype"])
-        self._settle()
+    @classmethod
+    def _around(cls, learner: Learner) -> Any:
+        """The estimator of a learner that was read from a file."""
+        made = cls(**vars(learner.settings))
+        learner.warning = ConvergenceWarning
+        made._learner = learner
+        return made
 
-    def _training_class(self) -> type[Training]:
-        """What to read a training from a file with."""
-        return Training
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
-            tags.input_tags.positive_only = getattr(self._choices()["geometry"], "positive_only", False)
-        return tags
+# ----------------------------------------------------------------------------------------------------
+# Rows and targets as users pass them in: scikit-learn's checks, and what it does not look at.
+
+
+@inputs.huge_numbers_told
+def check_rows(
+    estimator: Any, X: Any, *, first: bool, names: Any, grow: bool | str, other_width: bool
+) -> tuple[Any, list[str] | None]:
+    """X as a float array or CSR matrix, and the names of its columns.
+
+    ``first`` if nothing is known of the columns yet, else ``names`` are those that are known; ``other_width`` if there
+    are more or fewer columns, for a learner that grows.
+    """
+    found = inputs.names_of_columns(X) if first or other_width else inputs.column_names(X)
+    if found and not first:
+        check_names(found, names, grow)
+    X = inputs.plain_table(X)
+    how: Any = {"accept_sparse": "csr", "dtype": inputs.number_types(X), "ensure_all_finite": False}
+    if first or found or other_width:  # where scikit-learn would miss the names, or refuse the width
+        X = check_array(X, input_name="X", estimator=estimator, **how)
+    else:
+        X = validate_data(estimator, X, reset=False, **how)
+    return X, found
+
+
+def check_names(names: list[str], known: Any, grow: bool | str) -> None:
+    """Refuse a table with other columns than those learned from, or in another order.
+
+    With grow there may be fewer, or more after those known.
+    """
+    if known is None:
+        return
+    count = min(len(names), len(known)) if grow else max(len(names), len(known))
+    for n in range(count):
+        given, wanted = (str(some[n]) if n < len(some) else None for some in (names, known))
+        if given != wanted:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: column {n} is {given!r}, "
+                f"but was {wanted!r}"
+            )
+
+
+def check_column(y: Any, what: str, who: str) -> np.ndarray:
+    """Labels or numbers as a plain array, one a row."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None")
+    if type(y) is np.ndarray and y.ndim == 1:  # finding out takes longer than learning from a few rows
+        return y
+    return np.asarray(column_or_1d(from_nullable(y, what), warn=True))

@@ -1,7 +1,10 @@
 """Feature hashing: any number of named or numbered features in a fixed number of columns (Weinberger et al. 2009).
 
-phi_c(x) = the sum of s(f) x_f over the features f with h(f) = c, h a hash and s(f) = +-1 another one. With the signs
-<phi(x), phi(z)> has the mean <x, z> over hash functions: collisions add noise, no bias.
+phi_c(x) = the sum of s(f) x_f over the features f with h(f) = c, where h is a hash and s(f) = +-1 another one. With the
+signs, <phi(x), phi(z)> has the mean <x, z> over hash functions: collisions add noise, but no bias.
+
+A feature with 64-bit hash h goes to column (h' >> 32) n >> 32, with the sign of the lowest bit of h', where h' is h
+mixed with a seed. Values of one row that fall in one column are added.
 
 scikit-learn's FeatureHasher does the same to dicts, pairs and strings with MurmurHash3, on one core. This one hashes
 all names of a batch as one text in a compiled pass, sorts and adds up the rows on all cores, and also takes
@@ -18,28 +21,27 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from onlearn.compiler import allocating, compiled
 from onlearn.data.named_rows import START, NamedRows, finish, hash_bytes, hash_name, mix
-from onlearn.estimators import transformer
+from onlearn.estimators.transformer import NumericTransformer, check_whole_number
 from onlearn.threads import over_rows
 
-# ----------------------------------------------------------------------------------------------------
-# Hashes of features to signed columns of a narrow matrix: the compiled part of the hashing trick.
-#
-# A feature with 64-bit hash h goes to column (h' >> 32) n >> 32, with the sign of the lowest bit of h', where h' is h
-# mixed with a seed. Values that meet in one column of a row are added up.
-
-
 HALF, ONE, ZERO, LOWER = np.uint64(32), np.uint64(1), np.uint64(0), np.uint64(0xFFFFFFFF)
-COST = 16  # a feature is worth about that many multiplications
+COST = 16  # multiplications that one feature is worth, about
 SHORT = 48  # rows up to this length are sorted by insertion
+MOST_COLUMNS = 2**31 - 1
+SEED = hash_name("")  # of names without a prefix, as readers and extractors hash them
+CHUNK = 64  # rows whose Python objects are visited several times while they are in the processor's cache
+LARGEST = int(np.finfo(np.float64).max)
+NUMBERS = {int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
+
+# The compiled part: from hashes of features to signed columns
 
 
 @compiled
 def hash_split(text: Any, seed: Any, out: Any) -> int:
-    """Hash each stretch of a text between zero bytes, as many as ``out`` has room for; returns how many there are."""
+    """Hash each part of a text between zero bytes, as many as fit in ``out``; returns the number of parts."""
     k, start = 0, 0
     for p in range(len(text) + 1):
         if p == len(text) or text[p] == 0:
@@ -53,7 +55,7 @@ def hash_split(text: Any, seed: Any, out: Any) -> int:
 @allocating
 def place(indptr: Any, hashes: Any, values: Any, seed: Any, columns: Any, signed: Any, indices: Any, data: Any,
           counts: Any, start: Any, stop: Any) -> None:  # fmt: skip
-    """Rows start to stop: columns in order and values, each column once; ``counts`` says how many are left of each."""
+    """Write sorted columns and values of rows start to stop, each column once, and their number to ``counts``."""
     n: Any = np.uint64(columns)
     p: Any
     k: Any
@@ -73,7 +75,7 @@ def place(indptr: Any, hashes: Any, values: Any, seed: Any, columns: Any, signed
                 indices[q], data[q] = column, value
         else:
             keys, before = np.empty(length, np.uint64), data[first:past].copy()
-            for k in range(length):  # column and place in one number: sorting those is quicker than an argsort
+            for k in range(length):  # column and position in one number: sorting these is faster than argsort
                 keys[k] = (np.uint64(indices[first + k]) << HALF) | k
             keys.sort()
             for k in range(length):
@@ -89,9 +91,9 @@ def place(indptr: Any, hashes: Any, values: Any, seed: Any, columns: Any, signed
 
 
 @compiled
-def close_up(indptr: Any, counts: Any, new_indptr: Any, indices: Any, data: Any, new_indices: Any,
+def compact(indptr: Any, counts: Any, new_indptr: Any, indices: Any, data: Any, new_indices: Any,
              new_data: Any) -> None:  # fmt: skip
-    """Copy what is left of each row to where it belongs."""
+    """Copy the entries of each row to their place in smaller arrays."""
     for i in range(np.uint64(len(counts))):
         at = np.uint64(new_indptr[i])
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i]) + np.uint64(counts[i])):
@@ -99,13 +101,13 @@ def close_up(indptr: Any, counts: Any, new_indptr: Any, indices: Any, data: Any,
             at += ONE
 
 
-def placed(indptr: np.ndarray, hashes: np.ndarray, values: np.ndarray, seed: int, columns: int,
+def hashed_matrix(indptr: np.ndarray, hashes: np.ndarray, values: np.ndarray, seed: int, columns: int,
            signed: bool) -> sp.csr_matrix:  # fmt: skip
-    """The matrix of rows whose features are known by their hashes."""
+    """The matrix of rows whose features are given by their hashes."""
     rows = len(indptr) - 1
     indices, data = np.empty(len(hashes), np.int32), np.empty(len(hashes), values.dtype)
     counts = np.zeros(rows, np.int64)
-    with np.errstate(over="ignore"):  # should it run interpreted
+    with np.errstate(over="ignore"):  # where it runs interpreted
         start_at = np.uint64(mix(START, np.uint64(seed)))
         over_rows(
             lambda *part: place(indptr, hashes, values, start_at, columns, signed, indices, data, counts, *part),
@@ -116,7 +118,7 @@ def placed(indptr: np.ndarray, hashes: np.ndarray, values: np.ndarray, seed: int
     np.cumsum(counts, out=left[1:])
     if left[-1] < len(hashes):
         new_indices, new_data = np.empty(left[-1], np.int32), np.empty(left[-1], values.dtype)
-        close_up(indptr, counts, left, indices, data, new_indices, new_data)
+        compact(indptr, counts, left, indices, data, new_indices, new_data)
         indices, data = new_indices, new_data
     narrow = left.astype(np.int32) if left[-1] <= np.iinfo(np.int32).max else left
     X = sp.csr_matrix((data, indices, narrow), shape=(rows, columns), copy=False)
@@ -124,23 +126,15 @@ def placed(indptr: np.ndarray, hashes: np.ndarray, values: np.ndarray, seed: int
     return X
 
 
-MOST = 2**31 - 1
-SEED = hash_name("")  # of names without a prefix, as readers and extractors hash them
-CHUNK = 64  # rows whose Python objects are gone through several times: while they are in the processor's cache
-LARGEST = int(np.finfo(np.float64).max)
-NUMBERS = {int, float, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
+class FeatureHasher(NumericTransformer):
+    """Transform rows of named features, or of too many numbered ones, to a CSR matrix of ``n_features`` columns.
 
-
-class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Turns rows of named features, or of too many numbered ones, into a CSR matrix of ``n_features`` columns.
-
-    A row is a dict from name to number (a text as value makes the feature "name=value", of value 1), a list of names
-    (of value 1 each), or a list of pairs such as dicts are made of; or X is ``NamedRows``, or a matrix, whose columns
-    are hashed.
-    Nothing is learned, so ``fit`` is not needed, and only tells the width of a matrix.
+    A row is a dict from name to number (a string as value makes the feature "name=value", of value 1), a list of names
+    (of value 1 each), or a list of (name, value) pairs; or X is ``NamedRows``, or a matrix, whose columns are hashed.
+    There is nothing to learn, so ``fit`` is optional, and only notes the width of a matrix.
 
     ``signed``: half of the features count negatively, which keeps inner products unbiased. ``seed`` chooses the hash
-    function. ``dtype``: "float32", "float64", or None, which keeps a matrix' own and makes names float32.
+    function. ``dtype``: "float32", "float64", or None, which keeps the type of a matrix and makes named rows float32.
 
     >>> hasher = FeatureHasher(8)
     >>> X = hasher.transform([{"wine": 2, "colour": "red"}, {"colour": "red"}])
@@ -157,23 +151,23 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit(self, X: Any = None, y: Any = None) -> FeatureHasher:
         """Check the settings, and note the width of a matrix."""
         self._check_settings()
-        X = X if X is None else _listed(X)
+        X = X if X is None else _as_rows(X)
         if X is not None and _kind(X) == "matrix":
             self._matrix(X, reset=True)
         return self
 
     def partial_fit(self, X: Any = None, y: Any = None) -> FeatureHasher:
-        """The same: there is nothing to learn, but all batches of a matrix have one width."""
-        X = X if X is None else _listed(X)
+        """Check the settings; all batches of a matrix must have one width."""
+        X = X if X is None else _as_rows(X)
         if X is not None and hasattr(self, "n_features_in_") and _kind(X) == "matrix":
             self._matrix(X, reset=False)
             return self
         return self.fit(X)
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The rows' matrix."""
+        """The hashed matrix of the rows."""
         self._check_settings()
-        X = _listed(X)
+        X = _as_rows(X)
         kind = _kind(X)
         if kind == "matrix":
             X = self._matrix(X, reset=not hasattr(self, "n_features_in_"))
@@ -182,9 +176,9 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             indptr, hashes, values = (X.indptr, X.hashes, X.values) if kind == "named" else _read(X, READERS[kind])
             dtype = self.dtype or np.float32
-        with np.errstate(over="ignore"):  # looked for below, and told in words
+        with np.errstate(over="ignore"):  # an error below
             numbers = np.ascontiguousarray(values, dtype)
-        made = placed(
+        made = hashed_matrix(
             np.ascontiguousarray(indptr, np.int64), hashes, numbers, int(self.seed), int(self.n_features),
             bool(self.signed),
         )  # fmt: skip
@@ -192,14 +186,14 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return made
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> sp.csr_matrix:
-        """The rows' matrix."""
-        X = _listed(X)
+        """The hashed matrix of the rows."""
+        X = _as_rows(X)
         return self.fit(X).transform(X)
 
     def _matrix(self, X: Any, reset: bool) -> Any:
-        """A matrix, checked."""
+        """X as a checked matrix."""
         try:
-            return transformer.checked_rows(self, X, reset=reset)
+            return self._check_rows(X, reset=reset)
         except ValueError as wrong:
             if not str(wrong).startswith("could not convert string"):
                 raise
@@ -209,12 +203,12 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             ) from None
 
     def _check_settings(self) -> None:
-        if transformer.whole_number(self.n_features, "n_features") > MOST:
-            raise ValueError(f"n_features must be at most {MOST}, not {self.n_features!r}")
-        transformer.whole_number(self.seed, "seed", 0)
+        if check_whole_number(self.n_features, "n_features") > MOST_COLUMNS:
+            raise ValueError(f"n_features must be at most {MOST_COLUMNS}, not {self.n_features!r}")
+        check_whole_number(self.seed, "seed", 0)
         try:
             good = self.dtype is None or np.dtype(self.dtype) in (np.float32, np.float64)
-        except TypeError:  # no type at all
+        except TypeError:  # not a type
             good = False
         if not good:
             raise ValueError(f"dtype must be 'float32', 'float64' or None, not {self.dtype!r}")
@@ -235,25 +229,21 @@ class FeatureHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ the model file
 
-    def save(self, path: Any) -> None:
-        """Write the hasher to a ``.onl`` file."""
-        transformer.save(self, path)
-
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        dtype = None if self.dtype is None else np.dtype(self.dtype).name  # np.float32 is no JSON
+        dtype = None if self.dtype is None else np.dtype(self.dtype).name  # np.float32 is not JSON
         params = {"n_features": int(self.n_features), "signed": bool(self.signed), "seed": int(self.seed)}
-        return {"width": transformer.pack_width(self), "params": {**params, "dtype": dtype}}, {}
+        return {"width": self._pack_columns(), "params": {**params, "dtype": dtype}}, {}
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        transformer.unpack_width(self, facts["width"])
+        self._unpack_columns(facts["width"])
         self._check_settings()
 
 
-# ---------------------------------------------------------------------- what the rows are
+# What kind of rows X has
 
 
-def _listed(X: Any) -> Any:
-    """An iterator, or one column of a table, as a list of its rows; all else as it is."""
+def _as_rows(X: Any) -> Any:
+    """An iterator, or one column of a table, as a list of its rows; anything else unchanged."""
     if isinstance(X, (NamedRows, np.ndarray, str, bytes, Mapping)) or sp.issparse(X):
         return X
     if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # PyArrow's array, not its table
@@ -268,17 +258,17 @@ def _listed(X: Any) -> Any:
 
 
 def _kind(X: Any) -> str:
-    """What X is: "matrix", "named" rows, "dicts", "pairs" or "names"."""
+    """The kind of X: "matrix", "named" rows, "dicts", "pairs" or "names"."""
     if isinstance(X, NamedRows):
         return "named"
-    if sp.issparse(X):  # one of those is a dict, too
+    if sp.issparse(X):  # SciPy's DOK matrix is a dict, too
         return "matrix"
     if isinstance(X, (str, bytes, Mapping)):
         raise TypeError("X must be a list of rows, not one text or one dict: put it in a list")
     if not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 1):
         return "matrix"
     if not len(X):
-        raise ValueError("X is empty: there are no rows to hash, nor to tell by what they are made of")
+        raise ValueError("X is empty: there are no rows to hash")
     for n, row in enumerate(X):
         if isinstance(row, Mapping):
             return "dicts"
@@ -301,7 +291,7 @@ Read = tuple[list[Any], list[Any] | None]  # names, and values unless they are a
 
 
 def _read(rows: Any, reader: Callable[[Any, int], Read]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where each row starts, and the hashes and values of its features."""
+    """The starts of the rows, and the hashes and values of their features."""
     try:
         rows = [row if hasattr(row, "__len__") else list(row) for row in rows]
     except TypeError:
@@ -320,21 +310,21 @@ def _read(rows: Any, reader: Callable[[Any, int], Read]) -> tuple[np.ndarray, np
             _hash(names, hashes[part])
             if values is not None:
                 numbers[part] = _numbers(values, names)
-        except _Wrong as wrong:
-            row = int(np.searchsorted(indptr, part.start + wrong.k, side="right")) - 1
-            raise wrong.kind(f"row {row}: {wrong.why}") from None
+        except _FeatureError as error:
+            row = int(np.searchsorted(indptr, part.start + error.k, side="right")) - 1
+            raise error.kind(f"row {row}: {error.why}") from None
     return indptr, hashes, numbers
 
 
-class _Wrong(Exception):  # noqa: N818
-    """What is wrong with the k-th feature of a chunk."""
+class _FeatureError(Exception):
+    """An error of the k-th feature of a chunk."""
 
     def __init__(self, k: int, kind: type[Exception], why: str) -> None:
         self.k, self.kind, self.why = k, kind, why
 
 
-def _of_dicts(rows: Any, at: int) -> Read:
-    """Names and numbers; a text as value is a category."""
+def _read_dicts(rows: Any, at: int) -> Read:
+    """Names and numbers of dicts; a string as value is a category."""
     for n, row in enumerate(rows):
         if not isinstance(row, (dict, Mapping)):
             raise TypeError(f"row {at + n} is a {type(row).__name__}, but others are dicts: all must be alike")
@@ -342,18 +332,18 @@ def _of_dicts(rows: Any, at: int) -> Read:
 
 
 def _with_categories(names: list[Any], values: list[Any]) -> Read:
-    """Where a value is a text, the name is "name=text" and the value 1."""
+    """Names and numbers, where a string as value makes the feature "name=string", of value 1."""
     kinds = set(map(type, values))
     if kinds == {str} and set(map(type, names)) == {str}:
         return list(map("=".join, zip(names, values))), None
-    if any(issubclass(kind, str) for kind in kinds):  # NumPy's texts, too
+    if any(issubclass(kind, str) for kind in kinds):  # NumPy's strings, too
         texts = [isinstance(value, str) for value in values]
         names = [f"{name}={value}" if text else name for name, value, text in zip(names, values, texts)]
         values = [1.0 if text else value for value, text in zip(values, texts)]
     return names, values
 
 
-def _of_pairs(rows: Any, at: int) -> Read:
+def _read_pairs(rows: Any, at: int) -> Read:
     pairs = list(chain.from_iterable(rows))
     if not set(map(type, pairs)) <= {tuple, list} or not set(map(len, pairs)) <= {2}:
         for n, row in enumerate(rows):
@@ -363,7 +353,7 @@ def _of_pairs(rows: Any, at: int) -> Read:
     return _with_categories([pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
 
-def _of_names(rows: Any, at: int) -> Read:
+def _read_names(rows: Any, at: int) -> Read:
     for n, row in enumerate(rows):
         if isinstance(row, (str, bytes, Mapping)):
             raise TypeError(f"row {at + n} is a {type(row).__name__}, but others are lists of names: all must be alike")
@@ -371,49 +361,49 @@ def _of_names(rows: Any, at: int) -> Read:
 
 
 def _numbers(values: list[Any], names: list[Any]) -> np.ndarray:
-    """Values as finite numbers; or what is wrong with one."""
+    """Values as finite numbers."""
     if not set(map(type, values)) <= NUMBERS:
         for k, value in enumerate(values):
             if not isinstance(value, (Real, np.bool_)):
-                raise _Wrong(k, TypeError, f"the value of {names[k]!r} must be a number, not {value!r}")
+                raise _FeatureError(k, TypeError, f"the value of {names[k]!r} must be a number, not {value!r}")
     try:
         made = np.array(values, np.float64)
-    except OverflowError:  # a whole number that is larger than all floats
+    except OverflowError:  # a whole number larger than all floats
         k = next(
             k
             for k, value in enumerate(values)
             if isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST
         )
-        raise _Wrong(k, OverflowError, f"the value of {names[k]!r} is too large for a float: scale it") from None
+        raise _FeatureError(k, OverflowError, f"the value of {names[k]!r} is too large for a float: scale it") from None
     good = np.isfinite(made)
     if not good.all():
         k = int(np.argmin(good))
         what = "NaN" if np.isnan(made[k]) else "infinity"
-        raise _Wrong(k, ValueError, f"the value of {names[k]!r} is {what}: leave the feature out")
+        raise _FeatureError(k, ValueError, f"the value of {names[k]!r} is {what}: leave the feature out")
     return made
 
 
 def _hash(names: list[Any], out: np.ndarray) -> None:
-    """The hashes of names, of all in one pass unless one holds a zero byte or is given as bytes."""
+    """Write the hashes of names to ``out``, all in one pass unless a name holds a zero byte or is bytes."""
     if not names:
         return
     try:
         text = np.frombuffer("\0".join(names).encode("utf-8", "surrogatepass"), np.uint8)
     except TypeError:
         text = None
-    with np.errstate(over="ignore"):  # should it run interpreted
+    with np.errstate(over="ignore"):  # where it runs interpreted
         if text is not None and hash_split(text, SEED, out) == len(names):
             return
     for k, name in enumerate(names):
         if not isinstance(name, (str, bytes)):
-            raise _Wrong(k, TypeError, f"a name must be a text, not {name!r}")
+            raise _FeatureError(k, TypeError, f"a name must be a text, not {name!r}")
         out[k] = hash_name(name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name, SEED)
 
 
 def _refuse_infinite(X: sp.csr_matrix) -> None:
-    """Refuse values that were too large for the type, or became so when they met in one column."""
+    """Refuse values that are too large for the type, or became so as sums in one column."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.data.sum()):  # which infinity shows in; that the sum alone is too large is no harm
+        if np.isfinite(X.data.sum()):  # a single infinity shows in the sum
             return
     bad = np.flatnonzero(~np.isfinite(X.data))
     if bad.size:
@@ -422,4 +412,4 @@ def _refuse_infinite(X: sp.csr_matrix) -> None:
         raise OverflowError(f"row {row}: its values are too large for {X.dtype}: scale them{wider}")
 
 
-READERS = {"dicts": _of_dicts, "pairs": _of_pairs, "names": _of_names}
+READERS: dict[str, Callable[[Any, int], Read]] = {"dicts": _read_dicts, "pairs": _read_pairs, "names": _read_names}

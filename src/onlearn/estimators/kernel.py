@@ -15,15 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
-from onlearn.dual.collapse import Choice, SmallerForms, choose, dual_certificate, verdict_on
-from onlearn.dual.learner import ON_NUMBERS, Estimated, Filed, InPasses, OwnsKernel, own, told
+from onlearn.dual.collapse import Choice, choose, dual_certificate, judge_sample
+from onlearn.dual.examples import Examples, check_examples
+from onlearn.dual.learner import ON_NUMBERS, Estimated, Filed, InPasses, OwnsKernel, own, report_estimate
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.scores import Examples, dual_scores, staged_scores
-from onlearn.dual.supports import Slots, Supports, as_given
-from onlearn.dual.training import DualTraining, interruptible
+from onlearn.dual.scores import dual_scores, staged_scores
+from onlearn.dual.supports import SupportSet, SupportSlots
+from onlearn.dual.training import DualTraining, stop_on_ctrl_c
 from onlearn.engine.labels import encode
-from onlearn.estimators.base import FAMILIES, Settled, is_number
-from onlearn.estimators.linear import OnlineClassifier
+from onlearn.engine.settings import FAMILIES
+from onlearn.estimators.kernel_base import KernelBase, Settled, is_number
+from onlearn.estimators.smaller_forms import SmallerForms
 from onlearn.kernels.products import in_precision, refuse_strings
 
 # ----------------------------------------------------------------------------------------------------
@@ -49,7 +51,7 @@ class SettledKernel(Settled):
 REPRESENTATIONS = ("dual", "primal", "auto")
 
 
-class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, OnlineClassifier):
+class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, KernelBase):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -187,7 +189,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
                 raw = in_precision(raw, self._dtype)
         else:
-            raw = as_given(X, self._kernel)
+            raw = check_examples(X, self._kernel)
             if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
                 raw = in_precision(raw, self._dtype)
         if reset:
@@ -210,7 +212,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
         if self._kernel.always_psd:
             return
-        verdict = verdict_on(self._kernel, points)
+        verdict = judge_sample(self._kernel, points)
         if not verdict.symmetric:
             raise ValueError(f"{verdict}; a classifier cannot learn with it")
         if not verdict:
@@ -243,10 +245,10 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             if self._kernel.data == "matrix":
                 raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
             limited = BudgetTraining(*parts, output, 0, outputs, bias)
-            limited.limit(int(self.budget), choices["budget_policy"], self._seed)
-            training: DualTraining = limited.attach(Slots(self._kernel, int(self.budget)))
+            limited.set_budget(int(self.budget), choices["budget_policy"], self._seed)
+            training: DualTraining = limited.attach(SupportSlots(self._kernel, int(self.budget)))
         else:
-            training = DualTraining(*parts, output, 0, outputs, bias).attach(Supports(self._kernel))
+            training = DualTraining(*parts, output, 0, outputs, bias).attach(SupportSet(self._kernel))
         training.stages = [] if self.keep_stages else None
         return training
 
@@ -273,22 +275,22 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
 
     def _pass_in_blocks(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
         training = self._training
-        self.leave()
+        self.release_rows()
         later = (self.epochs or self.max_epochs) > 1
-        telling = told(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
-        standing = training.stand(X, int(self.cache_mb * 2**20) if later else 0)
-        standing.recognise()  # with warm_start, they may be the rows of the last fit
-        with interruptible(training), telling:
-            return super()._pass_over(standing, y, weight)
+        telling = report_estimate(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
+        scores = training.prepare(X, int(self.cache_mb * 2**20) if later else 0)
+        scores.find_supports()  # with warm_start, they may be the rows of the last fit
+        with stop_on_ctrl_c(training), telling:
+            return super()._pass_over(scores, y, weight)
 
     def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.representation_ == "dual":
             if self._kernel.data == "matrix" and self._training.n_seen:
                 raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
-            self.leave()
-            standing = self._training.stand(X, 0)
-            with interruptible(self._training):
-                self._training.learn(standing, y, weight, np.arange(len(y)))
+            self.release_rows()
+            scores = self._training.prepare(X, 0)
+            with stop_on_ctrl_c(self._training):
+                self._training.learn(scores, y, weight, np.arange(len(y)))
             if self._training.stopped:
                 raise KeyboardInterrupt
         else:
@@ -353,7 +355,7 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
             raise ValueError(
                 "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
             )
-        if getattr(self._training.stabilizer, "every_hypothesis", False):
+        if self._training.stabilizer.every_hypothesis:
             raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
         if not stages:
             raise ValueError(

@@ -1,143 +1,107 @@
-"""The named learners: each a composition of a rule, a geometry and a stabilizer, and nothing else.
-
-A class here says which parameters of its choices it shows flat; their defaults, ranges and meanings are the
-choices' own.
-"""
+"""The named learners as estimators, made of the compositions in ``engine.named``, signature and docstring too."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
-from onlearn.engine import geometry, rules, stabilizers
+from onlearn.engine.named import COMPOSITIONS
 from onlearn.estimators.linear import OnlineClassifier
 
-PARTS = ("rule", "geometry", "stabilizer")
-KEPT = inspect.signature(OnlineClassifier.__init__).parameters
+Cls = TypeVar("Cls", bound=type[OnlineClassifier])
+
+NAMED: dict[str, Any] = {}
 
 
-def named(*, defaults: dict[str, Any] | None = None, **parts: Any) -> Callable[[type], type]:
-    """Give a subclass of OnlineClassifier the signature of a composition.
+def named(cls: Cls) -> Cls:
+    """Make a subclass of ``OnlineClassifier`` the composition of its name."""
+    composition = COMPOSITIONS[cls.__name__]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    shown = [inspect.Parameter(name, kind, default=one.default) for name, one in composition.parameters.items()]
+    signature = inspect.Signature([inspect.Parameter("self", kind), *shown])
 
-    A part given as a class shows its parameters flat; one given as an object or a name is fixed;
-    a stabilizer not given stays a parameter. ``defaults`` changes defaults of the other parameters.
-    """
-    defaults = defaults or {}
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            setattr(self, name, value)
 
-    def decorate(cls: type) -> type:
-        flat = {f.name: part for part, made in parts.items() if isinstance(made, type) for f in fields(made)}
-        shown = [
-            inspect.Parameter(f.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(f.name, f.default))
-            for made in parts.values()
-            if isinstance(made, type)
-            for f in fields(made)
-        ]
-        rest = [
-            p.replace(default=defaults.get(p.name, p.default))
-            for p in KEPT.values()
-            if p.name not in (*parts, "rule", "geometry")
-        ]
-        signature = inspect.Signature([rest[0].replace(default=inspect.Parameter.empty), *shown, *rest[1:]])
-
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            for name, value in list(bound.arguments.items())[1:]:
-                setattr(self, name, value)
-
-        def _choices(self: Any) -> dict[str, Any]:
-            made = {}
-            for part, kind in parts.items():
-                own = {name: getattr(self, name) for name, owner in flat.items() if owner == part}
-                made[part] = kind(**own) if isinstance(kind, type) else kind(self) if callable(kind) else kind
-            return {**OnlineClassifier._choices(self), **made}
-
-        __init__.__signature__ = signature  # type: ignore[attr-defined]
-        cls.__init__, cls._choices = __init__, _choices  # type: ignore[misc,attr-defined]
-        return cls
-
-    return decorate
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    cls.__init__, cls.__doc__, cls.composition = __init__, composition.docstring(), composition  # type: ignore[method-assign]
+    NAMED[cls.__name__] = cls
+    return cls
 
 
-@named(rule=rules.Perceptron(), geometry=geometry.Additive(), stabilizer=stabilizers.Last())
+@named
 class Perceptron(OnlineClassifier):
-    """Rosenblatt's Perceptron: on a mistake, w += y x."""
+    pass
 
 
-@named(rule=rules.Perceptron(), geometry=geometry.Additive(), stabilizer=stabilizers.Averaged())
+@named
 class AveragedPerceptron(OnlineClassifier):
-    """The Perceptron, handing out the mean of all its hypotheses."""
+    pass
 
 
-@named(rule=rules.Perceptron(), geometry=geometry.Additive(), stabilizer=stabilizers.Voted())
+@named
 class VotedPerceptron(OnlineClassifier):
-    """The Perceptron, predicting by a vote of all its hypotheses (Freund & Schapire 1999)."""
+    pass
 
 
-@named(rule=rules.Margin, geometry=geometry.Additive())
+@named
 class MarginPerceptron(OnlineClassifier):
-    """The Perceptron with a thick separator: examples within the margin count as mistakes."""
+    pass
 
 
-@named(rule=rules.Aggressive, geometry=geometry.Additive())
+@named
 class AggressivePerceptron(OnlineClassifier):
-    """The Perceptron whose step corrects each mistake at once."""
+    pass
 
 
-@named(rule=rules.PA1, geometry=geometry.Additive())
+@named
 class PassiveAggressive(OnlineClassifier):
-    """Passive-aggressive I: the smallest step that makes the margin 1, but none longer than C."""
+    pass
 
 
-@named(rule=rules.Perceptron(), geometry=geometry.Winnow, defaults={"fit_intercept": False})
+@named
 class Winnow(OnlineClassifier):
-    """Winnow: multiplies the weights of the features of a mistake. Features must not be negative."""
+    pass
 
 
-@named(rule=rules.Perceptron(), geometry=geometry.BalancedWinnow, defaults={"alpha": 1.1})
+@named
 class BalancedWinnow(OnlineClassifier):
-    """Winnow with two weights a feature, so that their difference may be negative."""
+    pass
 
 
-@named(rule=rules.Perceptron(), geometry=geometry.Exponentiated, defaults={"fit_intercept": False})
+@named
 class NormalizedWinnow(OnlineClassifier):
-    """Winnow whose weights stay on the simplex (exponentiated gradient)."""
+    pass
 
 
-@named(rule=rules.LMS(), geometry=geometry.Additive, defaults={"rate": 0.01})
+@named
 class Adaline(OnlineClassifier):
-    """Least mean squares on -1 and +1: w += r (y - s) x."""
+    pass
 
 
-@named(rule=rules.Hinge(), geometry=geometry.Additive, defaults={"schedule": "1/sqrt(t)", "l2": 1e-4})
+@named
 class LinearSVM(OnlineClassifier):
-    """The soft-margin SVM by stochastic subgradients; ``schedule="1/(lambda t)"`` is Pegasos."""
+    pass
 
 
-@named(rule=rules.Logistic(), geometry=geometry.AdaGrad, defaults={"rate": 0.1})
+@named
 class LogisticRegression(OnlineClassifier):
-    """Logistic regression, multinomial with several classes, by AdaGrad."""
+    pass
 
 
-@named(rule=rules.Hinge(), geometry=geometry.AdaGrad, defaults={"rate": 0.1})
+@named
 class AdaGrad(OnlineClassifier):
-    """Hinge loss with a rate for each feature, r / sqrt(its sum of squared gradients)."""
+    pass
 
 
-@named(rule=lambda self: rules.PA2(1 / (2 * self.r)), geometry=geometry.AROW)  # type: ignore[call-arg]
+@named
 class AROW(OnlineClassifier):
-    """Adaptive regularisation of weights: a confidence for each weight (Crammer et al. 2009)."""
+    pass
 
 
-@named(rule=rules.Logistic(), geometry=geometry.FTRL, stabilizer=stabilizers.Last())
+@named
 class FTRL(OnlineClassifier):
-    """Follow the regularised leader: logistic regression with exactly zero weights under l1."""
-
-
-NAMED = {
-    cls.__name__: cls
-    for cls in list(globals().values())
-    if isinstance(cls, type) and issubclass(cls, OnlineClassifier) and cls is not OnlineClassifier
-}
+    pass

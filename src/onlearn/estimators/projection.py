@@ -1,15 +1,15 @@
-"""Random projection: fewer columns that keep distances and inner products, within eps, with high probability.
+"""Random projection: fewer columns that preserve distances and inner products, within eps, with high probability.
 
 x -> R x, with R Gaussian (Johnson and Lindenstrauss 1984; entries N(0, 1/D)), or sparse (Achlioptas 2003; Li, Hastie
 and Church 2006: entries +-1/sqrt(s D) with probability s, the density, else 0).
 
-The matrix is drawn by scikit-learn, and multiplied by SciPy where it is thin, as scikit-learn does: that is as good as
-ours would be. Where it is not so thin, dense rows take less time by the BLAS, which multiplies all the zeros, too;
-and sparse rows by a dense matrix go through the compiled loops of our learners, in threads.
+scikit-learn draws the matrix, and SciPy multiplies it where it is sparse enough. Otherwise dense rows are multiplied by
+the BLAS, zeros included, and sparse rows by the compiled loops of the linear learners, in threads: both are faster.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,18 @@ from sklearn.random_projection import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from onlearn.estimators import transformer
+from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
 
-PRODUCTS = 20  # multiplications of the BLAS in the time of one of a sparse product, at least
-ROOM = 1 << 27  # bytes that a sparse matrix may take when written out
+BLAS_GAIN = 20  # multiplications of the BLAS in the time of one of a sparse product, at least
+MOST_BYTES = 1 << 27  # that a sparse matrix may take as a dense one
 
 
-class RandomProjection(transformer.Numeric):
-    """Projects rows to ``n_components`` random directions.
+class RandomProjection(NumericTransformer):
+    """Project rows on ``n_components`` random directions.
 
     ``n_components="auto"``: as many as keep the distances of all pairs of fitted rows within a factor 1 +- ``eps``.
     ``density=None``: a dense Gaussian matrix; a number in (0, 1], or "auto" for 1/sqrt(columns): a sparse matrix of
-    +-1 with that share of non-zeros (1/3 is Achlioptas'). Rows come out dense.
+    +-1 with that share of non-zeros (1/3 is Achlioptas'). The projected rows are dense.
 
     >>> X = np.eye(3, 1000)
     >>> RandomProjection(200, random_state=0).fit_transform(X).shape
@@ -52,36 +52,38 @@ class RandomProjection(transformer.Numeric):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> RandomProjection:
-        """Draw the directions; of the rows only their number and width matter."""
-        X = transformer.checked_rows(self, X, reset=True)
+        """Draw the directions; only the number and the width of the rows matter."""
+        X = self._check_rows(X, reset=True)
         return self._draw(X.shape[0], X.shape[1])
 
     def partial_fit(self, X: Any, y: Any = None) -> RandomProjection:
-        """The first batch draws the directions; later ones are checked only."""
+        """Draw the directions at the first batch; only check later ones."""
         fresh = not hasattr(self, "components_")
         if fresh and isinstance(self.n_components, str):
-            raise ValueError("n_components='auto' depends on the number of rows: for partial_fit give a number")
-        X = transformer.checked_rows(self, X, reset=fresh)
+            raise ValueError("n_components='auto' depends on the number of rows: give a number for partial_fit")
+        X = self._check_rows(X, reset=fresh)
         return self._draw(X.shape[0], X.shape[1]) if fresh else self
 
     def _draw(self, rows: int, width: int) -> RandomProjection:
-        count, density = self._count(rows, width), self._share(width)
-        self._seed = transformer.drawn_seed(self.random_state)
+        count, density = self._count(rows, width), self._check_density(width)
+        self._seed = draw_seed(self.random_state)
         settings: dict[str, Any] = dict(n_components=count, random_state=self._seed)
         if density is None:
             maker = GaussianRandomProjection(**settings)
         else:
             maker = SparseRandomProjection(density=density, **settings)
-        # Its fit reads nothing of the rows but their width.
-        found = np.asarray if density is None else sp.csr_matrix
-        self.components_ = found(_quietly(maker, sp.csr_matrix((1, width))).components_)
+        convert = np.asarray if density is None else sp.csr_matrix
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there are more components than columns: the user asked for it
+            maker.fit(sp.csr_matrix((1, width)))  # which uses only the width
+        self.components_ = convert(maker.components_)
         self.n_components_, self.density_ = count, 1.0 if density is None else density
-        self._casts: dict[Any, Any] = {}
+        self._clear_casts()
         return self
 
     def _count(self, rows: int, width: int) -> int:
         if not isinstance(self.n_components, str):
-            return transformer.whole_number(self.n_components, "n_components")
+            return check_whole_number(self.n_components, "n_components")
         if self.n_components != "auto":
             raise ValueError(f"n_components must be 'auto' or a whole number of at least 1, not {self.n_components!r}")
         if not isinstance(self.eps, (int, float, np.floating)) or not 0 < self.eps < 1:
@@ -90,11 +92,11 @@ class RandomProjection(transformer.Numeric):
         if count > width:
             raise ValueError(
                 f"eps={self.eps:g} and {rows} rows need n_components={count}, "
-                f"which is more than the {width} features X has: give a larger eps, or the number wanted"
+                f"which is more than the {width} features X has: give a larger eps, or a number"
             )
         return count
 
-    def _share(self, width: int) -> float | None:
+    def _check_density(self, width: int) -> float | None:
         if self.density is None:
             return None
         if isinstance(self.density, str) and self.density == "auto":
@@ -105,26 +107,27 @@ class RandomProjection(transformer.Numeric):
         return float(self.density)
 
     def transform(self, X: Any) -> np.ndarray:
-        """The rows' projections."""
+        """The projections of the rows."""
         check_is_fitted(self)
-        X = transformer.checked_rows(self, X, reset=False)
+        X = self._check_rows(X, reset=False)
         out = np.empty((X.shape[0], self.n_components_), X.dtype)
-        if not sp.issparse(self.components_) or (not sp.issparse(X) and self._written_out(X)):
-            W = transformer.cast(self, "dense", X.dtype, lambda: self._dense(X.dtype))
-            for tile in transformer.tiles(X.shape[0], out.shape[1] * out.itemsize):
-                transformer.multiply(X[tile], W, out[tile])
+        if not sp.issparse(self.components_) or (not sp.issparse(X) and self._as_dense(X)):
+            W = self._cast("dense", X.dtype, lambda: self._transposed(X.dtype))
+            for tile in tiles(X.shape[0], out.shape[1] * out.itemsize):
+                multiply(X[tile], W, out[tile])
             return out
-        R = transformer.cast(self, "sparse", X.dtype, lambda: sp.csr_matrix(self.components_.T.astype(X.dtype)))
-        for tile in transformer.tiles(X.shape[0], 2 * out.shape[1] * out.itemsize):
+        R = self._cast("sparse", X.dtype, lambda: sp.csr_matrix(self.components_.T.astype(X.dtype)))
+        for tile in tiles(X.shape[0], 2 * out.shape[1] * out.itemsize):
             part = X[tile] @ R
             out[tile] = part.toarray() if sp.issparse(part) else part
         return out
 
-    def _written_out(self, X: Any) -> bool:
-        """Whether dense rows are quicker multiplied by the BLAS, zeros and all."""
-        return self.density_ * PRODUCTS > 1 and self.n_components_ * X.shape[1] * X.itemsize <= ROOM
+    def _as_dense(self, X: Any) -> bool:
+        """Whether the BLAS multiplies dense rows faster by the dense form of a sparse matrix."""
+        return self.density_ * BLAS_GAIN > 1 and self.n_components_ * X.shape[1] * X.itemsize <= MOST_BYTES
 
-    def _dense(self, dtype: Any) -> np.ndarray:
+    def _transposed(self, dtype: Any) -> np.ndarray:
+        """The transposed matrix, dense."""
         R = self.components_
         return np.ascontiguousarray((R.toarray() if sp.issparse(R) else R).T, dtype=dtype)
 
@@ -138,10 +141,10 @@ class RandomProjection(transformer.Numeric):
         R = self.components_
         mine = {"seed": self._seed, "density": float(self.density_), "n_components": self.n_components_}
         arrays = {"data": R.data, "indices": R.indices, "indptr": R.indptr} if sp.issparse(R) else {"components": R}
-        return {"width": transformer.pack_width(self), "projection": mine}, arrays
+        return {"width": self._pack_columns(), "projection": mine}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        transformer.unpack_width(self, facts["width"])
+        self._unpack_columns(facts["width"])
         mine = facts["projection"]
         shape = (int(mine["n_components"]), self.n_features_in_)
         self._seed, self.density_, self.n_components_ = int(mine["seed"]), float(mine["density"]), shape[0]
@@ -152,12 +155,3 @@ class RandomProjection(transformer.Numeric):
             self.components_.check_format(full_check=True)
         if self.components_.shape != shape:
             raise ValueError(f"the projection has shape {self.components_.shape}, not {shape}")
-
-
-def _quietly(maker: Any, X: Any) -> Any:
-    """Fitted without the warning that there are more components than columns: that was asked for."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return maker.fit(X)

@@ -1,17 +1,17 @@
-"""What the transformers here share: rows checked, products in tiles, seeds, and their part of the model file."""
+"""What the approximations share: a base class of transformers of numeric rows, and functions for seeds and tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from onlearn import model_file
 from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
 from onlearn.kernels.products import refuse_strings
@@ -19,67 +19,11 @@ from onlearn.kernels.products import refuse_strings
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
 
 
-@inputs.huge_numbers_told
-def checked_rows(transformer: Any, X: Any, reset: bool) -> Any:
-    """X as a finite float array or CSR matrix of the right width, without copying one that is."""
-    refuse_strings(X, type(transformer).__name__)
-    names = inputs.column_names(X)
-    X = inputs.plain_table(X)
-    kinds = inputs.number_types(X)
-    X = validate_data(transformer, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
-    if names and reset:
-        transformer.feature_names_in_ = np.array(names, dtype=object)
-    csr.check_finite(X, getattr(transformer, "feature_names_in_", None))
-    return X
-
-
-def drawn_seed(random_state: Any) -> int:
-    """A number that the same random_state gives again; kept, so that a stored transformer knows what it was."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """The value as an int; or a sentence that says what it should have been."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    return int(value)
-
-
-def tiles(rows: int, bytes_a_row: int) -> Iterator[slice]:
-    """Ranges of rows of a few megabytes each."""
-    size = max(1, TILE // max(1, bytes_a_row))
-    for start in range(0, rows, size):
-        yield slice(start, min(rows, start + size))
-
-
-def multiply(X: Any, W: np.ndarray, out: np.ndarray) -> None:
-    """out = X W for dense or sparse rows X, in their precision; out may be part of wider rows."""
-    if sp.issparse(X):
-        out[:] = linear_scores(X, W, np.zeros(W.shape[1]))[0]
-    else:
-        np.matmul(X, W, out=out)
-
-
-def pack_width(transformer: Any) -> dict[str, Any]:
-    """What it knows of the columns of its input, as JSON."""
-    names = getattr(transformer, "feature_names_in_", None)
-    return {
-        "n_features_in": getattr(transformer, "n_features_in_", None),
-        "feature_names_in": None if names is None else [str(name) for name in names],
-    }
-
-
-def unpack_width(transformer: Any, facts: dict[str, Any]) -> None:
-    if facts["n_features_in"] is not None:
-        transformer.n_features_in_ = int(facts["n_features_in"])
-    if facts["feature_names_in"] is not None:
-        transformer.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
-
-
-class Numeric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of rows of numbers, dense or sparse, that keeps their precision and can be saved."""
+
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,26 +32,81 @@ class Numeric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def save(self, path: Any) -> None:
-        """Write what was fitted to a ``.onl`` file."""
-        save(self, path)
+        """Write the fitted transformer to a ``.onl`` file."""
+        check_is_fitted(self)
+        model_file.save(self, path)
+
+    @inputs.huge_numbers_told
+    def _check_rows(self, X: Any, reset: bool) -> Any:
+        """X as a finite float array or CSR matrix of the right width; one that is so already is not copied."""
+        refuse_strings(X, type(self).__name__)
+        names = inputs.column_names(X)
+        X = inputs.plain_table(X)
+        types = inputs.number_types(X)
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_all_finite=False)
+        if names and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        csr.check_finite(X, self.__dict__.get("feature_names_in_"))
+        return X
+
+    # ------------------------------------------------------------------ arrays in the precision of the data
+
+    def _cast(self, name: str, dtype: Any, make: Callable[[], Any]) -> Any:
+        """An array made of what was fitted, in the precision of the data; kept, because every batch needs it."""
+        kept = self.__dict__.setdefault("_casts", {})  # which is not pickled
+        key = (name, np.dtype(dtype).name)
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    def _clear_casts(self) -> None:
+        """Forget the arrays of an earlier fit."""
+        self._casts: dict[Any, Any] = {}  # here, because ``transform`` must not add attributes
 
     def __getstate__(self) -> Any:
-        # what is made again when it is needed is not pickled
         return {key: value for key, value in super().__getstate__().items() if key != "_casts"}
 
+    # ------------------------------------------------------------------ the model file
 
-def save(transformer: Any, path: Any) -> None:
-    """Write a fitted transformer to a model file."""
-    from onlearn import model_file
+    def _pack_columns(self) -> dict[str, Any]:
+        """The number and names of the input columns, as JSON."""
+        names = self.__dict__.get("feature_names_in_")
+        return {
+            "n_features_in": self.__dict__.get("n_features_in_"),
+            "feature_names_in": None if names is None else [str(name) for name in names],
+        }
 
-    check_is_fitted(transformer)
-    model_file.save(transformer, path)
+    def _unpack_columns(self, facts: dict[str, Any]) -> None:
+        if facts["n_features_in"] is not None:
+            self.n_features_in_ = int(facts["n_features_in"])
+        if facts["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
 
 
-def cast(transformer: Any, name: str, dtype: Any, make: Any) -> Any:
-    """An array made of what was fitted, in the precision of the data; kept, for every batch of a stream needs it."""
-    kept = transformer.__dict__.setdefault("_casts", {})
-    key = (name, np.dtype(dtype).name)
-    if key not in kept:
-        kept[key] = make()
-    return kept[key]
+def draw_seed(random_state: Any) -> int:
+    """A seed that the same random_state gives again; stored, so that a loaded transformer can continue."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_whole_number(value: Any, name: str, least: int = 1) -> int:
+    """The value as an int; an error if it is not a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def tiles(rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Ranges of rows of a few megabytes each."""
+    size = max(1, TILE // max(1, bytes_per_row))
+    for start in range(0, rows, size):
+        yield slice(start, min(rows, start + size))
+
+
+def multiply(X: Any, W: np.ndarray, out: np.ndarray) -> None:
+    """Set out to X W for dense or sparse rows X, in their precision; out may be part of wider rows."""
+    if csr.is_sparse(X):
+        out[:] = linear_scores(X, W, np.zeros(W.shape[1]))[0]
+    else:
+        np.matmul(X, W, out=out)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.compiler import compiled, prefetch
 from onlearn.data.named_rows import NamedRows
-from onlearn.engine.csr import all_finite
+from onlearn.engine.csr import CSR, all_finite
 from onlearn.features.tables import fixed
 
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
@@ -256,7 +255,7 @@ def _summed(part: Part, dtype: Any, ordered: bool) -> Part:
     return Part(new, ids[:n], values[:n], groups[:n])
 
 
-def matrix(parts: list[Part], width: int, dtype: Any, ordered: bool = True) -> sp.csr_matrix:
+def matrix(parts: list[Part], width: int, dtype: Any) -> CSR:
     """Parts that have been summed, one below the other."""
     if len(parts) == 1:
         indptr, ids, values = parts[0].indptr, parts[0].ids, parts[0].values
@@ -267,15 +266,9 @@ def matrix(parts: list[Part], width: int, dtype: Any, ordered: bool = True) -> s
         values = np.concatenate([np.empty(0, dtype), *(p.values for p in parts)])
     if len(ids) < np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
-    X = sp.csr_matrix((len(indptr) - 1, width), dtype=dtype)
-    # set as they are: the constructor would look all numbers over once more
-    X.indptr, X.indices, X.data = indptr, ids if indptr.dtype == np.int32 else ids.astype(np.int64), values
-    if ordered:
-        X.has_sorted_indices = X.has_canonical_format = True
-    X.free_of_duplicates = True  # which estimators would have to find out
-    return X
+    return CSR(values, ids.astype(indptr.dtype, copy=False), indptr, (len(indptr) - 1, width), unique=True)
 
 
-def to_matrix(rows: NamedRows, ids: np.ndarray, width: int, dtype: Any) -> sp.csr_matrix:
+def to_matrix(rows: NamedRows, ids: np.ndarray, width: int, dtype: Any) -> CSR:
     """Numbered rows as a matrix, not weighed."""
     return matrix([summed(Part(rows.indptr, ids, rows.values, rows.groups), dtype)], width, dtype)

@@ -1,4 +1,4 @@
-"""The learned half of ``Features``: extractors, vocabulary, scales and document counts, and the walk over rows.
+"""The learned half of a ``FeatureMap``: extractors, vocabulary, scales and document counts, and the walk over rows.
 
 Rows are walked in blocks. Threads cut blocks into named features, for that depends on nothing learned but scales; one
 thread numbers them, block after block, so that numbers do not depend on the threads.
@@ -14,14 +14,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.data.named_rows import NamedRows
-from onlearn.features import extractors as scaling
+from onlearn.engine.csr import CSR
 from onlearn.features.assemble import RARE, Part, Weighing, count_rows, matrix, summed, weigh_rows
-from onlearn.features.extractors import Groups, WithIndicator
+from onlearn.features.extractors import FACTS, Groups, ReadColumn, WithIndicator
 from onlearn.features.interactions import Interaction, products
-from onlearn.features.row_builders import beside
+from onlearn.features.row_builders import side_by_side
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.threads import cores
 
@@ -35,7 +34,7 @@ class Extraction:
         self.columns = [e for e in extractors if not isinstance(e, Interaction)]
         self.interactions = [e for e in extractors if isinstance(e, Interaction)]
         self.vocabulary, self.dtype = vocabulary, np.dtype(dtype)
-        self.scales = np.zeros((len(self.columns), scaling.FACTS))
+        self.scales = np.zeros((len(self.columns), FACTS))
         self.documents = np.zeros(0, np.int64)
         self.rows = 0
         self.groups = [self._groups_of(e) for e in self.columns]
@@ -44,7 +43,7 @@ class Extraction:
     @staticmethod
     def _groups_of(extractor: Any) -> Groups:
         groups: Groups = extractor.groups()
-        if getattr(extractor, "missing", None) == "indicator":
+        if extractor.missing == "indicator":
             return groups._replace(prefixes=(*groups.prefixes, f"{groups.name}="))
         return groups
 
@@ -61,26 +60,22 @@ class Extraction:
         """A table or named rows, ready to be cut into blocks. All that may be wrong with them is found here."""
         if isinstance(source, NamedRows):
             return Opened([_Named(source)], len(source.indptr) - 1)
-        opened = []
+        opened: list[ReadColumn] = []
         for extractor in self.columns:
-            column = extractor.read(source)
-            if hasattr(column, "spell"):
-                column.spell(self.vocabulary, learning)
-            missing = getattr(extractor, "missing", None)
-            if missing == "error" and column.missing is not None:
+            column: ReadColumn = extractor.read(source)
+            column.spell(self.vocabulary, learning)
+            if extractor.missing == "error" and column.missing is not None:
                 row = int(column.missing.argmax())
                 raise ValueError(f"column {extractor.column!r}, row {row}: the value is missing")
-            opened.append(WithIndicator(column, extractor.column) if missing == "indicator" else column)
+            opened.append(WithIndicator(column, extractor.column) if extractor.missing == "indicator" else column)
         return Opened(opened, source.num_rows)
 
     # ------------------------------------------------------------------ walking
 
-    def learn(self, opened: Opened, transform: bool, ordered: bool = True) -> sp.csr_matrix | None:
+    def learn(self, opened: Opened, transform: bool, ordered: bool = True) -> CSR | None:
         """Learn from rows; with ``transform`` also their matrix, by the statistics that include them."""
-        for k, column in enumerate(opened.columns):
-            inner = getattr(column, "inner", column)
-            if hasattr(inner, "learn"):
-                inner.learn(self.scales[k])
+        for facts, column in zip(self.scales, opened.columns):
+            column.learn(facts)
         self.rows += opened.count
         self._set_scales(opened)
         weighing = self._weighing()
@@ -91,7 +86,7 @@ class Extraction:
                 return None
             if weighing is not None:
                 list(pool.map(lambda part: self._weigh(part, weighing), parts))
-        return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype, ordered)
+        return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
 
     def _numbered(
         self, opened: Opened, pool: ThreadPoolExecutor, wanted: bool, ordered: bool, counted: np.ndarray | None
@@ -126,7 +121,7 @@ class Extraction:
         """The rows with the numbers of those names that are known, which most are. Meanwhile others may be learned."""
         return rows._replace(known=self.vocabulary.known(rows.hashes)) if self.vocabulary.state == "grow" else rows
 
-    def transform(self, opened: Opened) -> sp.csr_matrix:
+    def transform(self, opened: Opened) -> CSR:
         """The rows' matrix; nothing is learned."""
         self._set_scales(opened)
         weighing = self._weighing()
@@ -146,18 +141,16 @@ class Extraction:
         return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
 
     def _cut(self, opened: Opened, start: int, stop: int) -> NamedRows:
-        rows = beside([column.rows(start, stop) for column in opened.columns])
+        rows = side_by_side([column.rows(start, stop) for column in opened.columns])
         if not self.interactions:
             return rows
         owners = [g.name for g in self.groups for _ in g.prefixes] or [_namespace(p) for p in rows.prefixes]
         square = [g.square and n == 0 for g in self.groups for n in range(len(g.prefixes))] or [False] * len(owners)
-        return beside([rows, products(rows, self.interactions, owners, square)])
+        return side_by_side([rows, products(rows, self.interactions, owners, square)])
 
     def _set_scales(self, opened: Opened) -> None:
         for facts, column in zip(self.scales, opened.columns):
-            inner = getattr(column, "inner", column)
-            if hasattr(inner, "facts"):
-                inner.facts = facts
+            column.scale_by(facts)
 
     def _nothing(self) -> Part:
         return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint16))
@@ -197,13 +190,13 @@ class Extraction:
 class Opened:
     """A batch: what each extractor reads of it."""
 
-    def __init__(self, columns: list[Any], count: int) -> None:
+    def __init__(self, columns: Sequence[ReadColumn], count: int) -> None:
         self.columns, self.count = columns, count
 
     @property
     def looked_up(self) -> bool:
         """Whether a vocabulary has been asked about all names already."""
-        return len(self.columns) == 1 and getattr(self.columns[0], "known", False)
+        return len(self.columns) == 1 and self.columns[0].known
 
     def blocks(self, size: int) -> list[tuple[int, int]]:
         """Ranges of rows of about so many features each."""
@@ -215,10 +208,8 @@ class Opened:
         return list(pairwise(sorted({0, *inner.tolist(), self.count})))
 
 
-class _Named:
+class _Named(ReadColumn):
     """Rows that have names already."""
-
-    missing = None
 
     def __init__(self, made: NamedRows) -> None:
         self.made, self.known = made, made.known is not None

@@ -1,17 +1,17 @@
-"""Columns of categories and of numbers."""
+"""Extractors of categories and numbers, and user-defined ones: from a column to named features."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.arrow import codes
+from onlearn.data.arrow import codes, is_missing, string_parts
 from onlearn.data.named_rows import NamedRows, hash_name
-from onlearn.features.row_builders import beside, hash_stretches, one_each, rows_of_names
+from onlearn.features.row_builders import hash_stretches, one_each, rows_of_names, side_by_side
 from onlearn.features.tables import as_words, column, fixed, numbers, respelled
 from onlearn.features.vocabulary import Vocabulary
 
@@ -32,6 +32,37 @@ class Groups(NamedTuple):
     inverse: bool = False
     norm: bool = False
     square: bool = False  # whether a feature of the first group times itself is another: a number, not a name
+
+
+class ReadColumn(Protocol):
+    """What an extractor has read of a batch, with what most of them have in common.
+
+    ``missing`` says in which rows the value is missing (None: in none); ``known`` whether a vocabulary has been asked
+    about all names already.
+    """
+
+    missing: np.ndarray | None = None
+    known: bool = False
+
+    def rows(self, start: int, stop: int) -> NamedRows:
+        """The features of some of the rows."""
+        ...
+
+    def cost(self) -> np.ndarray:
+        """How much work the rows before each row are, in features or so."""
+        ...
+
+    def spell(self, vocabulary: Vocabulary, learning: bool) -> None:
+        """Spell names as the vocabulary does."""
+        return
+
+    def learn(self, facts: np.ndarray) -> None:
+        """Take the values into facts about the column."""
+        return
+
+    def scale_by(self, facts: np.ndarray) -> None:
+        """Scale the values by facts about the column."""
+        return
 
 
 def check_choice(value: Any, known: Sequence[str], what: str) -> None:
@@ -125,7 +156,7 @@ class Category:
         return CategoryColumn(self, column(table, self.column))
 
 
-class CategoryColumn:
+class CategoryColumn(ReadColumn):
     """The distinct values as stretches of a text, and which of them each row has (-1: missing)."""
 
     def __init__(self, spec: Category, values: Any) -> None:
@@ -138,7 +169,7 @@ class CategoryColumn:
         self.words = words = as_words(values.dictionary, spec.column)
         self.codes = codes(values)
         if words.null_count:  # a dictionary may itself hold a missing value
-            absent = words.is_null().to_numpy(zero_copy_only=False)
+            absent = is_missing(words)
             self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
         self.missing = self.codes < 0 if (self.codes < 0).any() else None
         self._lay_out(words)
@@ -158,11 +189,8 @@ class CategoryColumn:
             self._lay_out(words)
 
     def _lay_out(self, words: Any) -> None:
-        _, offsets, data = words.buffers()
-        self.text = fixed(np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8))
-        places = np.zeros(1, np.int64)
-        if len(words):
-            places = np.frombuffer(offsets, np.int64)[words.offset : words.offset + len(words) + 1]
+        text, places = string_parts(words)
+        self.text = fixed(text)
         self.starts, self.lengths = places[:-1].copy(), np.diff(places)
         self.hashes = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):
@@ -219,7 +247,7 @@ class Number:
         return NumberColumn(self, values, missing if missing.any() else None)
 
 
-class NumberColumn:
+class NumberColumn(ReadColumn):
     """A column's values, and the facts its scale is made of."""
 
     def __init__(self, spec: Number, values: np.ndarray, missing: np.ndarray | None) -> None:
@@ -229,6 +257,9 @@ class NumberColumn:
     def learn(self, facts: np.ndarray) -> None:
         """Take the values into facts about the column."""
         learn(fixed(self.values), facts)
+
+    def scale_by(self, facts: np.ndarray) -> None:
+        self.facts = facts
 
     def rows(self, start: int, stop: int) -> NamedRows:
         values = self.values[start:stop]
@@ -240,23 +271,29 @@ class NumberColumn:
         return np.arange(len(self.values) + 1)
 
 
-class WithIndicator:
+class WithIndicator(ReadColumn):
     """A column and, in rows where its value is missing, the feature ``column=missing``."""
 
-    def __init__(self, inner: Any, name: str) -> None:
+    def __init__(self, inner: ReadColumn, name: str) -> None:
         self.inner, self.name, self.missing = inner, name, inner.missing
+
+    def learn(self, facts: np.ndarray) -> None:
+        self.inner.learn(facts)
+
+    def scale_by(self, facts: np.ndarray) -> None:
+        self.inner.scale_by(facts)
 
     def rows(self, start: int, stop: int) -> NamedRows:
         absent = np.zeros(stop - start, bool) if self.missing is None else self.missing[start:stop]
         flags = one_each(absent, np.ones(int(absent.sum())), b"missing", f"{self.name}=")
-        return beside([self.inner.rows(start, stop), flags])
+        return side_by_side([self.inner.rows(start, stop), flags])
 
     def cost(self) -> np.ndarray:
         return self.inner.cost()
 
 
 # ----------------------------------------------------------------------------------------------------
-# Functions of one's own as extractors.
+# User-defined functions as extractors.
 
 
 FUNCTIONS: dict[str, Own] = {}  # by name: where a model file looks for them
@@ -266,6 +303,7 @@ class Own:
     """A function from a row, as a dict, to names, or to names with values. Make one by ``@onlearn.feature``."""
 
     kind = "own"
+    column = missing = None
 
     def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
         self.function = function
@@ -314,10 +352,8 @@ class Own:
             yield pair
 
 
-class OwnRows:
+class OwnRows(ReadColumn):
     """All that a function made of a batch."""
-
-    missing = None
 
     def __init__(self, made: NamedRows) -> None:
         self.made = made

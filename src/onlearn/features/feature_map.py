@@ -1,15 +1,13 @@
-"""``Features``: raw rows to a matrix of numbered features, as a scikit-learn transformer."""
+"""``FeatureMap``: raw rows to numbered features, learned batch by batch."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
 
 from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import CSR
 from onlearn.features.extraction import Extraction
 from onlearn.features.extractors import FUNCTIONS, Category, Number, Own, check_choice, spell
 from onlearn.features.interactions import Interaction, each_once, refuse_doubles, refuse_idle
@@ -20,102 +18,83 @@ from onlearn.features.vocabulary import Vocabulary
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (Text, Category, Number, Interaction)}
 MATRIX, NAMED, TABLE = "a matrix", "named rows", "a table"
-LEARNED = ("kind_", "width_", "extractors_", "roles_", "_extraction", "n_seen_", "_settled")
+EXTRACTORS = (*KINDS.values(), Own)
+SETTINGS = ("max_names", "bits", "dtype")
+NOTHING_LEARNED = "Features has not learned from any rows yet: call fit or partial_fit first"
 
 
-class Features(TransformerMixin, BaseEstimator):
-    """Turns rows of a table, texts, dicts or named features into a sparse matrix, and learns on the way.
+class FeatureMap:
+    """Turns tables, rows of named features, or whatever ``as_source`` takes into ``CSR``, and learns on the way.
 
-    ``extractors`` is a list of ``Text``, ``Category``, ``Number`` and ``Interaction``, of functions decorated by
-    ``@onlearn.feature``, and of the word "auto", which stands for an extractor for every column that no other is
-    for, as ``guess_roles`` sees it in the first rows learned from. A matrix goes through as it is.
+    The parameters are those of ``onlearn.Features``, which is the same as a scikit-learn transformer. What is learned
+    has names that end in an underscore; ``kind_`` is None before anything is.
 
-    The vocabulary, the scales and the document counts change in ``fit``, ``partial_fit`` and ``learn_transform`` only.
-
-    >>> features = Features([Category("colour"), Number("size", scale="none")])
-    >>> features.fit_transform([{"colour": "red", "size": 2}, {"colour": "blue"}]).toarray()
+    >>> features = FeatureMap([Category("colour"), Number("size", scale="none")])
+    >>> features.learn_transform([{"colour": "red", "size": 2}, {"colour": "blue"}]).toarray()
     array([[1., 2., 0.],
            [0., 0., 1.]], dtype=float32)
-    >>> list(features.get_feature_names_out())
-    ['colour=red', 'size', 'colour=blue']
     """
 
-    kind_: str
-    width_: int
-    extractors_: list[Any]
-    roles_: dict[str, Role]
-    n_seen_: int
-    _extraction: Extraction
-    _settled: dict[str, Any]
-
     def __init__(
-        self,
-        extractors: Any = "auto",
-        *,
-        max_names: int = 1 << 21,
-        bits: int = 22,
-        dtype: Any = "float32",
+        self, extractors: Any = "auto", *, max_names: int = 1 << 21, bits: int = 22, dtype: Any = "float32"
     ) -> None:
-        self.extractors = extractors
-        self.max_names = max_names
-        self.bits = bits
-        self.dtype = dtype
+        self.extractors, self.max_names, self.bits, self.dtype = extractors, max_names, bits, dtype
+        self.kind_: str | None = None  # of the rows: MATRIX, NAMED or TABLE
+        self.width_ = 0  # of matrices
+        self.extractors_: list[Any] = []
+        self.roles_: dict[str, Role] = {}
+        self.n_seen_ = 0  # rows learned from
+        self.columns_: list[str] | None = None  # of the first table learned from
+        self._extraction: Extraction | None = None  # of named rows and tables
+        self._settled: dict[str, Any] = {}  # the parameters when learning began
+
+    def __repr__(self) -> str:
+        return f"FeatureMap({self.extractors!r}, max_names={self.max_names}, bits={self.bits}, dtype={self.dtype!r})"
+
+    def unfitted(self) -> FeatureMap:
+        """One with the same parameters that has learned nothing."""
+        return FeatureMap(self.extractors, max_names=self.max_names, bits=self.bits, dtype=self.dtype)
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any = None) -> Features:
-        """Learn from these rows only."""
-        return self._afresh()._learned(X, transform=False)[0]
-
-    def partial_fit(self, X: Any, y: Any = None) -> Features:
+    def learn(self, X: Any) -> None:
         """Learn from more rows."""
-        return self._learned(X, transform=False)[0]
+        self._learned(X, transform=False)
 
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> sp.csr_matrix:
-        """Learn from these rows only, and their matrix."""
-        return self._afresh().learn_transform(X)
-
-    def learn_transform(self, X: Any, ordered: bool = True) -> sp.csr_matrix:
+    def learn_transform(self, X: Any, ordered: bool = True) -> CSR:
         """Learn from more rows, and their matrix, in one walk; statistics are those so far, these rows included.
 
         If not ``ordered``, the features of a row come as they are met, which takes less time.
         """
-        return self._learned(X, transform=True, ordered=ordered)[1]
+        made = self._learned(X, transform=True, ordered=ordered)
+        assert made is not None
+        return made
 
     def look_up(self, X: Any) -> Any:
         """Rows to be learned from later, with what can be found out now, while another thread learns from others.
 
         What it finds is good until ``keep`` numbers the features anew.
         """
-        named = isinstance(X, NamedRows) and getattr(self, "kind_", None) == NAMED
-        return self._extraction.look_up(X) if named else X
+        named = isinstance(X, NamedRows) and self.kind_ == NAMED
+        return self.extraction.look_up(X) if named else X
 
-    def transform(self, X: Any) -> sp.csr_matrix:
-        """The rows' matrix; features that were not learned are left out."""
-        if not hasattr(self, "kind_"):
-            raise NotFittedError("Features has not learned from any rows yet: call fit or partial_fit first")
+    def transform(self, X: Any) -> CSR:
+        """The rows in numbered features; those that were not learned are left out."""
+        if self.kind_ is None:
+            raise ValueError(NOTHING_LEARNED)
         source = self._source(X)
-        if self.kind_ == MATRIX:
-            return _of_width(source, self.width_)
-        return self._extraction.transform(self._extraction.open(source))
-
-    def _afresh(self) -> Features:
-        for name in (*LEARNED, "n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        return self
-
-    def _came_with(self, columns: list[str]) -> None:
-        self.n_features_in_, self.feature_names_in_ = len(columns), np.array(columns, dtype=object)
+        if isinstance(source, CSR):
+            return source.of_width(self.width_)
+        return self.extraction.transform(self.extraction.open(source))
 
     def _source(self, X: Any) -> Any:
         """Rows of the kind that was learned from."""
         source = as_source(X)
         kind = kind_of(source)
         if kind == TABLE:
-            extractors = self.extractors_ if hasattr(self, "kind_") else _listed(self.extractors)
-            source = renamed(source, {one.column for one in extractors if hasattr(one, "column")})
-        if hasattr(self, "kind_") and kind != self.kind_:
+            extractors = self.extractors_ if self.kind_ is not None else _listed(self.extractors)
+            source = renamed(source, _columns(extractors))
+        if self.kind_ is not None and kind != self.kind_:
             raise TypeError(f"these features were learned from {self.kind_}, but X is {kind}")
         return source
 
@@ -133,36 +112,40 @@ class Features(TransformerMixin, BaseEstimator):
                     "set it back, or fit anew"
                 )
 
-    def _learned(self, X: Any, transform: bool, ordered: bool = True) -> tuple[Features, Any]:
-        if hasattr(self, "kind_"):
+    def _learned(self, X: Any, transform: bool, ordered: bool = True) -> CSR | None:
+        if self.kind_ is not None:
             self._hold_to_settings()
         source = self._source(X)
-        kind = kind_of(source)
-        if kind == MATRIX:
-            if not isinstance(self.extractors, str) and len(self.extractors):
-                raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
-            self.width_ = max(getattr(self, "width_", 0), source.shape[1])
-            self.kind_, self.extractors_, self.roles_, self._settled = kind, [], {}, self._settings()
-            self.n_features_in_ = self.width_
-            self.n_seen_ = getattr(self, "n_seen_", 0) + source.shape[0]
-            return self, _of_width(source, self.width_)
-        begun = (self.extractors_, self.roles_, self._extraction) if hasattr(self, "kind_") else self._begin(source)
-        extractors, roles, extraction = begun
+        if isinstance(source, CSR):
+            return self._learned_matrix(source)
+        begun = self.kind_ is None
+        extractors, roles, extraction = (
+            self._begin(source) if begun else (self.extractors_, self.roles_, self.extraction)
+        )
         opened = extraction.open(source, learning=True)  # from here on nothing can be wrong with the rows
-        if not hasattr(self, "kind_") and kind == TABLE and not is_plain_texts(source):
-            self._came_with(source.column_names)
-        self.kind_, self.extractors_, self.roles_, self._extraction = kind, extractors, roles, extraction
+        if begun and not isinstance(source, NamedRows) and not is_plain_texts(source):
+            self.columns_ = list(source.column_names)
+        self.kind_, self.extractors_, self.roles_, self._extraction = kind_of(source), extractors, roles, extraction
         self._settled = self._settings()
         made = extraction.learn(opened, transform, ordered)
         self.n_seen_ = extraction.rows
-        return self, made
+        return made
+
+    def _learned_matrix(self, X: CSR) -> CSR:
+        """Nothing is learned from a matrix but its width."""
+        if not isinstance(self.extractors, str) and len(self.extractors):
+            raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
+        self.width_ = max(self.width_, X.shape[1])
+        self.kind_, self._settled = MATRIX, self._settings()
+        self.n_seen_ += X.shape[0]
+        return X.of_width(self.width_)
 
     def _begin(self, source: Any) -> tuple[list[Any], dict[str, Role], Extraction]:
         """Extractors, roles and an extraction for rows such as these."""
         check_choice(str(np.dtype(self.dtype)), ("float32", "float64"), "dtype")
         given = _listed(self.extractors)
         for one in given:
-            if one != "auto" and not isinstance(one, (*KINDS.values(), Own)):
+            if one != "auto" and not isinstance(one, EXTRACTORS):
                 hint = "decorate it by @onlearn.feature" if callable(one) else "it is no extractor"
                 raise TypeError(
                     f"extractors are Text, Category, Number, Interaction, functions or 'auto', not {one!r}: {hint}"
@@ -174,7 +157,7 @@ class Features(TransformerMixin, BaseEstimator):
             if wrong := [one for one in given if one != "auto" and not isinstance(one, Interaction)]:
                 raise ValueError(f"{wrong[0]!r} is for tables; these rows have named features already")
         else:
-            taken = {one.column for one in given if hasattr(one, "column")}
+            taken = _columns(given)
             for one in given:
                 if one == "auto":
                     roles = _roles(source.select([c for c in source.column_names if c not in taken]))
@@ -197,10 +180,22 @@ class Features(TransformerMixin, BaseEstimator):
     @property
     def vocabulary_(self) -> Vocabulary:
         """The names of the features."""
-        return self._extraction.vocabulary
+        return self.extraction.vocabulary
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether the features have names, as all but those of a matrix do."""
+        return self._extraction is not None
+
+    @property
+    def extraction(self) -> Extraction:
+        """What was learned from named rows or tables."""
+        if self._extraction is None:
+            raise AttributeError("a matrix has no vocabulary" if self.kind_ == MATRIX else NOTHING_LEARNED)
+        return self._extraction
 
     def expect(self, share: float) -> None:
-        """Told what share of the data has been learned from, make room for what is still to come."""
+        """Make room for the rest of the data; ``share`` is the part of it that has been learned from."""
         if self.kind_ != MATRIX:
             self.vocabulary_.expect(share)
 
@@ -209,10 +204,8 @@ class Features(TransformerMixin, BaseEstimator):
         """The width of the matrices now."""
         return self.width_ if self.kind_ == MATRIX else self.vocabulary_.width
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self) -> np.ndarray:
         """The names of the features, by number."""
-        if not hasattr(self, "kind_"):
-            raise NotFittedError("Features has not learned from any rows yet: call fit or partial_fit first")
         if self.kind_ == MATRIX:
             return np.array([str(k) for k in range(self.width_)], dtype=object)
         names: list[str] = self.vocabulary_.names()
@@ -231,7 +224,7 @@ class Features(TransformerMixin, BaseEstimator):
         if self.kind_ == MATRIX:
             raise ValueError("the features of a matrix have no vocabulary to be dropped from: select its columns")
         columns = self.vocabulary_.keep(kept, state)
-        extraction = self._extraction
+        extraction = self.extraction
         if len(extraction.documents):
             known = columns[columns < len(extraction.documents)]
             counts = np.zeros(self.vocabulary_.width, np.int64)
@@ -239,18 +232,9 @@ class Features(TransformerMixin, BaseEstimator):
             extraction.documents = counts
         return columns
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "kind_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = tags.input_tags.sparse = tags.input_tags.two_d_array = True
-        tags.requires_fit, tags.no_validation = True, True
-        return tags
-
     # ------------------------------------------------------------------ the model file
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Plain facts, and arrays: all that is needed to go on."""
         facts: dict[str, Any] = {
             "kind": self.kind_,
@@ -259,50 +243,46 @@ class Features(TransformerMixin, BaseEstimator):
             "extractors": [spell(one) for one in self.extractors_],
             "roles": {name: list(role) for name, role in self.roles_.items()},
             "n_seen": int(self.n_seen_),
-            "columns": [str(name) for name in getattr(self, "feature_names_in_", ())],
+            "columns": [str(name) for name in self.columns_ or ()],
         }
         if self.kind_ == MATRIX:
             return {**facts, "width": int(self.width_)}, {}
-        extraction = self._extraction
+        extraction = self.extraction
         words, arrays = extraction.vocabulary.pack()
         arrays = {f"vocabulary.{key}": array for key, array in arrays.items()}
         arrays["scales"] = extraction.scales
         arrays["documents"] = extraction.documents[: extraction.vocabulary.width]
         return {**facts, "vocabulary": words}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Become what was packed."""
-        settings = facts["settings"]
-        self.max_names, self.bits, self.dtype = settings["max_names"], settings["bits"], settings["dtype"]
-        self.extractors = _read_given(facts["given"])
+    @classmethod
+    def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> FeatureMap:
+        """The features that were packed."""
+        self = cls(_read_given(facts["given"]), **{name: facts["settings"][name] for name in SETTINGS})
         check_choice(facts["kind"], (MATRIX, NAMED, TABLE), "the kind of rows")
-        self._afresh()
         extractors = [_read(one) for one in facts["extractors"]]
         roles = {name: Role(*role) for name, role in facts["roles"].items()}
-        if facts.get("columns"):
-            self._came_with(list(facts["columns"]))
+        self.columns_ = list(facts["columns"]) if facts.get("columns") else None
         if facts["kind"] == MATRIX:
-            self.width_ = self.n_features_in_ = int(facts["width"])
+            self.width_ = int(facts["width"])
         else:
-            prefix = "vocabulary."
-            own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            extraction = Extraction(extractors, Vocabulary.unpack(facts["vocabulary"], own), self.dtype)
-            scales, documents = arrays["scales"], arrays["documents"]
-            if scales.shape != extraction.scales.shape or scales.dtype != np.float64 or not np.isfinite(scales).all():
-                raise ValueError("the scales of the features do not go with their extractors")
-            if documents.dtype != np.int64 or documents.ndim != 1 or len(documents) > extraction.vocabulary.width:
-                raise ValueError("the document counts do not go with the vocabulary")
-            extraction.scales, extraction.documents, extraction.rows = scales.copy(), documents.copy(), facts["n_seen"]
-            self._extraction = extraction
+            self._extraction = self._restore_extraction(extractors, facts, arrays)
         self.kind_, self.extractors_, self.roles_, self.n_seen_ = facts["kind"], extractors, roles, facts["n_seen"]
         self._settled = self._settings()
-
-    @classmethod
-    def _restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Features:
-        """Features as they were packed."""
-        self = cls()
-        self._unpack(facts, arrays)
         return self
+
+    def _restore_extraction(
+        self, extractors: list[Any], facts: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Extraction:
+        prefix = "vocabulary."
+        of_names = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+        extraction = Extraction(extractors, Vocabulary.unpack(facts["vocabulary"], of_names), self.dtype)
+        scales, documents = arrays["scales"], arrays["documents"]
+        if scales.shape != extraction.scales.shape or scales.dtype != np.float64 or not np.isfinite(scales).all():
+            raise ValueError("the scales of the features do not go with their extractors")
+        if documents.dtype != np.int64 or documents.ndim != 1 or len(documents) > extraction.vocabulary.width:
+            raise ValueError("the document counts do not go with the vocabulary")
+        extraction.scales, extraction.documents, extraction.rows = scales.copy(), documents.copy(), facts["n_seen"]
+        return extraction
 
 
 def _roles(table: Any) -> dict[str, Role]:
@@ -316,21 +296,17 @@ def _roles(table: Any) -> dict[str, Role]:
 
 def kind_of(source: Any) -> str:
     """What kind of rows these are, which are a table, named or a matrix."""
-    return MATRIX if sp.issparse(source) else NAMED if isinstance(source, NamedRows) else TABLE
+    return MATRIX if isinstance(source, CSR) else NAMED if isinstance(source, NamedRows) else TABLE
 
 
-def _of_width(X: sp.csr_matrix, width: int) -> sp.csr_matrix:
-    """A matrix with columns added or cut off."""
-    if X.shape[1] == width:
-        return X
-    if X.shape[1] > width:
-        return X[:, :width]
-    return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+def _columns(extractors: list[Any]) -> set[str]:
+    """The columns that extractors are for."""
+    return {one.column for one in extractors if isinstance(one, EXTRACTORS) and one.column is not None}
 
 
 def _listed(extractors: Any) -> list[Any]:
     """One extractor, or a list of them, as a list."""
-    return [extractors] if isinstance(extractors, (str, *KINDS.values(), Own)) else list(extractors)
+    return [extractors] if isinstance(extractors, (str, *EXTRACTORS)) else list(extractors)
 
 
 def _spell_given(extractors: Any) -> Any:

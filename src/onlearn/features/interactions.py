@@ -10,7 +10,7 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.data.named_rows import NamedRows, combine
 from onlearn.features.extractors import Category
-from onlearn.features.row_builders import beside
+from onlearn.features.row_builders import side_by_side
 from onlearn.features.tables import fixed
 
 # ----------------------------------------------------------------------------------------------------
@@ -76,6 +76,7 @@ class Interaction:
     """
 
     kind = "interaction"
+    column = None
 
     def __init__(self, *columns: str, degree: int | None = None) -> None:
         if not columns and degree is None:
@@ -226,7 +227,7 @@ def products(
             *(np.empty((len(members), longest), np.int64), np.empty(len(members), np.int64)),
         )
         parts.append(_multiplied(settings, len(rows.indptr)))
-    joined = beside(parts)
+    joined = side_by_side(parts)
     return joined._replace(groups=np.zeros(len(joined.groups), np.uint16), prefixes=("",))
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 
 class Counts:
     """In how many rows each feature is, in all or by class, counted batch by batch.
 
+    >>> from scipy.sparse import csr_matrix
     >>> counts = Counts()
-    >>> counts.add(sp.csr_matrix([[1, 0, 3], [0, 0, 1]]))
+    >>> counts.add(csr_matrix([[1, 0, 3], [0, 0, 1]]))
     >>> counts.often(2)
     array([2])
     """
@@ -21,15 +21,15 @@ class Counts:
         self.classes: dict[Any, int] = {}
         self.by_class: list[np.ndarray] = []
 
-    def add(self, X: sp.csr_matrix, y: Any = None) -> None:
-        """Count these rows; without labels all are of one class."""
+    def add(self, X: Any, y: Any = None) -> None:
+        """Count these rows, a matrix in CSR format; without labels all are of one class."""
         labels = np.zeros(X.shape[0], np.int64) if y is None else np.asarray(y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"there are {X.shape[0]} rows but {len(labels)} labels")
-        ones = sp.csr_matrix((X.data != 0, X.indices, X.indptr), shape=X.shape)
+        counted = X.data != 0
         for label in dict.fromkeys(labels.tolist()):
-            chosen = ones if y is None else ones[np.flatnonzero(labels == label)]
-            found = np.bincount(chosen.indices[chosen.data], minlength=X.shape[1])
+            chosen = counted if y is None else counted & np.repeat(labels == label, np.diff(X.indptr))
+            found = np.bincount(X.indices[chosen], minlength=X.shape[1])
             place = self.classes.setdefault(label, len(self.by_class))
             if place == len(self.by_class):
                 self.by_class.append(np.zeros(0, np.int64))
@@ -52,7 +52,7 @@ def _sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return made
 
 
-def prune(features: Any, X: sp.csr_matrix, y: Any = None, min_count: int = 2, per_class: bool = False) -> np.ndarray:
+def prune(features: Any, X: Any, y: Any = None, min_count: int = 2, per_class: bool = False) -> np.ndarray:
     """Keep the features that are in at least ``min_count`` rows (of one class, with ``per_class``).
 
     Numbers the vocabulary of ``features`` anew and returns the columns that remain, so that ``X[:, kept]`` goes with

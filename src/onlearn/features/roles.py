@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.data import arrow
+from onlearn.errors import PlanError
 from onlearn.features.extractors import Category, Number, check_choice
 from onlearn.features.tables import as_source, column, is_text
 from onlearn.features.text import Text
+
+__all__ = ["PlanError", "Role", "extractors_for", "guess_roles"]
 
 ROLES = ("numeric", "categorical", "text", "ignore")
 LOOK_AT = 10_000  # rows
@@ -22,10 +26,6 @@ LONG = 50  # letters of a string that is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-
-
-class PlanError(ValueError):
-    """A plan that contradicts itself or the data."""
 
 
 class Role(NamedTuple):
@@ -67,7 +67,7 @@ def _guess(name: str, values: Any) -> Role:
     if kinds.is_boolean(kind):
         return Role("numeric", "true or false")
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        numbers = known.to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = arrow.numbers(known).astype(np.float64)
         whole = bool((numbers == np.floor(numbers)).all())  # readers of text keep those as floats, too
         if whole and len(known) >= ENOUGH and (np.diff(numbers) == 1).all():
             return Role("ignore", "it counts the rows")

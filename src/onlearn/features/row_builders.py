@@ -37,7 +37,7 @@ def spread(
         cursor[i] = np.int64(at)
 
 
-def beside(parts: Sequence[NamedRows]) -> NamedRows:
+def side_by_side(parts: Sequence[NamedRows]) -> NamedRows:
     """The same rows with the features of all parts, part after part within each row; groups are counted on."""
     if len(parts) == 1:
         return parts[0]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.spec import did_you_mean
-from onlearn.features import Text, guess_roles
-from onlearn.features.roles import PlanError
+from onlearn.features.roles import PlanError, guess_roles
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.features.text import Text
 
 
 class Strings:
-    """One column of a table, as a list of strings; a missing one is empty. Has the manners of ``Features``.
+    """One column of a table, as a list of strings; a missing one is empty. It is used like a ``FeatureMap``.
 
     >>> Strings("word").transform({"word": ["ab", None], "size": [1, 2]})
     ['ab', '']
@@ -22,6 +22,8 @@ class Strings:
     kind_ = "a table"
     dtype = "float64"  # of kernel values
     n_features_out_ = 1
+    has_vocabulary = False
+    columns_: list[str] | None = None  # of the first table, which no one asks for
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -30,7 +32,8 @@ class Strings:
     def __repr__(self) -> str:
         return f"Strings(column={self.column!r})"
 
-    def __sklearn_clone__(self) -> Strings:
+    def unfitted(self) -> Strings:
+        """One that has seen nothing."""
         return Strings(self.column)
 
     @property
@@ -68,11 +71,11 @@ class Strings:
                 raise ValueError(f"column {self.column!r} holds {values.type}, not text") from None
         return ["" if value is None else value for value in values.to_pylist()]
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"strings": self.column, "n_seen": self.n_seen_}, {}
 
     @classmethod
-    def _restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Strings:
+    def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Strings:
         self = cls(str(facts["strings"]))
         self.n_seen_ = int(facts["n_seen"])
         return self
@@ -84,7 +87,7 @@ def strings_of(rows: Any, roles: dict[str, str], kernel: Any) -> tuple[Strings, 
         raise PlanError(f"the kernel {kernel} compares texts, but the rows have no columns")
     texts = [name for name, role in roles.items() if role == "text"]
     if len(texts) > 1:
-        raise PlanError(f"the kernel {kernel} compares one text a row: --text names {len(texts)} columns")
+        raise PlanError(f"the kernel {kernel} compares one text a row: text= names {len(texts)} columns")
     if texts and texts[0] not in rows.column_names:
         raise PlanError(f"there is no column {texts[0]!r}{did_you_mean(texts[0], rows.column_names)}")
     if texts:
@@ -93,5 +96,5 @@ def strings_of(rows: Any, roles: dict[str, str], kernel: Any) -> tuple[Strings, 
     guessed = guess_roles(rows.select(left))
     found = left if len(left) == 1 else [name for name, role in guessed.items() if role.role == "text"]
     if len(found) != 1:
-        raise PlanError(f"the kernel {kernel} compares one text a row: name its column with --text ({', '.join(left)})")
+        raise PlanError(f"the kernel {kernel} compares one text a row: name its column with text= ({', '.join(left)})")
     return Strings(found[0]), [f"{found[0]} is the text that is compared; nothing else is looked at"]

@@ -7,10 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from onlearn.data.arrow import decoded, in_one_piece
+from onlearn.data import arrow
+from onlearn.data.arrow import (
+    codes,
+    decoded,
+    from_numpy,
+    from_strings,
+    from_values,
+    in_one_piece,
+    is_missing,
+    scalar,
+    string_parts,
+)
 from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
 
 TEXT = "text"  # the column that a plain list of texts is
@@ -18,11 +29,11 @@ PLAIN = {"onlearn": "a list of texts"}
 
 
 def as_source(rows: Any) -> Any:
-    """A PyArrow table, ``NamedRows`` or a CSR matrix of whatever the rows are given as."""
-    if isinstance(rows, NamedRows):
+    """A PyArrow table, ``NamedRows`` or a ``CSR`` of whatever the rows are given as."""
+    if isinstance(rows, (CSR, NamedRows)):
         return rows
-    if sp.issparse(rows):
-        return rows.tocsr()
+    if hasattr(rows, "tocsr"):  # a SciPy matrix
+        return CSR.of(rows)
     import pyarrow as pa
 
     if isinstance(rows, pa.Table):
@@ -44,7 +55,7 @@ def as_source(rows: Any) -> Any:
         raise TypeError("X must be rows, such as a list of texts, not one text: put it in a list")
     if isinstance(rows, np.ndarray):
         if rows.ndim == 2 and rows.dtype.kind in "fiub":
-            return sp.csr_matrix(rows)
+            return CSR.of(rows)
         if rows.ndim != 1:
             raise TypeError(
                 f"an array of {rows.ndim} dimensions and type {rows.dtype} is not a table: name its columns"
@@ -144,7 +155,7 @@ def _array(values: list[Any], name: str, kind: Any = None) -> Any:
     if kind is None and not (kinds <= {str, bool} or kinds == {float}):  # among numbers NaN is missing anyway
         values = [None if _is_missing(value) else value for value in values]
     try:
-        return pa.array(values, kind)
+        return from_values(values) if kind is None else from_strings(values, kind)
     except UnicodeEncodeError:
         _refuse_halves(values, name)
         raise
@@ -207,11 +218,12 @@ def is_text(kind: Any) -> bool:
 def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """A column as UTF-8 bytes, the offsets of its rows, and which are missing (None: none is)."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     values = column(table, name)
     missing = None
     if values.null_count:
-        missing = values.is_null().to_numpy(zero_copy_only=False)
+        missing = is_missing(values)
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):  # texts that happen to be numerals, all of them
         values = as_words(values, name)
@@ -220,12 +232,8 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
     if values.type != pa.large_string():
         values = decoded(values).cast(pa.large_string())
     if missing is not None:
-        values = values.fill_null("")
-    _, offsets, data = values.buffers()
-    if not len(values):
-        return np.zeros(0, np.uint8), np.zeros(1, np.int64), missing
-    places = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+        values = pc.fill_null(values, scalar("").cast(pa.large_string()))
+    text, places = string_parts(values)
     return fixed(text), fixed(places), missing
 
 
@@ -239,7 +247,7 @@ def as_words(values: Any, name: str) -> Any:
         return values.cast(pa.large_string())
     if pa.types.is_floating(values.type):
         made = [None if value is None or value != value else _word(value) for value in values.to_pylist()]
-        return pa.array(made, pa.large_string())
+        return from_strings(made, pa.large_string())
     if pa.types.is_boolean(values.type):
         return truth_words(values)
     try:
@@ -267,9 +275,9 @@ def numbers(table: Any, name: str) -> np.ndarray:
             known = [number(word) for word in words]
             if None in known:  # words come in the order in which they are met
                 wrong = known.index(None)
-                row = encoded.indices.index(wrong).as_py()
+                row = int(np.argmax(codes(encoded) == wrong))
                 raise ValueError(f"column {name!r}, row {row}: {words[wrong]!r} is not a number") from None
-            values = pa.array(known, pa.float64()).take(encoded.indices)
+            values = from_numpy(np.array(known, np.float64)).take(encoded.indices)
     kind = values.type
     if not (
         pa.types.is_integer(kind)
@@ -280,7 +288,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
         raise TypeError(f"column {name!r} holds {kind}, not numbers")
     if pa.types.is_boolean(kind):
         values = values.cast(pa.uint8())
-    made = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    made = arrow.numbers(values.cast(pa.float64(), safe=False))
     bad = np.isinf(made)
     if bad.any():
         raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")
@@ -308,7 +316,7 @@ def truth_words(values: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    false, true = (pa.scalar(word, pa.large_string()) for word in USUAL)
+    false, true = from_strings(USUAL, pa.large_string())
     return pc.if_else(values, true, false)
 
 
@@ -326,10 +334,9 @@ def respelled(words: Any, booleans: bool, known: Known) -> Any:
     ``booleans``: they have no spelling of their own, and take the one of which most is known. Others keep theirs if it
     is known, or if none is.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    mask = pc.is_in(words, value_set=pa.array([word for pair in SPELLINGS for word in pair], words.type))
+    mask = pc.is_in(words, value_set=from_strings([word for pair in SPELLINGS for word in pair], words.type))
     found = words.filter(mask).to_pylist()
     if booleans:
         pair = max(SPELLINGS, key=lambda pair: sum(map(known, pair)))
@@ -338,7 +345,7 @@ def respelled(words: Any, booleans: bool, known: Known) -> Any:
         wanted = [word if known(word) else _as_known(word, known) for word in found]
     if wanted == found:
         return None
-    return pc.replace_with_mask(words, mask, pa.array(wanted, words.type))
+    return pc.replace_with_mask(words, mask, from_strings(wanted, words.type))
 
 
 def _as_known(word: str, known: Known) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from onlearn.data.named_rows import NamedRows, hash_name
 from onlearn.features import tokenizer
 from onlearn.features.characters import characters
-from onlearn.features.extractors import Groups, check_choice, check_grams, check_missing
+from onlearn.features.extractors import Groups, ReadColumn, check_choice, check_grams, check_missing
 from onlearn.features.tables import strings
 from onlearn.features.tokenizer import SLACK
 
@@ -70,7 +70,7 @@ class Text:
         return TextColumn(self, text, offsets, missing)
 
 
-class TextColumn:
+class TextColumn(ReadColumn):
     """A column's bytes, and where each row's begin."""
 
     def __init__(self, spec: Text, text: np.ndarray, offsets: np.ndarray, missing: np.ndarray | None) -> None:

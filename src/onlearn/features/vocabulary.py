@@ -12,7 +12,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.data.named_rows import NamedRows
 from onlearn.features import hash_table
@@ -76,10 +75,10 @@ class Vocabulary:
 
     # ------------------------------------------------------------------ numbering
 
-    def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> sp.csr_matrix:
-        """The rows as a matrix, equal features summed; names that are unknown and not to be learned are left out."""
+    def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> Any:
+        """The rows as a SciPy matrix, equal features summed; without names that are unknown and not to be learned."""
         ids = self.learn(rows) if grow else self.lookup(rows.hashes)
-        return to_matrix(rows, ids, self.width, dtype)
+        return to_matrix(rows, ids, self.width, dtype).to_scipy()
 
     def lookup(self, hashes: np.ndarray) -> np.ndarray:
         """The number of each hash; -1 for one that has none. Changes nothing, so threads may share it."""
@@ -278,14 +277,14 @@ class Vocabulary:
             and len(set(prefixes)) == len(prefixes)
             and all(isinstance(p, str) for p in prefixes)
             and (n == 0 or prefix.max() < len(prefixes))
-            and len(np.unique(hashes)) == n
+            and not _has_duplicates(hashes)
         )
         if not sound:
             raise ValueError("the vocabulary contradicts itself")
         self.state, self._count = facts["state"], n
         room = max(SMALLEST, n)
         self._hashes, self._prefix, self._ends = _longer(hashes, room), _longer(prefix, room), _longer(ends, room + 1)
-        self._pool = _longer(pool, max(NAME * SMALLEST, len(pool) + LONGEST))
+        self._pool = _longer(pool, NAME * SMALLEST)
         self._prefixes = {p: k for k, p in enumerate(prefixes)}
         self._seen = np.zeros(0, np.uint64)
         if self.state == "hash":
@@ -315,8 +314,15 @@ def _slots_for(names: int) -> int:
     return max(SMALLEST, 1 << math.ceil(math.log2((names + 1) / FULLEST)))
 
 
+def _has_duplicates(hashes: np.ndarray) -> bool:
+    ordered = np.sort(hashes)
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    """A copy with room for more."""
+    """A copy with room for more; the array itself if it is as long as that."""
+    if len(array) >= size:
+        return array
     made = np.zeros(size, array.dtype)
     made[: len(array)] = array
     return made

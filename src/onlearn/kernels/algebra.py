@@ -1,38 +1,36 @@
-"""New kernels from old: sums, products, positive multiples, powers, exp, series.
+"""New kernels from others: sums, products, positive multiples, powers, exp, series.
 
-Each of these keeps an inner product an inner product (Haussler 1999; Shawe-Taylor and Cristianini 2004,
-proposition 3.22). They are evaluated a tile at a time, and share the products x.z.
+Each of these is an inner product if its parts are (Haussler 1999; Shawe-Taylor and Cristianini 2004, proposition
+3.22). They are evaluated tile by tile, and share the products x.z.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlearn.engine.spec import param
 from onlearn.kernels import psd
-from onlearn.kernels.base import SCALE, Kernel, Path, Points, Tile, as_number
+from onlearn.kernels.base import SCALE, Kernel, Points, as_number
 from onlearn.kernels.family import kernel
-from onlearn.kernels.sparse_products import over_tile, polynomial_pass, series_pass
-from onlearn.kernels.tiles import in_threads
+from onlearn.kernels.tiles import Path, Tile, in_threads, over_tile, polynomial_pass, series_pass
 
 
 class Composite(Kernel):
     """A kernel made of others, over the same examples."""
 
-    level = 3  # how tightly its formula binds: 0 a sum, 1 a product, 2 a power, 3 a name
+    part_names: ClassVar[tuple[str, ...]] = ("k",)  # the fields that are kernels
 
     def parts(self) -> list[Kernel]:
-        return [value for value in self.get_params(deep=False).values() if isinstance(value, Kernel)]
+        return [getattr(self, name) for name in self.part_names]
 
     def check(self) -> None:
         from onlearn.kernels.formula import get
 
-        for name in ("k", "k1", "k2"):
-            if hasattr(self, name):
-                setattr(self, name, get(getattr(self, name)))
+        for name in self.part_names:
+            setattr(self, name, get(getattr(self, name)))
         self.data = common_data(self.parts())
         self.always_psd = all(part.always_psd for part in self.parts())
         self.has_lengths = all(part.has_lengths for part in self.parts())
@@ -42,18 +40,18 @@ class Composite(Kernel):
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         for part in self.parts():
             part.prepare(X, views)
-        self.halvings(Points(views))  # refuses parts that do not go together
+        self.halvings(Points(views))  # refuses parts that are scaled differently
 
     def halvings(self, P: Points) -> int:
         return self.common_halvings(P, *self.parts())
 
     def common_halvings(self, P: Points, *parts: Kernel | None) -> int:
-        """Those of all the parts, or an error if they differ; None is a constant, which never has any."""
+        """The halvings of all parts, or an error if they differ; None stands for a constant, which has none."""
         found = [0 if part is None else part.halvings(P) for part in parts]
         if min(found) != max(found):
             raise OverflowError(
-                f"{self} cannot be had for rows this wide: of its parts, {parts[int(np.argmax(found))]} is so large "
-                f"that it is divided by 2^{max(found)}, and the rest is not by as much; {self.remedy()}"
+                f"{self} cannot be computed for rows this wide: its part {parts[int(np.argmax(found))]} is so large "
+                f"that it is divided by 2^{max(found)}, but other parts by less; {self.remedy()}"
             )
         return found[0]
 
@@ -68,25 +66,25 @@ class Composite(Kernel):
         eased = self.eased()
         if eased != self:
             return f"normalise the part that grows so large: {eased}"
-        return next((told for part in self.parts() if (told := part.remedy()) != SCALE), SCALE)
+        return next((remedy for part in self.parts() if (remedy := part.remedy()) != SCALE), SCALE)
 
     def eased(self) -> Kernel:
         from onlearn.kernels.transforms import Normalize
 
-        own = self.get_params(deep=False)
-        parts = {name: part for name, part in own.items() if isinstance(part, Kernel)}
-        return type(self)(**own | {name: Normalize(k) if k.grows else k.eased() for name, k in parts.items()})
+        parts = zip(self.part_names, self.parts(), strict=True)
+        eased = {name: Normalize(k) if k.grows else k.eased() for name, k in parts}
+        return type(self)(**self.get_params(deep=False) | eased)
 
     def inside(self, part: Kernel, least: int) -> str:
-        """The formula of a part, in brackets if it binds more loosely than that."""
-        return str(part) if getattr(part, "level", 3) >= least else f"({part})"
+        """The formula of a part, in brackets if it binds more loosely than ``least``."""
+        return str(part) if part.level >= least else f"({part})"
 
 
 def common_data(parts: list[Kernel]) -> str:
     kinds = {part.data: part for part in parts if part.data != "any"}
     if len(kinds) > 1:
         (first, k1), (second, k2) = list(kinds.items())[:2]
-        raise ValueError(f"{k1} works on {first} and {k2} on {second}: bring them to the same data with compose")
+        raise ValueError(f"{k1} works on {first} and {k2} on {second}: use compose, so that both work on the same data")
     return next(iter(kinds), "any")
 
 
@@ -97,6 +95,7 @@ class Sum(Composite):
     k1: Kernel
     k2: Kernel
 
+    part_names = ("k1", "k2")
     level = 0
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
@@ -127,6 +126,7 @@ class Product(Composite):
     k1: Kernel
     k2: Kernel
 
+    part_names = ("k1", "k2")
     level = 1
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
@@ -159,7 +159,7 @@ class Scale(Composite):
     """factor k(x, z)"""
 
     k: Kernel
-    factor: float = param(1.0, "what k is multiplied by", above=0)
+    factor: float = param(1.0, "the factor", above=0)
 
     level = 1
 
@@ -174,7 +174,7 @@ class Scale(Composite):
         return self.k.n_features(width)
 
     def features(self, X: Any) -> Any:
-        return self.k.features(X) * self.factor**0.5
+        return psd.scale(self.k.features(X), self.factor**0.5)
 
     def formula(self) -> str:
         return f"{self.factor!r}*{self.inside(self.k, 2)}"
@@ -224,13 +224,13 @@ class Exp(Composite):
         self.k.fill(tile, out)
 
         def work(start: int, stop: int) -> None:
-            with np.errstate(over="ignore"):  # a thread starts with the usual settings
+            with np.errstate(over="ignore"):  # each thread has its own setting
                 np.exp(out[start:stop], out=out[start:stop])
 
         in_threads(work, len(out), 4 * out.size)
 
     def halvings(self, P: Points) -> int:
-        return self.common_halvings(P, self.k, None)  # it is a series, with a constant
+        return self.common_halvings(P, self.k, None)  # exp is a series, with a constant
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.exp(self.k.diagonal(P))
@@ -255,7 +255,7 @@ class Poly(Composite):
         values = np.array(found) if good else np.zeros(0)
         if not good or not np.isfinite(values).all() or (values < 0).any() or not (values > 0).any():
             raise ValueError(
-                "poly: coefs must be a list of numbers of at least 0, not all 0 (a negative one would not leave a "
+                "poly: coefs must be a list of numbers of at least 0, not all 0 (with a negative one it is not a "
                 f"kernel), not {self.coefs!r}"
             )
 
@@ -270,7 +270,7 @@ class Poly(Composite):
         powers = np.flatnonzero(self.coefs)
         if len(powers) == 1:
             return int(powers[0]) * self.k.halvings(P)
-        return self.common_halvings(P, self.k, None)  # k and k^2 go together no better than k and a constant
+        return self.common_halvings(P, self.k, None)  # k and k^2 are scaled differently, as k and a constant are
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.asarray(np.polynomial.polynomial.polyval(self.k.diagonal(P), self.coefs))
@@ -287,7 +287,7 @@ class Poly(Composite):
             if n:
                 made = psd.outer(made, base)
             if c:
-                found.append(made * float(c) ** 0.5)
+                found.append(psd.scale(made, float(c) ** 0.5))
         return psd.beside(found)
 
     def formula(self) -> str:

@@ -1,6 +1,9 @@
-"""Examples as rows of bits, packed 64 to a word; or, if they have very many columns and few ones, as sparse rows.
+"""Examples as rows of bits, and tables over counts of bits.
 
-Which of the two it is changes the speed, never the values.
+Rows of 0 and 1 are packed 64 to a word. Compiled loops count the places in which two rows differ, or both have a one,
+and look the kernel value up in a table. The words of one position are adjacent for all rows of a block, so that the
+inner loop runs along the rows and uses vector instructions. Sparse rows with very many columns stay sparse. That
+changes the speed, not the values.
 """
 
 from __future__ import annotations
@@ -10,81 +13,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from onlearn.compiler import INTERPRETED, allocating, intrinsic, types
-from onlearn.kernels.products import Vectors, numeric, same_width, squared_lengths
+from onlearn.compiler import INTERPRETED, compiled, intrinsic, types
+from onlearn.engine.csr import CSR
+from onlearn.kernels.base import View
+from onlearn.kernels.products import Vectors, dense_rows, number_rows, same_width, squared_lengths, take_rows
+from onlearn.kernels.sparse_products import Lines
 from onlearn.kernels.tiles import in_threads
-
-# ----------------------------------------------------------------------------------------------------
-# Counting over packed bits: in how many places two rows agree, or both have a one; and tables over these counts.
-#
-# Rows are packed 64 bits to a word, the words of one position side by side for all rows of a block, so that the inner
-# loop runs along the rows and the compiler counts several words at once.
-
-
-if INTERPRETED:
-
-    def ones(word: Any) -> Any:
-        """How many bits of a word are one."""
-        return int(word).bit_count()
-
-else:
-
-    @intrinsic
-    def ones(context, word):
-        """How many bits of a word are one."""
-
-        def generate(target, builder, signature, arguments):
-            return builder.ctpop(arguments[0])
-
-        return types.uint64(types.uint64), generate
-
-
-@allocating
-def table_of_differing(words, turned, table, out, start, stop):
-    """out[i, j] = table[in how many places x_i and z_j differ]."""
-    count = turned.shape[1]
-    found = np.empty(count, np.uint64)
-    for i in range(start, stop):
-        x = words[i, 0]
-        first = turned[0]
-        for j in range(count):
-            found[j] = ones(x ^ first[j])
-        for n in range(1, turned.shape[0]):
-            x, line = words[i, n], turned[n]
-            for j in range(count):
-                found[j] += ones(x ^ line[j])
-        row = out[i]
-        for j in range(count):
-            row[j] = table[found[j]]
-
-
-@allocating
-def table_of_shared(words, turned, table, out, start, stop):
-    """out[i, j] = table[how many ones x_i and z_j have in common]."""
-    count = turned.shape[1]
-    found = np.empty(count, np.uint64)
-    for i in range(start, stop):
-        x = words[i, 0]
-        first = turned[0]
-        for j in range(count):
-            found[j] = ones(x & first[j])
-        for n in range(1, turned.shape[0]):
-            x, line = words[i, n], turned[n]
-            for j in range(count):
-                found[j] += ones(x & line[j])
-        row = out[i]
-        for j in range(count):
-            row[j] = table[found[j]]
-
 
 WIDE = 1 << 14  # columns beyond which sparse rows stay sparse
 CHUNK = 1 << 22  # cells that are packed at a time
 
 
-class Bits:
-    """Rows of 0 and 1: words (rows x words) and how many ones each row has."""
+class Bits(View):
+    """Rows of 0 and 1: words (rows x words) and the number of ones of each row."""
 
     def __init__(self, words: np.ndarray, width: int, counts: np.ndarray, dtype: Any) -> None:
         self.words, self.width, self.counts, self.dtype = words, width, counts, np.dtype(dtype)
@@ -115,7 +57,7 @@ class Bits:
     @cached_property
     def sparse(self) -> SparseOnes:
         found = np.unpackbits(self.words.view(np.uint8), axis=1, count=self.width, bitorder="little")
-        return SparseOnes(sp.csr_matrix(found, dtype=np.float64), self.counts.astype(np.float64))
+        return SparseOnes(Lines.of(found.astype(np.float64)).to_csr(self.width), self.counts.astype(np.float64))
 
 
 class SparseOnes(Vectors):
@@ -132,7 +74,7 @@ class SparseOnes(Vectors):
         return super().effort(sparse_of(other))
 
     def take(self, rows: Any) -> SparseOnes:
-        return SparseOnes(self.X[rows], self.squares[rows])
+        return SparseOnes(take_rows(self.X, rows), self.squares[rows])
 
     def join(self, others: Sequence[Any]) -> SparseOnes:
         joined = super().join([sparse_of(other) for other in others])
@@ -146,8 +88,8 @@ def sparse_of(ones: Bits | SparseOnes) -> SparseOnes:
 def ones_of(X: Any, who: Any) -> Bits | SparseOnes:
     """X as bits; an error that names the first number that is neither 0 nor 1."""
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biu" and X.shape[1]):
-        X = numeric(X, who)
-    values = X.data if sp.issparse(X) else X
+        X = number_rows(X, who)
+    values = X.data if isinstance(X, CSR) else X
     single = X.dtype == np.float32
     for start in range(0, len(values), 1 << 16):
         some = values[start : start + (1 << 16)]
@@ -155,31 +97,36 @@ def ones_of(X: Any, who: Any) -> Bits | SparseOnes:
         if not good.all():
             value = some[~good].flat[0]
             raise ValueError(f"{who} works on rows of 0 and 1, but X holds {value:g}: make it binary first")
-    if sp.issparse(X) and X.shape[1] > WIDE:
-        X = X.astype(np.float64)
-        X.eliminate_zeros()
+    if isinstance(X, CSR) and X.shape[1] > WIDE:
+        X = _without_zeros(X)
         return SparseOnes(X, squared_lengths(X))
     rows, width = X.shape
     packed = np.zeros((rows, -(-width // 64) * 8), np.uint8)
     counts = np.empty(rows, np.int64)
     step = max(1, CHUNK // width)
     for start in range(0, rows, step):
-        some = X[start : start + step]
-        some = (some.toarray() if sp.issparse(some) else some) != 0
+        some = dense_rows(take_rows(X, slice(start, start + step))) != 0
         counts[start : start + step] = some.sum(axis=1)
         packed[start : start + step, : -(-width // 8)] = np.packbits(some, axis=1, bitorder="little")
     return Bits(packed.view(np.uint64), width, counts, np.float32 if single else np.float64)
 
 
+def _without_zeros(X: CSR) -> CSR:
+    """The same rows in double precision, without zeros that are stored."""
+    stay = X.data != 0
+    before = np.concatenate([np.zeros(1, X.indptr.dtype), np.cumsum(stay, dtype=X.indptr.dtype)])
+    return CSR(X.data[stay].astype(np.float64), X.indices[stay], before[X.indptr], X.shape)
+
+
 def is_binary(X: Any) -> bool:
-    """Whether a checked matrix holds nothing but 0 and 1."""
-    values = X.data if sp.issparse(X) else X
+    """Whether checked rows hold nothing but 0 and 1."""
+    values = X.data if isinstance(X, CSR) else X
     step = 1 << 12
     return all(((values[n : n + step] == 0) | (values[n : n + step] == 1)).all() for n in range(0, len(values), step))
 
 
 def look_up(P: Any, Q: Any, table: np.ndarray, shared: bool, out: np.ndarray) -> None:
-    """out = table[how many ones x and z share, or in how many places they differ], for all pairs."""
+    """Write table[number of ones that x and z share, or of places where they differ] of all pairs to ``out``."""
     same_width(P, Q)
     table = table.astype(out.dtype)
     if isinstance(P, Bits) and isinstance(Q, Bits):
@@ -187,7 +134,8 @@ def look_up(P: Any, Q: Any, table: np.ndarray, shared: bool, out: np.ndarray) ->
         words, turned = P.words, Q.turned
 
         def work(start: int, stop: int) -> None:
-            loop(words, turned, table, out, start, stop)
+            found = np.empty(turned.shape[1], np.uint64)  # the counts of one row
+            loop(words, turned, table, out, found, start, stop)
 
         in_threads(work, len(P), 4 * len(P) * turned.size)
         return
@@ -195,3 +143,60 @@ def look_up(P: Any, Q: Any, table: np.ndarray, shared: bool, out: np.ndarray) ->
     P.dots(Q, out)
     counts = out if shared else P.squares[:, None] + Q.squares - 2 * out
     out[...] = table[counts.astype(np.int64)]
+
+
+# -- counting
+
+
+if INTERPRETED:
+
+    def ones(word: Any) -> Any:
+        """The number of bits of a word that are one."""
+        return int(word).bit_count()
+
+else:
+
+    @intrinsic
+    def ones(context, word):
+        """The number of bits of a word that are one."""
+
+        def generate(target, builder, signature, arguments):
+            return builder.ctpop(arguments[0])
+
+        return types.uint64(types.uint64), generate
+
+
+@compiled
+def table_of_differing(words, turned, table, out, found, start, stop):
+    """out[i, j] = table[number of places where x_i and z_j differ]."""
+    count = turned.shape[1]
+    for i in range(start, stop):
+        x = words[i, 0]
+        first = turned[0]
+        for j in range(count):
+            found[j] = ones(x ^ first[j])
+        for n in range(1, turned.shape[0]):
+            x, line = words[i, n], turned[n]
+            for j in range(count):
+                found[j] += ones(x ^ line[j])
+        row = out[i]
+        for j in range(count):
+            row[j] = table[found[j]]
+
+
+@compiled
+def table_of_shared(words, turned, table, out, found, start, stop):
+    """out[i, j] = table[number of ones that x_i and z_j have in common]."""
+    count = turned.shape[1]
+    for i in range(start, stop):
+        x = words[i, 0]
+        first = turned[0]
+        for j in range(count):
+            found[j] = ones(x & first[j])
+        for n in range(1, turned.shape[0]):
+            x, line = words[i, n], turned[n]
+            for j in range(count):
+                found[j] += ones(x & line[j])
+        row = out[i]
+        for j in range(count):
+            row[j] = table[found[j]]

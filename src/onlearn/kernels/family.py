@@ -1,4 +1,4 @@
-"""Kernels by name, and their parameters: declared as fields, checked, compared, printed, changed, cloned.
+"""The family of kernels: classes by name, and parameters that are declared as fields, checked, compared and printed.
 
 Parameters follow scikit-learn's protocol (``get_params``, ``set_params``, ``sigma`` of an inner kernel as
 ``k1__sigma``), so a kernel can be cloned and searched over like an estimator.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**facts):
-        """What tells type checkers that ``kernel`` makes an ``__init__``; in ``typing`` from Python 3.11 on."""
+        """Tells type checkers that ``kernel`` makes an ``__init__``; part of ``typing`` since Python 3.11."""
         return lambda function: function
 
 
@@ -30,9 +30,9 @@ Cls = TypeVar("Cls")
 
 MEMBERS: dict[str, type] = {}
 
-HUGE = 2**31  # limits from here on are those of the machine, and said to those who are beyond them
+HUGE = 2**31  # limits of this size are those of the machine: errors mention them only for values beyond
 
-# Kernels whose files are read only when somebody names them.
+# Kernels whose modules are imported when their name is used.
 HOMES = {"substrings": "onlearn.kernels.strings", "trees": "onlearn.kernels.trees"}
 
 
@@ -44,7 +44,7 @@ def flag(default: bool, meaning: str) -> Any:
 
 @dataclass_transform(eq_default=False, field_specifiers=(param, flag, field))
 def kernel(name: str) -> Callable[[type[Cls]], type[Cls]]:
-    """Make a class of fields a kernel that is spelled ``name``."""
+    """Make a class of fields the kernel that formulas call ``name``."""
 
     def decorate(cls: type[Cls]) -> type[Cls]:
         made = dataclass(repr=False, eq=False)(cls)
@@ -63,7 +63,7 @@ def member(name: str) -> type | None:
 
 
 class Parameters:
-    """Fields as parameters. A field made by ``param`` is checked; a subclass's ``check`` may check more."""
+    """Fields as parameters. A field made by ``param`` is checked; ``check`` of a subclass may check more."""
 
     name: ClassVar[str] = ""
 
@@ -79,14 +79,14 @@ class Parameters:
         """Refuse parameters that do not fit together."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """A parameter that is set later on is checked as well, and what follows from it is worked out again."""
+        """Setting a parameter later checks it as well, and derives again what depends on it."""
         if "_complete" in self.__dict__ and name in self.get_params(deep=False):
             self.set_params(**{name: value})
         else:
             super().__setattr__(name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with those of inner kernels as ``name__parameter``."""
+        """The parameters; if ``deep``, with those of inner kernels as ``name__parameter``."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         inner = {
             f"{name}__{key}": value
@@ -97,7 +97,7 @@ class Parameters:
         return {**own, **inner}
 
     def set_params(self, **values: Any) -> Any:
-        """Change parameters, all or (if one of them cannot be) none."""
+        """Change parameters: all of them, or none if one is wrong."""
         own = self.get_params(deep=False)
         nested: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
@@ -129,7 +129,7 @@ class Parameters:
         return self.formula()
 
     def formula(self) -> str:
-        """The text that ``kernels.get`` reads back: the name and the parameters that are not the usual."""
+        """The text that ``kernels.get`` reads back: the name, and the parameters that differ from their defaults."""
         return spelled(self.name, self.changed())
 
     def changed(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Parameters:
 
 
 def spelled(name: str, values: dict[str, Any], *first: str) -> str:
-    """A name with parameters: those that go by their place, then those that go by their names."""
+    """A name with its parameters: first those by position, then those by name."""
     inside = ", ".join([*first, *(f"{key}={value!r}" for key, value in values.items())])
     return f"{name}({inside})" if inside else name
 
@@ -154,7 +154,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _checked(owner: str, name: str, value: Any, rules: Any, whole: bool) -> Any:
-    """The value as a plain number or word; or a sentence that says what it should have been."""
+    """The value as a plain number or word; or an error that says what it must be."""
     words = rules["words"]
     if value is None or isinstance(value, (str, bool, np.bool_)):
         if any(value is word or (isinstance(word, str) and value == word) for word in words):

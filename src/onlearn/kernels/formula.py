@@ -1,4 +1,9 @@
-"""Kernels from text: ``get("0.5*gaussian(2) + poly(2)")``. The text is parsed, never evaluated."""
+"""Kernels as text and as stored data.
+
+``get("0.5*gaussian(2) + poly(2)")`` reads a formula. ``pack`` turns a kernel, and ``pack_data`` its examples, into
+plain facts (JSON) and arrays for the model file; ``unpack`` and ``unpack_data`` read them back. Formulas and stored
+data are parsed, never evaluated.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,20 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from onlearn.engine.csr import CSR
 from onlearn.kernels.base import Kernel
 from onlearn.kernels.family import HOMES, MEMBERS, member
-from onlearn.kernels.products import numeric
+from onlearn.kernels.products import is_scipy, numeric
+
+Facts = dict[str, Any]
+Arrays = dict[str, np.ndarray]
 
 SIGNS = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
-OPERATORS = ("sum", "product", "scale", "power")  # written with signs, not by name
-ELSEWHERE = {"rbf": "gaussian", "tanh": "sigmoid", "cosine": "normalize(linear)", "spectrum": "substrings"}
-DEEPEST = 100
+OPERATORS = ("sum", "product", "scale", "power")  # written as signs, not by name
+# Names that other libraries use.
+OTHER_NAMES = {"rbf": "gaussian", "tanh": "sigmoid", "cosine": "normalize(linear)", "spectrum": "substrings"}
+DEEPEST = 100  # levels of brackets, or of kernels inside kernels
 LONGEST = 60  # characters of a formula that an error message quotes
 
 
@@ -39,7 +48,7 @@ def get(kernel: Any) -> Kernel:
     function = callable(kernel) and not isinstance(kernel, type)
     raise TypeError(
         f"a kernel must be a formula such as 'gaussian(2)' or an object of onlearn.kernels, not {_short(repr(kernel))}"
-        + (": of a function of two examples, kernels.Callable(function) makes one" if function else "")
+        + (": kernels.Callable(function) makes one of a function of two examples" if function else "")
     )
 
 
@@ -50,14 +59,14 @@ def read(text: str) -> Kernel:
         return ValueError(f"cannot read the kernel {_short(text)!r}: {why}")
 
     if "<" in text:
-        raise refuse("functions and large matrices have no spelling; build it in Python")
+        raise refuse("functions and large matrices cannot be written in a formula: build the kernel in Python")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise refuse("write a formula such as '0.5*gaussian(2) + poly(2)'") from None
     made = _build(tree, refuse, 0)
     if not isinstance(made, Kernel):
-        raise refuse("there is no kernel in it" if isinstance(tree, ast.BinOp) else "it is not a kernel")
+        raise refuse("it contains no kernel" if isinstance(tree, ast.BinOp) else "it is not a kernel")
     return made
 
 
@@ -66,9 +75,9 @@ def _short(text: str) -> str:
 
 
 def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> Any:
-    """What a piece of a formula stands for: a kernel or a number."""
+    """The kernel or the number that a part of a formula means."""
     if depth > DEEPEST:
-        raise refuse("its brackets are too deep")
+        raise refuse(f"its brackets are nested more than {DEEPEST} deep")
     if isinstance(node, (ast.Call, ast.Name)):
         return _call(node, refuse, depth)
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
@@ -78,11 +87,11 @@ def _build(node: ast.expr, refuse: Callable[[str], ValueError], depth: int) -> A
         if isinstance(left, Kernel) or (not power and (numbers or isinstance(right, Kernel))):
             try:
                 return SIGNS[type(node.op)](left, right)
-            except (TypeError, OverflowError, ZeroDivisionError):  # a word, a complex number, one beyond all others
-                raise refuse(f"{_short(ast.unparse(node))!r} cannot be worked out") from None
-        raise refuse(f"{_short(ast.unparse(node))!r} has no kernel in it that the sign could work on")
+            except (TypeError, OverflowError, ZeroDivisionError):  # a word, a complex number, one that overflows
+                raise refuse(f"{_short(ast.unparse(node))!r} cannot be computed") from None
+        raise refuse(f"{_short(ast.unparse(node))!r} contains no kernel that the sign could apply to")
     if isinstance(node, ast.BinOp):
-        raise refuse("kernels know the signs +, *, / and **")
+        raise refuse("kernels can be combined by the signs +, *, / and **")
     return _literal(node, refuse)
 
 
@@ -96,7 +105,7 @@ def _call(node: ast.Call | ast.Name, refuse: Callable[[str], ValueError], depth:
     cls: Any = member(name)
     if cls is None:
         known = [n for n in {**MEMBERS, **HOMES} if n not in OPERATORS]
-        close = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, known, n=1)
+        close = [OTHER_NAMES[name]] if name in OTHER_NAMES else difflib.get_close_matches(name, known, n=1)
         raise refuse(
             f"unknown kernel {_short(name)!r}: " + (f"did you mean {close[0]!r}?" if close else ", ".join(known))
         )
@@ -139,17 +148,11 @@ def _literal(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:
         raise refuse(f"{_short(ast.unparse(node))!r} is neither a kernel nor a number, word or list") from None
 
 
-# ----------------------------------------------------------------------------------------------------
-# Kernels and examples as plain facts (JSON) and arrays, for the model file: nothing in them is ever run.
-
-
-Facts = dict[str, Any]
-Arrays = dict[str, np.ndarray]
-DEEPEST = 100
+# -- stored kernels
 
 
 def pack(kernel: Kernel) -> tuple[Facts, Arrays]:
-    """A kernel as facts and arrays; an error if it holds a function of the user's, for that would be code."""
+    """A kernel as facts and arrays; an error if it holds a Python function, since that is code."""
     arrays: Arrays = {}
     return _packed(kernel, arrays), arrays
 
@@ -169,14 +172,14 @@ def _packed(kernel: Kernel, arrays: Arrays) -> Facts:
             facts[key] = [float(v) for v in value]
         else:
             raise ValueError(
-                f"{kernel} cannot be saved, for its {key} is a Python function and a model file holds no code: "
-                "use one that has a name, or save what you need to build it again"
+                f"{kernel} cannot be saved: its {key} is a Python function, and a model file holds no code; "
+                "use a function that has a name, or save what you need to build it again"
             )
     return facts
 
 
 def unpack(facts: Any, arrays: Mapping[str, np.ndarray]) -> Kernel:
-    """The kernel that ``pack`` made these of."""
+    """The kernel that ``pack`` stored."""
     return _unpacked(facts, arrays, 0)
 
 
@@ -206,10 +209,13 @@ def _unpacked(facts: Any, arrays: Mapping[str, np.ndarray], depth: int) -> Kerne
         raise ValueError(f"the description of the kernel {facts['name']} is not complete: {error}") from error
 
 
+# -- stored examples
+
+
 def pack_data(X: Any) -> tuple[Facts, Arrays]:
-    """Examples as facts and arrays: dense or sparse rows, strings or bytes, trees (as their bracketed strings)."""
-    if sp.issparse(X):
-        X = X.tocsr()
+    """Examples as facts and arrays: dense or sparse rows, strings or bytes, trees (as bracketed strings)."""
+    X = X.tocsr() if is_scipy(X) else X
+    if is_scipy(X) or isinstance(X, CSR):
         return {"kind": "csr", "shape": list(X.shape)}, {"data": X.data, "indices": X.indices, "indptr": X.indptr}
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         return {"kind": "dense"}, {"data": np.ascontiguousarray(X)}
@@ -246,10 +252,10 @@ def _is_tree(item: Any) -> bool:
 def bracketed(tree: Any) -> str:
     """A tree of nested tuples, ``("S", ("NP", "we"), ("VP", "sleep"))``, as text: ``(S (NP we) (VP sleep))``.
 
-    Without recursion, for trees may be deeper than Python's stack.
+    There is no recursion, since trees may be deeper than Python's stack.
     """
     words: list[str] = []
-    left = [tree]  # to be written, the last one first; None closes a bracket
+    left = [tree]  # a stack of what is still to be written; None closes a bracket
     while left:
         part = left.pop()
         if part is None:
@@ -269,20 +275,28 @@ def bracketed(tree: Any) -> str:
 
 
 def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """The examples that ``pack_data`` made these of."""
+    """The examples that ``pack_data`` stored; sparse rows as a SciPy matrix."""
+    found = unpack_rows(facts, arrays)
+    return found.to_scipy() if isinstance(found, CSR) else found
+
+
+def unpack_rows(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The examples that ``pack_data`` stored; sparse rows as CSR."""
     wanted = {"csr": ("data", "indices", "indptr"), "dense": ("data",)}
     kind = facts.get("kind") if isinstance(facts, dict) else None
     if kind not in ("csr", "dense", "strings", "bytes"):
-        raise ValueError(f"examples of an unknown kind, {kind!r}: they may come from a newer version")
+        raise ValueError(f"the examples are of an unknown kind, {kind!r}: they may come from a newer version")
     missing = [name for name in wanted.get(kind, ("text", "ends")) if name not in arrays]
     if missing:
         raise ValueError(f"the array {missing[0]!r} of the examples is missing")
     if kind == "dense":
         if arrays["data"].ndim != 2:
-            raise ValueError(f"dense examples have rows and columns, not the shape {arrays['data'].shape}")
+            raise ValueError(f"dense examples need rows and columns, but their shape is {arrays['data'].shape}")
         return arrays["data"]
-    if kind == "csr":
-        return _csr(facts, arrays)
+    return _unpack_csr(facts, arrays) if kind == "csr" else _unpack_texts(kind, arrays)
+
+
+def _unpack_texts(kind: str, arrays: Mapping[str, np.ndarray]) -> list[Any]:
     text, ends = np.asarray(arrays["text"]), np.asarray(arrays["ends"])
     starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
     whole = text.tobytes()
@@ -297,10 +311,21 @@ def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     return pieces if kind == "bytes" else [piece.decode("utf-8", "surrogatepass") for piece in pieces]
 
 
-def _csr(facts: Facts, arrays: Mapping[str, np.ndarray]) -> Any:
-    try:
-        X = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(facts["shape"]))
-        X.check_format(full_check=True)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the stored sparse examples do not fit together: {error}") from error
-    return X
+def _unpack_csr(facts: Facts, arrays: Mapping[str, np.ndarray]) -> CSR:
+    data, indices, indptr = (np.asarray(arrays[name]) for name in ("data", "indices", "indptr"))
+    shape = facts.get("shape")
+    if not isinstance(shape, (list, tuple)) or len(shape) != 2 or not all(type(n) is int and n >= 0 for n in shape):
+        problem = f"the shape is {shape!r}"
+    elif data.ndim != 1 or data.dtype.kind not in "biuf" or any(a.dtype.kind not in "iu" for a in (indices, indptr)):
+        problem = "the values must be numbers, and the indices whole numbers"
+    elif indices.shape != data.shape or indptr.shape != (shape[0] + 1,):
+        problem = f"there are {data.size} values, {indices.size} columns and {indptr.size} ends of {shape[0]} rows"
+    elif indptr[0] != 0 or (np.diff(indptr.astype(np.int64)) < 0).any() or indptr[-1] > len(data):
+        problem = "the rows do not follow one another"
+    elif ((indices < 0) | (indices >= shape[1])).any():
+        problem = f"a column is not below {shape[1]}"
+    else:
+        kind = np.int32 if max(*shape, len(data)) < 2**31 else np.int64
+        used = int(indptr[-1])
+        return CSR(data[:used], indices[:used].astype(kind, copy=False), indptr.astype(kind, copy=False), tuple(shape))
+    raise ValueError(f"the stored sparse examples do not fit together: {problem}")

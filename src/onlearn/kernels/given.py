@@ -1,4 +1,11 @@
-"""Kernels that the user brings along: a matrix A between the columns, the kernel matrix itself, or a function."""
+"""Kernels that the user supplies: a matrix A between the columns, the kernel matrix itself, or a function.
+
+| kernel | k(x, z) |
+|---|---|
+| `Bilinear(A)` | x'A z |
+| `Precomputed()` | the entry of the matrix that is passed as X |
+| `Callable(f)` | f(x, z) |
+"""
 
 from __future__ import annotations
 
@@ -7,30 +14,32 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from onlearn.kernels.base import Kernel, Points, Tile
+from onlearn.engine.csr import CSR
+from onlearn.kernels.base import Kernel, Points, View
 from onlearn.kernels.family import flag, kernel
-from onlearn.kernels.products import Vectors, numeric, squared_lengths
+from onlearn.kernels.products import Vectors, as_csr, dense_rows, is_scipy, number_rows, numeric, squared_lengths
 from onlearn.kernels.psd import asymmetry, refuse_asymmetric, tolerance
+from onlearn.kernels.sparse_products import by_rows
+from onlearn.kernels.tiles import Tile
 from onlearn.kernels.transforms import shown
 
-LONGEST = 36  # numbers of a matrix that are written out in a formula
-TOLERANCE = 1e-9
-SAMPLE = 200  # examples that tell whether a matrix is that of examples with themselves
+LONGEST = 36  # numbers of a matrix that a formula shows
+TOLERANCE = 1e-9  # by which an eigenvalue of A may be negative, relative to the largest
+SAMPLE = 200  # examples that show whether a matrix is that of examples with themselves
 
 
 @kernel("bilinear")
 class Bilinear(Kernel):
     """k(x, z) = x'A z, with A symmetric and positive semi-definite
 
-    A = L L', so these are the inner products of the rows of X L, which are computed once.
+    A = L L', so the kernel values are the inner products of the rows of X L, which are computed once.
     """
 
     A: Any
 
     def check(self) -> None:
-        self.A = np.asarray(self.A.toarray() if sp.issparse(self.A) else self.A, dtype=np.float64)
+        self.A = np.asarray(dense_rows(as_csr(self.A)), dtype=np.float64)
         if self.A.ndim != 2 or self.A.shape[0] != self.A.shape[1] or not self.A.size:
             raise ValueError(f"bilinear: A must be a square matrix, not of shape {self.A.shape}")
         if not np.isfinite(self.A).all():
@@ -65,18 +74,23 @@ class Bilinear(Kernel):
         return int(self._factor.shape[1])
 
     def features(self, X: Any) -> Any:
-        X = numeric(X, self)
+        X = number_rows(X, self)
         if X.shape[1] != len(self.A):
             raise ValueError(f"bilinear: A is for {len(self.A)} columns, but X has {X.shape[1]}")
-        return np.ascontiguousarray(X @ self._factor.astype(X.dtype))
+        factor = self._factor.astype(X.dtype)
+        if not isinstance(X, CSR):
+            return np.ascontiguousarray(X @ factor)
+        out = np.empty((X.shape[0], factor.shape[1]), X.dtype)
+        by_rows(X, factor.T, out)
+        return out
 
     def formula(self) -> str:
         size = len(self.A)
         return f"bilinear({self.A.tolist() if self.A.size <= LONGEST else f'<{size} x {size}>'})"
 
 
-class Matrix:
-    """Rows of a kernel matrix: the matrix as given, and which of its rows these are."""
+class Matrix(View):
+    """Rows of a kernel matrix: the whole matrix, and the numbers of the rows."""
 
     def __init__(self, X: np.ndarray, rows: np.ndarray) -> None:
         self.X, self.rows, self.dtype = X, rows, X.dtype
@@ -88,14 +102,14 @@ class Matrix:
         return Matrix(self.X, self.rows[rows])
 
     def digest(self) -> str:
-        """Equal for equal matrices, and in practice for no others; line by line, so that nothing large is copied."""
+        """A hash of the matrix, row by row so that nothing large is copied."""
         made = hashlib.blake2b(repr(self.X.shape).encode(), digest_size=16)
         for line in self.X:
             made.update((line + 0.0).astype(self.dtype.newbyteorder("<"), copy=False).tobytes())  # -0 is 0
         return made.hexdigest()
 
     def refuse_new_examples(self) -> None:
-        """Refuse a matrix of examples that are not those of its columns: k(x, x) is not in it."""
+        """Refuse a matrix whose rows are not the examples of its columns: it does not hold k(x, x)."""
         self.refuse_columns_alone()
         rows, columns = self.X.shape
         some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
@@ -103,7 +117,7 @@ class Matrix:
             return
         found = "not symmetric" if rows == columns else f"{rows} by {columns}"
         raise ValueError(
-            "precomputed: k(x, x) is known of the training examples alone, by their symmetric matrix, "
+            "precomputed: k(x, x) is known of the training examples alone, from their symmetric matrix, "
             f"but this matrix is {found}"
         )
 
@@ -117,11 +131,11 @@ class Matrix:
     def join(self, others: Sequence[Matrix]) -> Matrix:
         if all(other.X is self.X for other in others):
             return Matrix(self.X, np.concatenate([self.rows, *(other.rows for other in others)]))
-        raise ValueError("rows of different precomputed matrices cannot be joined: which columns belong to them?")
+        raise ValueError("rows of different precomputed matrices cannot be joined, since their columns may differ")
 
 
 def by_columns(which: np.ndarray) -> Points:
-    """Training examples by their columns alone, which is enough for others to be compared with them."""
+    """Training examples known by their columns alone; that is enough to compare others with them."""
     return Points({"matrix": Matrix(np.empty((0, 0), np.float32), which)})
 
 
@@ -135,8 +149,7 @@ class Precomputed(Kernel):
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         if "matrix" not in views:
-            X = numeric(X, self)
-            X = X.toarray() if sp.issparse(X) else X
+            X = dense_rows(number_rows(X, self))
             views["matrix"] = Matrix(X, np.arange(len(X)))
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
@@ -154,18 +167,18 @@ class Precomputed(Kernel):
         if Q.rows.max(initial=-1) >= P.X.shape[1]:
             raise ValueError(
                 f"precomputed: X has {P.X.shape[1]} columns, one for each training example, but example "
-                f"{Q.rows.max()} is asked for: the training matrix must be square"
+                f"{Q.rows.max()} has none: the training matrix must be square"
             )
 
 
-class Objects:
-    """Examples that nobody but the user's function looks into."""
+class Objects(View):
+    """Examples of any type, which only the user's function looks into."""
 
     def __init__(self, items: Any, dtype: Any) -> None:
         self.items, self.dtype = items, np.dtype(dtype)
 
     def effort(self, other: Objects) -> float:
-        return 0.0  # a user's function is called by one thread: it may not be made for several
+        return 0.0  # one thread calls the user's function, which need not be safe for several
 
     def __len__(self) -> int:
         return int(self.items.shape[0]) if hasattr(self.items, "shape") else len(self.items)
@@ -180,17 +193,19 @@ class Objects:
         parts = [self.items, *(other.items for other in others)]
         if all(isinstance(part, np.ndarray) for part in parts):
             return Objects(np.concatenate(parts), dtype)
-        if any(sp.issparse(part) for part in parts):
+        if any(is_scipy(part) for part in parts):
+            import scipy.sparse as sp
+
             return Objects(sp.vstack(parts, format="csr"), dtype)
         return Objects([item for part in parts for item in part], dtype)
 
 
 @kernel("callable")
 class Callable(Kernel):
-    """k(x, z) = f(x, z), a function of two examples; with ``pairs=False`` f takes many at once and gives a matrix"""
+    """k(x, z) = f(x, z), a function of two examples; with ``pairs=False`` f takes two lists and returns a matrix"""
 
     f: Any
-    pairs: bool = flag(True, "whether f compares two examples, rather than two lists of them")
+    pairs: bool = flag(True, "whether f compares two examples, or two lists of examples")
 
     data = "any"
     always_psd = False
@@ -203,8 +218,10 @@ class Callable(Kernel):
         if "objects" not in views:
             if not hasattr(X, "__len__") and not hasattr(X, "shape"):
                 raise TypeError(f"{self} works on a list or an array of examples, not on {type(X).__name__}")
-            if sp.issparse(X):
+            if is_scipy(X):
                 X = X.tocsr()
+            elif isinstance(X, CSR):  # the function gets rows of a SciPy matrix
+                X = X.to_scipy()
             elif hasattr(X, "iloc") or type(X).__module__.startswith(("polars", "pyarrow")):
                 X = numeric(X, self)
             elif isinstance(X, tuple):
@@ -218,7 +235,7 @@ class Callable(Kernel):
             values = np.asarray(self.f(P, Q))
             if values.shape != out.shape or values.dtype.kind not in "biuf":
                 raise ValueError(
-                    f"{self} must give numbers of shape {out.shape} for so many examples by so many, "
+                    f"{self} must return numbers of shape {out.shape} for so many examples by so many, "
                     f"not {values.dtype} of shape {values.shape}"
                 )
             out[...] = values
@@ -228,7 +245,7 @@ class Callable(Kernel):
                     out[i, j] = self.number(P[i], Q[j])
         if np.isnan(out).any():
             row, column = np.argwhere(np.isnan(out))[0]
-            raise ValueError(f"{self} gave NaN for example {row} by example {column} of a block")
+            raise ValueError(f"{self} returned NaN for example {row} by example {column} of a block")
 
     def diagonal(self, P: Points) -> np.ndarray:
         items = P["objects"].items
@@ -241,7 +258,7 @@ class Callable(Kernel):
         try:
             return float(self.f(x, z))
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{self} must be a function of two examples that gives a number: {error}") from error
+            raise TypeError(f"{self} must be a function of two examples that returns a number: {error}") from error
 
     def formula(self) -> str:
         return f"callable({shown(self.f)}{'' if self.pairs else ', pairs=False'})"

@@ -1,6 +1,7 @@
-"""Kernels whose compiled code goes from pair to pair: tiles gain nothing, and half of a symmetric block will do.
+"""Kernels that compiled code computes pair by pair, such as those of strings and trees.
 
-``fill`` gets the whole block. Where the two sides are the same points, it may compute each pair once.
+Tiles gain nothing here, so ``fill`` gets the whole block. Where both sides are the same points, it may compute each
+pair once.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.kernels.base import ROWS, Kernel, Points, Room, Tile
-from onlearn.kernels.tiles import in_threads
+from onlearn.kernels.base import Kernel, Points
+from onlearn.kernels.tiles import ROWS, Tile, TileArrays, check_out, in_threads
 
-MULTIPLICATIONS = 16  # that a nanosecond stands for when we ask whether threads are worthwhile
+MULTIPLICATIONS = 16  # a nanosecond, to express a cost as ``in_threads`` expects it
 DECAY = "choose a smaller decay"
-TOO_LARGE = "{} is too large for float64 at row {} by row {}: " + DECAY
 
 
 def share(work: Callable[[int, int], Any], rows: int, nanoseconds: float) -> None:
-    """``work(start, stop)`` over all rows, in threads if it takes long enough."""
+    """Call ``work(start, stop)`` until all rows are done, in threads if it takes long enough."""
     in_threads(work, rows, int(MULTIPLICATIONS * nanoseconds))
 
 
@@ -28,40 +28,34 @@ class Pairwise(Kernel):
     """A kernel of strings or trees, in double precision."""
 
     def block(self, P: Points, Q: Points, out: np.ndarray | None = None, safe: bool = False) -> np.ndarray:
-        """As of other kernels; whether values are too large shows when they are there, so ``safe`` saves nothing."""
-        shape = len(P), len(Q)
-        if out is None:
-            out = np.empty(shape)
-        elif out.shape != shape or out.dtype != np.float64 or (out.size and out.strides[1] != out.itemsize):
-            raise ValueError(
-                f"out must be float64 of shape {shape} with adjacent columns, not {out.dtype} of shape {out.shape}"
-            )
-        self.fill(Tile(P, Q, Counter(), Room(out.dtype)), out)
-        for top in range(0, shape[0], ROWS):
-            finite = np.isfinite(out[top : top + ROWS])
+        """As for other kernels. The values are always checked, so ``safe`` saves nothing."""
+        values = check_out(out, (len(P), len(Q)), np.dtype(np.float64))
+        self.fill(Tile(P, Q, Counter(), TileArrays(values.dtype)), values)
+        for top in range(0, len(P), ROWS):
+            finite = np.isfinite(values[top : top + ROWS])
             if not finite.all():
                 row, column = np.argwhere(~finite)[0]
-                raise OverflowError(TOO_LARGE.format(self, top + row, column))
-        return out
+                raise self.too_large(values.dtype, f"row {top + row} by row {column}")
+        return values
 
     def diag(self, X: Any) -> np.ndarray:
         values = self.diagonal(self.points(X))
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
-            raise OverflowError(TOO_LARGE.format(self, row, row))
+            raise self.too_large(values.dtype, f"row {row} by row {row}")
         return values
 
     def remedy(self) -> str:
         return DECAY
 
     def bounded(self, P: Points, Q: Points, dtype: np.dtype) -> bool:
-        return False  # in a composite kernel: looking at the values costs less than the diagonal
+        return False  # in a composite kernel, checking the values takes less time than the diagonal
 
 
 def listed(X: Any, who: str, what: str) -> list[Any]:
-    """The examples one by one; never the characters of one string or the names of the columns of a table."""
+    """The examples as a list; one string is not a list of characters, and a table not one of column names."""
     if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 1:  # a table of one column is that column
-        X = _column(X)
+        X = _first_column(X)
     if isinstance(X, (str, bytes, bytearray, Mapping, Set)) or not isinstance(X, Iterable):
         raise TypeError(f"{who}: X must be a list of {what}, not {shown(X)}")
     shape = getattr(X, "shape", (0,))
@@ -70,8 +64,8 @@ def listed(X: Any, who: str, what: str) -> list[Any]:
     return X.to_pylist() if hasattr(X, "to_pylist") else list(X)
 
 
-def _column(table: Any) -> Any:
-    """The first column, of pandas, PyArrow, polars or NumPy."""
+def _first_column(table: Any) -> Any:
+    """The first column of a table of pandas, PyArrow, polars or NumPy."""
     if hasattr(table, "iloc"):
         return table.iloc[:, 0]
     return table.column(0) if hasattr(table, "column_names") else table[:, 0]

@@ -1,40 +1,49 @@
-"""Whole blocks of kernel values of strings, on all cores, each pair by the cheapest way.
+"""Blocks of substring kernel values, on all cores, each pair by the cheapest way.
 
-Strings that fit into a word go with all others by ``by_words``. Of the longer ones, those of one side are *made* into
-suffix automata and the others walk through them; unless a table is cheaper, for a pair or two that are not
-much longer than a word.
+Let L(i, j) be the length of the longest common suffix of x[..i] and z[..j]: L(i, j) = L(i-1, j-1) + 1 where the
+characters are equal, else 0. Each common substring, with its multiplicity, is one pair of end places and a length up to
+L there: k(x, z) = sum over i, j of upto[L(i, j)], with ``upto[n]`` the sum of the weights of lengths 1 to n.
+
+- One string has at most 64 characters (``by_words``): a row of the table of L is a few machine words. Bit j of level n
+  says whether L(i, j) >= n, and level n of the next row is level n-1 of this one, shifted, where the characters are
+  equal. Rows have few levels, since long common substrings are rare; at worst it is as much work as the table.
+- Both are longer: the strings of one side are made into suffix automata (``suffix``), and the others walk through them.
+- For a pair or two that are not much longer than 64 the table itself is cheaper (``by_table``), a row at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from onlearn.compiler import allocating, compiled
+from onlearn.compiler import compiled
+from onlearn.kernels.base import View
 from onlearn.kernels.bits import ones
 from onlearn.kernels.pairwise import listed, share, shown
 from onlearn.kernels.suffix import automaton, walk
 
-# ----------------------------------------------------------------------------------------------------
-# Strings as compiled code sees them: all their characters in one array, and where each string starts.
-
-
 TEXT, BYTES = "text (str)", "bytes"
+WORD = 64  # characters of the longest strings whose rows fit into one word
+
+# Measured, in nanoseconds: a cell of the table; building the automaton, and walking it, for each character; what the
+# arrays of an automaton take more than the row of a table. For one pair the automaton is cheaper from about 120
+# characters on. Last, a character with all of a string that fits into a word.
+CELL, BUILD, WALK, CALL, STEP = 1.6, 120.0, 50.0, 4_000.0, 10.0
 
 
-class StringPoints:
-    """Strings of characters (code points) or of bytes; the two never meet, for they have no characters in common."""
+class StringPoints(View):
+    """Strings of characters (code points) or of bytes: all characters in one array, and where each string starts."""
 
     dtype = np.dtype(np.float64)
 
     def __init__(self, text: np.ndarray, starts: np.ndarray, kind: str | None) -> None:
         self.text = text  # uint32
         self.starts = starts  # int64: string i is text[starts[i]:starts[i + 1]]
-        self.kind = kind  # TEXT, BYTES, or None when there are no strings
+        self.kind = kind  # TEXT, BYTES, or None if there are no strings
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -59,7 +68,7 @@ class StringPoints:
                 edges = self.starts[start : max(start, stop) + 1]
                 return StringPoints(self.text[edges[0] : edges[-1]], edges - edges[0], self.kind)
             rows = np.arange(start, stop, step)
-        rows = np.arange(len(self))[np.asarray(rows)]  # negative numbers and masks as NumPy has them
+        rows = np.arange(len(self))[np.asarray(rows)]  # also negative numbers and masks
         lengths = self.lengths[rows]
         starts = _starts(lengths)
         places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
@@ -75,7 +84,7 @@ class StringPoints:
 
 
 def encode(X: Any, who: str) -> StringPoints:
-    """A sequence of str, or of bytes; anything else is named with its position."""
+    """A sequence of str, or of bytes, as points; an error names the position of anything else."""
     strings = listed(X, who, "strings")
     first = type(strings[0]) if strings else str
     wanted: type = bytes if issubclass(first, bytes) else str
@@ -91,7 +100,7 @@ def encode(X: Any, who: str) -> StringPoints:
     if wanted is bytes:
         text = np.frombuffer(b"".join(strings), dtype=np.uint8).astype(np.uint32)
     else:
-        # A lone surrogate is no character, but Python's strings may hold one, and it equals itself.
+        # A lone surrogate is not a character, but strings of Python may hold one.
         text = np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint32)
     lengths = np.fromiter((len(string) for string in strings), dtype=np.int64, count=len(strings))
     return StringPoints(text, _starts(lengths), (BYTES if wanted is bytes else TEXT) if strings else None)
@@ -114,140 +123,12 @@ def _kind(string: Any) -> str:
     return BYTES if isinstance(string, bytes) else TEXT
 
 
-# ----------------------------------------------------------------------------------------------------
-# The substrings that two strings have in common, pair by pair.
-#
-# Let L(i, j) be the length of the longest common suffix of x[..i] and z[..j]: L(i, j) = L(i-1, j-1) + 1 where
-# the characters are equal, else 0. Each common substring, with its multiplicity, is one pair of end places and a length
-# up to L there: k(x, z) = sum over i, j of upto[L(i, j)], with ``upto[n]`` the sum of the weights of lengths 1 to n.
-#
-# Two ways to compute it; ``strings_block`` knows which is the best, and a third one for long strings.
-#
-# - One string has at most 64 characters: a row of that table is a few machine words. Bit j of level n says whether
-#   L(i, j) >= n, and level n of the next row is level n-1 of this one, shifted, where the characters are equal.
-# Rows have
-#   few levels, since long common substrings are rare; at worst it is as much work as the table.
-# - Else the table itself, a row at a time.
-
-
-WORD = 64  # characters: the strings whose rows fit into one word
-
-
-@allocating
-def by_words(
-    made,
-    made_starts,
-    made_rows,
-    walked,
-    walked_starts,
-    walked_rows,
-    weights,
-    top,
-    both,
-    flat,
-    down,
-    across,
-    first,
-    past,
-):
-    """k of the strings m of ``made_rows[first:past]``, none longer than a word, and all w of ``walked_rows``.
-
-    It goes to ``flat[m * down + w * across]``. ``weights[n]`` is that of length n; longer matches than it has weights
-    for are not looked for. No character is above ``top``. With ``both``, made and walked are the same strings,
-    and each pair is computed once.
-    """
-    places = np.zeros(top + 1, dtype=np.uint64)
-    levels, counts = np.zeros(WORD, dtype=np.uint64), np.zeros(WORD, dtype=np.uint64)
-    for m in made_rows[first:past]:
-        mark(places, made, made_starts[m], made_starts[m + 1])
-        for w in walked_rows:
-            start, stop = walked_starts[w], walked_starts[w + 1]
-            if both and w > m and stop - start <= WORD:
-                continue  # its turn comes, as the made one
-            value = common(places, walked, start, stop, weights, levels, counts)
-            flat[m * down + w * across] = value
-            if both:
-                flat[w * down + m * across] = value
-        forget(places, made, made_starts[m], made_starts[m + 1])
-
-
-@compiled
-def mark(places, text, start, stop):
-    """Where in text[start:stop] each character stands, a bit a place."""
-    for n in range(stop - start):
-        places[text[start + n]] |= np.uint64(1) << np.uint64(n)
-
-
-@compiled
-def forget(places, text, start, stop):
-    for n in range(start, stop):
-        places[text[n]] = np.uint64(0)
-
-
-@compiled
-def common(places, text, start, stop, weights, levels, counts):
-    """k of a marked string and text[start:stop]; ``counts`` is left as it was, all zero."""
-    zero, one = np.uint64(0), np.uint64(1)
-    depth, deepest, most = zero, zero, np.uint64(min(WORD, len(weights) - 1))
-    for n in range(np.uint64(start), np.uint64(stop)):
-        equal = places[text[n]]
-        row, level = equal, zero
-        while row != zero and level < most:
-            before = levels[level] if level < depth else zero
-            counts[level] += ones(row)
-            levels[level] = row
-            row = (before << one) & equal
-            level += one
-        depth = level
-        deepest = max(deepest, depth)
-    total = 0.0
-    for level in range(deepest):
-        total += weights[level + one] * counts[level]
-        counts[level] = zero
-    return total
-
-
-@allocating
-def short_diagonal(text, starts, rows, weights, top, out, first, past):
-    """out[i] = k(x_i, x_i) for the strings i of ``rows[first:past]``, none longer than a word."""
-    places = np.zeros(top + 1, dtype=np.uint64)
-    levels, counts = np.zeros(WORD, dtype=np.uint64), np.zeros(WORD, dtype=np.uint64)
-    for i in rows[first:past]:
-        mark(places, text, starts[i], starts[i + 1])
-        out[i] = common(places, text, starts[i], starts[i + 1], weights, levels, counts)
-        forget(places, text, starts[i], starts[i + 1])
-
-
-@allocating
-def by_table(x, x_start, x_stop, z, z_starts, z_rows, upto, out):
-    """k of x[x_start:x_stop] and each string of ``z_rows`` by the dynamic programme, into ``out``.
-
-    The one row of the table that is kept is walked backward.
-    """
-    most = len(upto) - 1
-    for n in range(len(z_rows)):
-        start = z_starts[z_rows[n]]
-        width = z_starts[z_rows[n] + 1] - start
-        row = np.zeros(width + 1, dtype=np.int64)
-        total = 0.0
-        for i in range(x_start, x_stop):
-            symbol = x[i]
-            for j in range(width, 0, -1):
-                length = row[j - 1] + 1 if z[start + j - 1] == symbol else 0
-                row[j] = length
-                total += upto[min(length, most)]
-        out[n, 0] = total
-
-
-# Measured, in nanoseconds: a cell of the table; for a character, building the automaton, and walking it; and how
-# much longer it takes to make the arrays of an automaton than the row of a table. One pair changes over at about 120.
-CELL, BUILD, WALK, CALL = 1.6, 120.0, 50.0, 4_000.0
-STEP = 10.0  # ... and a character with all of a string that fits into a word
+# -- blocks
 
 
 def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray) -> None:
-    """out[i, j] = the sum over substrings that string i of P and j of Q share, weights[n] for one of length n."""
-    if len(Q) < len(P):  # threads share out Q's strings
+    """out[i, j] = the sum of weights[|u|] over the substrings u that string i of P and string j of Q share."""
+    if len(Q) < len(P):  # the strings of Q are divided among threads
         fill(Q, P, weights, out.T)
         return
     same_kind(P, Q)
@@ -271,8 +152,11 @@ def fill(P: StringPoints, Q: StringPoints, weights: np.ndarray, out: np.ndarray)
 def diagonal(P: StringPoints, weights: np.ndarray) -> np.ndarray:
     out, upto = np.empty(len(P)), running_sums(weights)
     short, long = _by_length(P)
-    work = partial(short_diagonal, P.text, P.starts, short, weights, P.top, out)
-    share(work, len(short), STEP * P.lengths[short].sum())
+
+    def words(first: int, past: int) -> None:
+        short_diagonal(P.text, P.starts, short, weights, Buffers.for_characters(P.top), out, first, past)
+
+    share(words, len(short), STEP * P.lengths[short].sum())
 
     def alone(first: int, past: int) -> None:
         for i in long[first:past]:
@@ -283,7 +167,7 @@ def diagonal(P: StringPoints, weights: np.ndarray) -> np.ndarray:
 
 
 def running_sums(weights: np.ndarray) -> np.ndarray:
-    """``[n]`` is what a match of length n counts, with all its suffixes."""
+    """``[n]`` is the weight of a match of length n with all its suffixes."""
     with np.errstate(over="ignore"):
         return np.cumsum(weights)
 
@@ -302,14 +186,18 @@ def _words(
     both: bool,
     out: np.ndarray,
 ) -> None:
-    """``out[m, w]`` for short strings m and others, in threads over m."""
+    """``out[m, w]`` for short strings m and any strings w, in threads over m."""
     if len(made_rows) == 0 or len(walked_rows) == 0:
         return
-    # Flat, so that compiled code knows one layout only, whichever side is made.
+    # Flat, so that the compiled code has one variant, whichever side is short.
     down, across = (stride // out.itemsize for stride in out.strides)
     flat = as_strided(out, ((out.shape[0] - 1) * down + (out.shape[1] - 1) * across + 1,), (out.itemsize,))
     strings = made.text, made.starts, made_rows, walked.text, walked.starts, walked_rows
-    work = partial(by_words, *strings, weights, max(made.top, walked.top), both, flat, down, across)
+    top = max(made.top, walked.top)
+
+    def work(first: int, past: int) -> None:
+        by_words(*strings, weights, Buffers.for_characters(top), both, flat, down, across, first, past)
+
     share(work, len(made_rows), STEP * len(made_rows) * walked.lengths[walked_rows].sum())
 
 
@@ -339,7 +227,7 @@ def _suffixes(
 def _row(
     made: StringPoints, m: int, walked: StringPoints, rows: np.ndarray, upto: np.ndarray, threads: bool = False
 ) -> np.ndarray:
-    """k of the long string m of ``made`` and each of some others, which are walked in threads if it is the only one."""
+    """k of the long string m of ``made`` and each of some others; in threads over these if m is the only one."""
     edges, values = made.starts[m : m + 2], np.empty((len(rows), 1))
     length, others = edges[1] - edges[0], walked.lengths[rows].sum()
     if CELL * length * others <= _cost(length, others):
@@ -352,5 +240,130 @@ def _row(
 
 
 def _cost(length: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Of a string of some length with others of so many characters together, by the cheaper way."""
+    """The cost of a string of some length with others of so many characters together, by the cheaper way."""
     return np.minimum(CELL * length * others, CALL + BUILD * length + WALK * others)
+
+
+# -- compiled loops
+
+
+class Buffers(NamedTuple):
+    """Arrays that ``common`` works in, all zeros before and after; one set for each thread."""
+
+    places: np.ndarray  # of each character: the bits of its places in the marked string
+    levels: np.ndarray
+    counts: np.ndarray
+
+    @staticmethod
+    def for_characters(top: int) -> Buffers:
+        """For characters up to ``top``."""
+        return Buffers(np.zeros(top + 1, np.uint64), np.zeros(WORD, np.uint64), np.zeros(WORD, np.uint64))
+
+
+@compiled
+def by_words(
+    made,
+    made_starts,
+    made_rows,
+    walked,
+    walked_starts,
+    walked_rows,
+    weights,
+    buffers,
+    both,
+    flat,
+    down,
+    across,
+    first,
+    past,
+):
+    """k of the strings m of ``made_rows[first:past]``, none longer than a word, and all w of ``walked_rows``.
+
+    The value goes to ``flat[m * down + w * across]``. ``weights[n]`` is the weight of length n; longer matches are not
+    counted. With ``both``, made and walked are the same strings, and each pair is computed once.
+    """
+    for n in range(first, past):
+        m = made_rows[n]
+        mark(buffers.places, made, made_starts[m], made_starts[m + 1])
+        for k in range(len(walked_rows)):
+            w = walked_rows[k]
+            start, stop = walked_starts[w], walked_starts[w + 1]
+            if both and w > m and stop - start <= WORD:
+                continue  # computed when w is the made string
+            value = common(buffers, walked, start, stop, weights)
+            flat[m * down + w * across] = value
+            if both:
+                flat[w * down + m * across] = value
+        unmark(buffers.places, made, made_starts[m], made_starts[m + 1])
+
+
+@compiled
+def mark(places, text, start, stop):
+    """Set, for each character of text[start:stop], the bits of its places."""
+    for n in range(stop - start):
+        places[text[start + n]] |= np.uint64(1) << np.uint64(n)
+
+
+@compiled
+def unmark(places, text, start, stop):
+    for n in range(start, stop):
+        places[text[n]] = np.uint64(0)
+
+
+@compiled
+def common(buffers, text, start, stop, weights):
+    """k of a marked string and text[start:stop]."""
+    places, levels, counts = buffers.places, buffers.levels, buffers.counts
+    zero, one = np.uint64(0), np.uint64(1)
+    depth, deepest, most = zero, zero, np.uint64(min(WORD, len(weights) - 1))
+    for n in range(np.uint64(start), np.uint64(stop)):
+        equal = places[text[n]]
+        row, level = equal, zero
+        while row != zero and level < most:
+            before = levels[level] if level < depth else zero
+            counts[level] += ones(row)
+            levels[level] = row
+            row = (before << one) & equal
+            level += one
+        depth = level
+        deepest = max(deepest, depth)
+    total = 0.0
+    for level in range(deepest):
+        total += weights[level + one] * counts[level]
+        counts[level] = zero
+    return total
+
+
+@compiled
+def short_diagonal(text, starts, rows, weights, buffers, out, first, past):
+    """out[i] = k(x_i, x_i) for the strings i of ``rows[first:past]``, none longer than a word."""
+    for n in range(first, past):
+        i = rows[n]
+        mark(buffers.places, text, starts[i], starts[i + 1])
+        out[i] = common(buffers, text, starts[i], starts[i + 1], weights)
+        unmark(buffers.places, text, starts[i], starts[i + 1])
+
+
+def by_table(x: Any, x_start: int, x_stop: int, z: Any, z_starts: Any, z_rows: Any, upto: Any, out: np.ndarray) -> None:
+    """out[n] = k of x[x_start:x_stop] and string ``z_rows[n]``, by dynamic programming."""
+    longest = int((z_starts[z_rows + 1] - z_starts[z_rows]).max(initial=0))
+    fill_tables(x, x_start, x_stop, z, z_starts, z_rows, upto, np.empty(longest + 1, np.int64), out)
+
+
+@compiled
+def fill_tables(x, x_start, x_stop, z, z_starts, z_rows, upto, row, out):
+    """Only one row of each table is kept, which is updated from its end."""
+    most = len(upto) - 1
+    for n in range(len(z_rows)):
+        start = z_starts[z_rows[n]]
+        width = z_starts[z_rows[n] + 1] - start
+        for j in range(width + 1):
+            row[j] = 0
+        total = 0.0
+        for i in range(x_start, x_stop):
+            symbol = x[i]
+            for j in range(width, 0, -1):
+                length = row[j - 1] + 1 if z[start + j - 1] == symbol else 0
+                row[j] = length
+                total += upto[min(length, most)]
+        out[n, 0] = total

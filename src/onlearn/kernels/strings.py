@@ -1,8 +1,11 @@
-"""The substring kernel: how many substrings two strings share, counted as often as they occur.
+"""The substring kernel: the number of substrings that two strings share, with repetitions.
 
-``Substrings()`` counts all of them; with ``min_length = max_length = n`` it is the n-spectrum kernel (Leslie, Eskin &
-Noble 2002); with a decay, long ones count less (or more): Vishwanathan & Smola, "Fast kernels for string and tree
-matching" (2003).
+    k(x, z) = sum over strings u of decay^(2 |u|) * (occurrences of u in x) * (occurrences of u in z)
+
+``Substrings()`` counts substrings of all lengths; with ``min_length = max_length = n`` it is the n-spectrum kernel
+(Leslie, Eskin and Noble 2002); with a decay, long ones count less (Vishwanathan and Smola, "Fast kernels for string and
+tree matching", 2003). ``string_pairs`` computes it pair by pair, ``MergedStrings`` for a model in one walk over x, and
+``Vocabulary`` lists its features.
 """
 
 from __future__ import annotations
@@ -12,28 +15,132 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.engine.spec import param
-from onlearn.kernels.base import Points, Tile
+from onlearn.kernels.base import Points
 from onlearn.kernels.family import kernel
 from onlearn.kernels.pairwise import Pairwise, share
 from onlearn.kernels.string_pairs import BYTES, WALK, StringPoints, diagonal, encode, fill, running_sums, same_kind
 from onlearn.kernels.suffix import automaton, walk
+from onlearn.kernels.tiles import Tile
 
-# ----------------------------------------------------------------------------------------------------
-# The features of the substring kernel written down: a column for each substring of some strings.
-#
-# Substrings of length n are numbered from those of length n-1 and the character that follows: the pair is a number, and
-# the sorted pairs that occur are the vocabulary of length n. So nothing is hashed, and no two substrings share a
-# column.
+MOST = 50_000_000  # substrings, with repetitions, that can be listed
 
 
-MOST = 50_000_000  # substrings, with repetitions, that are worth writing down
+@kernel("substrings")
+class Substrings(Pairwise):
+    """k(x, z) = sum over strings u of decay^(2 |u|) * (occurrences of u in x) * (occurrences of u in z)
+
+    over all u with min_length <= |u| <= max_length: contiguous substrings, overlapping occurrences included. The
+    feature of u is decay^|u| times how often it occurs. x and z are str, compared by code points, or bytes.
+
+    >>> from onlearn.kernels import Substrings
+    >>> float(Substrings()(["abab"], ["ab"])[0, 0])  # a twice, b twice, ab twice
+    6.0
+    >>> float(Substrings(min_length=2, decay=0.5)(["abab"], ["ab"])[0, 0])
+    0.125
+    """
+
+    min_length: int = param(1, "the shortest substrings that count", at_least=1)
+    max_length: int | None = param(
+        None, "the longest substrings that count; None: of any length", at_least=1, words=(None,)
+    )
+    decay: float = param(1.0, "the factor of a feature for each character of the substring", above=0)
+
+    data = "strings"
+
+    def check(self) -> None:
+        if self.max_length is None:
+            return
+        if self.max_length != int(self.max_length):
+            raise ValueError(f"substrings: max_length must be None or a whole number, not {self.max_length!r}")
+        self.max_length = int(self.max_length)
+        if self.max_length < self.min_length:
+            raise ValueError(
+                f"substrings: max_length={self.max_length} is below min_length={self.min_length}: no substring counts"
+            )
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        if "strings" not in views:
+            views["strings"] = encode(X, str(self))
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        P, Q = tile.P["strings"], tile.Q["strings"]
+        fill(P, Q, self.weights(min(P.longest, Q.longest)), out)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        strings: StringPoints = P["strings"]
+        return diagonal(strings, self.weights(strings.longest))
+
+    def merged(self, P: Points, coefs: Any) -> MergedStrings:
+        """The function x -> sum_i coefs[i] k(x, p_i), at a cost that does not depend on the number of p_i.
+
+        ``coefs`` has a row for each string, and a column for each output if there are several.
+        """
+        strings: StringPoints = P["strings"]
+        return MergedStrings(strings, coefs, self.weights(strings.longest), str(self))
+
+    def vocabulary(self, X: Any) -> Vocabulary:
+        """The substrings of X that count, which are the features."""
+        strings = encode(X, str(self))
+        return Vocabulary(strings, self.weights(strings.longest), self.min_length, str(self))
+
+    def features(self, X: Any, vocabulary: Vocabulary | None = None) -> Any:
+        """A SciPy matrix (CSR) with a column for each substring of a vocabulary: that of X, unless one is given.
+
+        Substrings that are not in the vocabulary v have no column: ``features(X, v) @ features(Z, v).T == k(X, Z)`` if
+        v is the vocabulary of X, of Z, or of more.
+        """
+        if vocabulary is None:
+            vocabulary = self.vocabulary(X)
+        return vocabulary.features(encode(X, str(self)))
+
+    def weights(self, longest: int) -> np.ndarray:
+        """``weights[n]`` is the weight of a shared substring of length n, up to the longest that can be shared."""
+        most = longest if self.max_length is None else min(longest, self.max_length)
+        with np.errstate(over="ignore", under="ignore"):
+            weights = self.decay ** (2.0 * np.arange(most + 1))
+        weights[: self.min_length] = 0.0
+        return weights
+
+
+class MergedStrings:
+    """x -> sum_i coefs[i] k(x, s_i) for each column (output) of ``coefs``, by one suffix automaton of all s_i."""
+
+    def __init__(self, strings: StringPoints, coefs: Any, weights: np.ndarray, who: str) -> None:
+        coefs = np.asarray(coefs, dtype=np.float64)
+        coefs = coefs.reshape(-1, 1) if coefs.ndim == 1 else coefs
+        if coefs.ndim != 2 or len(coefs) != len(strings):
+            raise ValueError(f"{who}: coefs must have a row for each of the {len(strings)} strings, not {coefs.shape}")
+        if not np.isfinite(coefs).all():
+            raise ValueError(f"{who}: coefs must be finite")
+        self.who = who
+        self.n_outputs = coefs.shape[1]
+        self.empty = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # for its kind only
+        self.upto = running_sums(weights)
+        self.automaton = automaton(strings.text, strings.starts, coefs, self.upto)
+
+    def scores(self, P: Any) -> np.ndarray:
+        """The outputs for each of the points, ``len(P) x n_outputs``."""
+        strings: StringPoints = P["strings"]
+        same_kind(self.empty, strings)
+        out = np.empty((len(strings), self.n_outputs))
+        rows = np.arange(len(strings))
+        work = partial(walk, strings.text, strings.starts, rows, *self.automaton, self.upto, out)
+        share(work, len(strings), (WALK + self.n_outputs) * strings.starts[-1])
+        if not np.isfinite(out).all():
+            row = int(np.argwhere(~np.isfinite(out))[0, 0])
+            raise OverflowError(f"{self.who} is too large for float64 at string {row}: choose a smaller decay")
+        return out
 
 
 class Vocabulary:
-    """The substrings of some strings, numbered by length and then in the order of their characters."""
+    """The substrings of some strings, numbered by length and then in the order of their characters.
+
+    Substrings of length n are numbered by those of length n - 1 and the character that follows: the pair is a number,
+    and the sorted pairs that occur are the vocabulary of length n. Nothing is hashed, so no two substrings share a
+    column.
+    """
 
     def __init__(self, strings: StringPoints, weights: np.ndarray, min_length: int, who: str) -> None:
         lengths, most = strings.lengths, len(weights) - 1
@@ -43,7 +150,7 @@ class Vocabulary:
                 f"{who}: {len(strings):,} strings have {entries:,} substrings; choose a max_length, or use "
                 "the kernel itself"
             )
-        self.strings = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # to know the kind by
+        self.strings = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # for its kind only
         self.min_length = min_length
         self.factors = np.sqrt(weights)
         self.letters = np.unique(strings.text)
@@ -54,11 +161,13 @@ class Vocabulary:
         self.first = np.cumsum([0, *(size if n + 1 >= min_length else 0 for n, size in enumerate(sizes))])
 
     def __len__(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.first[-1])
 
-    def features(self, strings: StringPoints) -> sp.csr_matrix:
-        """decay^|u| times the occurrences of u, for each string and each u of the vocabulary."""
+    def features(self, strings: StringPoints) -> Any:
+        """decay^|u| times the occurrences of u for each string and each u of the vocabulary, as a SciPy matrix."""
+        import scipy.sparse as sp
+
         same_kind(self.strings, strings)
         rows, columns, values = [], [], []
         for n, pairs, row in self._pairs(strings, len(self.known)):
@@ -73,9 +182,9 @@ class Vocabulary:
         return sp.coo_matrix((np.concatenate(values), places), shape=shape).tocsr()
 
     def _pairs(self, strings: StringPoints, most: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """For each length: the substrings of that length, one an occurrence, and whose they are.
+        """For each length: all occurrences of substrings of that length, and the strings they occur in.
 
-        A length that the vocabulary knows already comes as numbers (unknown substrings left out), the next as pairs.
+        Of a length that the vocabulary knows they are numbers (without unknown substrings), of the next one pairs.
         """
         ends = np.repeat(strings.starts[1:], strings.lengths)
         owner = np.repeat(np.arange(len(strings)), strings.lengths)
@@ -108,114 +217,3 @@ class Vocabulary:
             if n >= self.min_length:
                 names += before
         return names
-
-
-# ----------------------------------------------------------------------------------------------------
-# A fitted model of strings in one suffix automaton: sum_i a_i k(x, s_i) for all outputs in one walk over x.
-
-
-class MergedStrings:
-    """x -> sum_i coefs[i] k(x, s_i), a column of ``coefs`` an output; made by ``Substrings.merged``."""
-
-    def __init__(self, strings: StringPoints, coefs: Any, weights: np.ndarray, who: str) -> None:
-        coefs = np.asarray(coefs, dtype=np.float64)
-        coefs = coefs.reshape(-1, 1) if coefs.ndim == 1 else coefs
-        if coefs.ndim != 2 or len(coefs) != len(strings):
-            raise ValueError(f"{who}: coefs must have a row for each of the {len(strings)} strings, not {coefs.shape}")
-        if not np.isfinite(coefs).all():
-            raise ValueError(f"{who}: coefs must be finite")
-        self.who = who
-        self.n_outputs = coefs.shape[1]
-        self.empty = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # to know the kind by
-        self.upto = running_sums(weights)
-        self.automaton = automaton(strings.text, strings.starts, coefs, self.upto)
-
-    def scores(self, P: Any) -> np.ndarray:
-        """The outputs for each of the points, ``len(P) x n_outputs``."""
-        strings: StringPoints = P["strings"]
-        same_kind(self.empty, strings)
-        out = np.empty((len(strings), self.n_outputs))
-        rows = np.arange(len(strings))
-        work = partial(walk, strings.text, strings.starts, rows, *self.automaton, self.upto, out)
-        share(work, len(strings), (WALK + self.n_outputs) * strings.starts[-1])
-        if not np.isfinite(out).all():
-            row = int(np.argwhere(~np.isfinite(out))[0, 0])
-            raise OverflowError(f"{self.who} is too large for float64 at string {row}: choose a smaller decay")
-        return out
-
-
-@kernel("substrings")
-class Substrings(Pairwise):
-    """k(x, z) = sum over strings u of decay^(2 |u|) * (occurrences of u in x) * (occurrences of u in z)
-
-    over all u with min_length <= |u| <= max_length: contiguous substrings, overlapping occurrences included. The
-    feature of u is decay^|u| times how often it occurs. x and z are str, compared by code points, or bytes.
-
-    >>> from onlearn.kernels import Substrings
-    >>> float(Substrings()(["abab"], ["ab"])[0, 0])  # a twice, b twice, ab twice
-    6.0
-    >>> float(Substrings(min_length=2, decay=0.5)(["abab"], ["ab"])[0, 0])
-    0.125
-    """
-
-    min_length: int = param(1, "the shortest substrings that count", at_least=1)
-    max_length: int | None = param(
-        None, "the longest substrings that count; None: of any length", at_least=1, words=(None,)
-    )
-    decay: float = param(1.0, "what each character of a substring multiplies its feature by", above=0)
-
-    data = "strings"
-
-    def check(self) -> None:
-        if self.max_length is None:
-            return
-        if self.max_length != int(self.max_length):
-            raise ValueError(f"substrings: max_length must be None or a whole number, not {self.max_length!r}")
-        self.max_length = int(self.max_length)
-        if self.max_length < self.min_length:
-            raise ValueError(
-                f"substrings: max_length={self.max_length} is below min_length={self.min_length}: no substring counts"
-            )
-
-    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
-        if "strings" not in views:
-            views["strings"] = encode(X, str(self))
-
-    def fill(self, tile: Tile, out: np.ndarray) -> None:
-        P, Q = tile.P["strings"], tile.Q["strings"]
-        fill(P, Q, self.weights(min(P.longest, Q.longest)), out)
-
-    def diagonal(self, P: Points) -> np.ndarray:
-        strings: StringPoints = P["strings"]
-        return diagonal(strings, self.weights(strings.longest))
-
-    def merged(self, P: Points, coefs: Any) -> MergedStrings:
-        """The function x -> sum_i coefs[i] k(x, p_i), in one structure: its cost does not depend on how many p_i.
-
-        ``coefs`` has a row a string, and a column an output if there are several functions.
-        """
-        strings: StringPoints = P["strings"]
-        return MergedStrings(strings, coefs, self.weights(strings.longest), str(self))
-
-    def vocabulary(self, X: Any) -> Vocabulary:
-        """The substrings of X that count: one feature each."""
-        strings = encode(X, str(self))
-        return Vocabulary(strings, self.weights(strings.longest), self.min_length, str(self))
-
-    def features(self, X: Any, vocabulary: Vocabulary | None = None) -> Any:
-        """Sparse rows (CSR), a column a substring of a vocabulary: that of X, unless one is given.
-
-        Substrings that are not in the vocabulary v have no column: ``features(X, v) @ features(Z, v).T == k(X, Z)`` if
-        v is the vocabulary of X, of Z, or of more.
-        """
-        if vocabulary is None:
-            vocabulary = self.vocabulary(X)
-        return vocabulary.features(encode(X, str(self)))
-
-    def weights(self, longest: int) -> np.ndarray:
-        """``weights[n]`` is what a shared substring of length n counts, up to the longest that can be shared."""
-        most = longest if self.max_length is None else min(longest, self.max_length)
-        with np.errstate(over="ignore", under="ignore"):
-            weights = self.decay ** (2.0 * np.arange(most + 1))
-        weights[: self.min_length] = 0.0
-        return weights

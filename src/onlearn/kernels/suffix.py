@@ -1,19 +1,19 @@
-"""A suffix automaton of many strings: the strings that occur in them, grouped by where they end.
+"""A suffix automaton of many strings: their substrings, grouped by the places where they end.
 
 Blumer et al., "The smallest automaton recognizing the subwords of a text" (1985). A state stands for the substrings
-that end at exactly the same places; they are the suffixes of the longest of them, ``length[v]``, down to one longer
-than ``length[link[v]]``, and all occur equally often. There are at most twice as many states as characters. A walk over
-another string knows after each character the longest suffix so far that occurs in the strings, in constant time
-a character (amortized).
+that end at exactly the same places. They are the suffixes of the longest of them, of ``length[v]``, down to those one
+longer than ``length[link[v]]``, and all occur equally often. There are at most twice as many states as characters. A
+walk over another string knows after each character the longest suffix so far that occurs in the strings, in constant
+(amortized) time for each character.
 
 So a sum over substrings u of weight(|u|) count(u in x) count(u in z) takes one walk over x. After each character the
-match of length n in state v adds what it and its suffixes count: those of v occur ``count[v]`` times each, shorter ones
-are in the states that links lead to. With ``upto[n]`` the weights of lengths 1 to n, that is
-``base[v] + count[v] * upto[n]``, where ``base[v] = base[link] + (count[link] - count[v]) * upto[length[link]]``. Counts
-need not be those of one string: with ``shares[i]`` for an occurrence in string i they are those of a weighted sum.
+match of length n in state v adds the weights of itself and its suffixes: those of v occur ``count[v]`` times each,
+shorter ones are in the states that links lead to. With ``upto[n]`` the sum of the weights of lengths 1 to n, that is
+``base[v] + count[v] * upto[n]``, where ``base[v] = base[link] + (count[link] - count[v]) * upto[length[link]]``. If an
+occurrence in string i counts ``shares[i]``, the sums are those of a weighted sum of strings.
 
-Most states have one transition only, and keep it themselves. The others are in one hash table for all states, since
-alphabets are small (DNA) or large (Unicode).
+Most states have one transition only and keep it in their row. The others are in one hash table for all states, since
+alphabets may be small (DNA) or large (Unicode).
 """
 
 from __future__ import annotations
@@ -22,38 +22,49 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compiler import allocating, compiled
+from onlearn.compiler import compiled
 
 MOST = 2**29  # characters: states and slots are numbered by int32
 EMPTY = -1
-BEYOND = 1 << 21  # all characters
+BEYOND = 1 << 21  # larger than any character
 LENGTH, LINK, SYMBOL, TARGET = 0, 1, 2, 3  # the columns of ``nodes``
 
 
 class Automaton(NamedTuple):
-    nodes: Any  # int32, a row a state: length of its longest string, link, and its first transition
-    table: Any  # int64, a row a slot, for all other transitions: key (state and character), target
+    nodes: Any  # int32, a row for each state: length of its longest string, link, and its first transition
+    table: Any  # int64, a row for each slot, for all other transitions: key (state and character), target
     sums: Any  # float64, states x 2 x outputs: a match of length n in v, with its suffixes, is v[0] + v[1] * upto[n]
 
 
 def automaton(text: np.ndarray, starts: np.ndarray, shares: np.ndarray, upto: np.ndarray) -> Automaton:
-    """Of the strings ``text[starts[i]:starts[i + 1]]``.
+    """The automaton of the strings ``text[starts[i]:starts[i + 1]]``.
 
-    ``shares`` has a row a string and a column an output; ``upto[n]`` is the sum of the weights of lengths 1 to n.
+    ``shares`` has a row for each string and a column for each output; ``upto[n]`` is the sum of the weights of lengths
+    1 to n.
     """
     size = int(starts[-1] - starts[0])
     if size > MOST:
         raise ValueError(f"{size:,} characters are too many for one suffix automaton, which takes up to {MOST:,}")
-    nodes, table, ends = build(text, starts)
-    return Automaton(nodes, table, weigh(nodes, starts, ends, np.ascontiguousarray(shares, dtype=np.float64), upto))
+    shares = np.ascontiguousarray(shares, dtype=np.float64)
+    nodes = np.full((2 * size + 2, 4), EMPTY, np.int32)
+    table = np.full((slots(size, len(starts) - 1), 2), EMPTY, np.int64)
+    # The slots of a state are chained, so that a state can be split without trying every character.
+    newest, older = np.full(2 * size + 2, EMPTY, np.int32), np.empty(len(table), np.int32)
+    ends = np.empty(size, np.int32)
+    nodes = nodes[: build(text, starts, nodes, table, newest, older, ends)]
+    sums = np.zeros((len(nodes), 2, shares.shape[1]))
+    order = np.empty(len(nodes), np.int32)
+    sort_by_length(nodes, np.zeros(int(nodes[:, LENGTH].max()) + 2, np.int64), order)
+    weigh(nodes, starts, ends, shares, upto, order, sums)
+    return Automaton(nodes, table, sums)
 
 
 @compiled
 def slots(size, count):
-    """Of the hash table for some strings: a power of two.
+    """The size of the hash table for ``count`` strings of ``size`` characters: a power of two.
 
-    A spanning tree of the states and one transition a suffix are all there are, and each state that is not the end of
-    a string keeps one itself: the table has at most ``size + count``.
+    There are at most as many transitions as in a spanning tree of the states, and one more for each suffix. Each state
+    that is not the end of a string keeps one in its row, so the table holds at most ``size + count``.
     """
     enough = 16
     while 3 * enough < 4 * (size + count):
@@ -63,7 +74,7 @@ def slots(size, count):
 
 @compiled
 def place(table, state, symbol):
-    """The slot of a transition: where it is, or where it would go."""
+    """The slot of a transition, or the free slot where it would go."""
     mask = np.uint64(len(table) - 1)
     # Neither product nor sum exceeds 64 bits: a state has 31, a character 21.
     mixed = np.uint64(state) * np.uint64(0x9E3779B1) + np.uint64(symbol) * np.uint64(0x85EBCA6B)
@@ -87,7 +98,7 @@ def follow(nodes, table, state, symbol):
 
 @compiled
 def connect(nodes, table, newest, older, state, symbol, target):
-    """Add a transition, or lead one that is there elsewhere."""
+    """Add a transition, or change the target of an existing one."""
     if nodes[state, SYMBOL] == EMPTY or nodes[state, SYMBOL] == symbol:
         nodes[state, SYMBOL], nodes[state, TARGET] = symbol, target
         return
@@ -98,15 +109,12 @@ def connect(nodes, table, newest, older, state, symbol, target):
     table[at, 1] = target
 
 
-@allocating
-def build(text, starts):
-    """States, transitions, and for each character the state that its string had reached with it."""
-    size = starts[-1] - starts[0]
-    nodes = np.full((2 * size + 2, 4), EMPTY, dtype=np.int32)
-    table = np.full((slots(size, len(starts) - 1), 2), EMPTY, dtype=np.int64)
-    # The slots of a state in a chain, so that a state can be split without asking for every character.
-    newest, older = np.full(2 * size + 2, EMPTY, dtype=np.int32), np.empty(len(table), dtype=np.int32)
-    ends = np.empty(size, dtype=np.int32)
+@compiled
+def build(text, starts, nodes, table, newest, older, ends):
+    """Fill in states, transitions, and for each character the state that its string reaches with it.
+
+    Returns the number of states.
+    """
     nodes[0, LENGTH], count = 0, np.int64(1)
     for i in range(len(starts) - 1):
         last = np.int64(0)
@@ -134,12 +142,12 @@ def build(text, starts):
                     p = np.int64(nodes[p, LINK])
             last = target
             ends[n - starts[0]] = last
-    return nodes[:count], table, ends
+    return count
 
 
 @compiled
 def split(nodes, table, newest, older, clone, p, symbol, q):
-    """Part the shorter strings of state q, those that end in p's and the symbol, off into the state ``clone``."""
+    """Move the shorter strings of state q, those of p followed by the symbol, to the state ``clone``."""
     nodes[clone, LENGTH], nodes[clone, LINK] = nodes[p, LENGTH] + 1, nodes[q, LINK]
     nodes[clone, SYMBOL], nodes[clone, TARGET] = nodes[q, SYMBOL], nodes[q, TARGET]
     slot = newest[q]
@@ -153,28 +161,27 @@ def split(nodes, table, newest, older, clone, p, symbol, q):
     return clone
 
 
-@allocating
-def weigh(nodes, starts, ends, shares, upto):
-    """For each state and output: the base, and the weighted number of occurrences."""
+@compiled
+def sort_by_length(nodes, first, order):
+    """The states from short to long, by counting sort. ``first`` has an entry, zero before, for each length."""
+    for v in range(len(nodes)):
+        first[nodes[v, LENGTH] + 1] += 1
+    for length in range(len(first) - 2):
+        first[length + 1] += first[length]
+    for v in range(len(nodes)):
+        order[first[nodes[v, LENGTH]]] = v
+        first[nodes[v, LENGTH]] += 1
+
+
+@compiled
+def weigh(nodes, starts, ends, shares, upto, order, sums):
+    """For each state and output: the base and the weighted number of occurrences. ``order``: from short to long."""
     states, outputs = len(nodes), shares.shape[1]
-    sums = np.zeros((states, 2, outputs))
     for i in range(len(starts) - 1):
         for n in range(starts[i] - starts[0], starts[i + 1] - starts[0]):
             for c in range(outputs):
                 sums[ends[n], 1, c] += shares[i, c]
-    # From long to short: a state occurs wherever those that link to it do. Sorted by counting.
-    longest = 0
-    for v in range(states):
-        longest = max(longest, nodes[v, LENGTH])
-    first = np.zeros(longest + 2, dtype=np.int64)
-    for v in range(states):
-        first[nodes[v, LENGTH] + 1] += 1
-    for length in range(longest):
-        first[length + 1] += first[length]
-    order = np.empty(states, dtype=np.int32)
-    for v in range(states):
-        order[first[nodes[v, LENGTH]]] = v
-        first[nodes[v, LENGTH]] += 1
+    # From long to short: a state occurs wherever the states that link to it do.
     for n in range(states - 1, 0, -1):
         v, link = order[n], nodes[order[n], LINK]
         for c in range(outputs):
@@ -184,12 +191,11 @@ def weigh(nodes, starts, ends, shares, upto):
         shorter = upto[min(nodes[link, LENGTH], len(upto) - 1)]
         for c in range(outputs):
             sums[v, 0, c] = sums[link, 0, c] + (sums[link, 1, c] - sums[v, 1, c]) * shorter
-    return sums
 
 
 @compiled
 def walk(text, starts, rows, nodes, table, sums, upto, out, first, past):
-    """out[n] = the sums over the substrings of string ``rows[n]``, an output a column, for n from first to past."""
+    """out[n] = the sums over the substrings of string ``rows[n]``, a column for each output, for first <= n < past."""
     most, outputs = len(upto) - 1, out.shape[1]
     for row in range(first, past):
         out[row, :] = 0.0

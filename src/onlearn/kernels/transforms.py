@@ -1,4 +1,14 @@
-"""New kernels from old by what they do to the examples: factors f(x), maps phi(x), and cosines."""
+"""New kernels from others by functions of the examples: factors f(x), maps phi(x), and cosines.
+
+| kernel | k'(x, z) |
+|---|---|
+| `warp(k, f)` | f(x) k(x, z) f(z) |
+| `compose(k, phi)` | k(phi(x), phi(z)) |
+| `normalize(k)` | k(x, z) / sqrt(k(x, x) k(z, z)) |
+
+``warp`` and ``compose`` take a Python function, or the name of one in ``FACTORS`` or ``MAPS``; with a name the kernel
+can be written as a formula and stored.
+"""
 
 from __future__ import annotations
 
@@ -9,122 +19,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from onlearn.engine.csr import CSR, is_sparse
 from onlearn.kernels import psd
 from onlearn.kernels.algebra import Composite
-from onlearn.kernels.base import SCALE, ExampleError, Kernel, Numbers, Path, Points, Tile
+from onlearn.kernels.base import SCALE, ExampleError, Kernel, Numbers, Points
 from onlearn.kernels.family import kernel
-from onlearn.kernels.products import numeric, squared_lengths
-from onlearn.kernels.sparse_products import factors_pass, over_tile
-
-# ----------------------------------------------------------------------------------------------------
-# The functions that ``warp`` and ``compose`` know by name, so that kernels with them can be spelled and stored.
-
+from onlearn.kernels.products import is_scipy, numeric, squared_lengths, with_values
+from onlearn.kernels.tiles import Path, Tile, factors_pass, over_tile
 
 Function = str | Callable[[Any], Any]
-
-
-def _elementwise(step: Callable[[np.ndarray], np.ndarray], name: str, low: float = -np.inf) -> Callable[[Any], Any]:
-    """A function of each number that leaves 0 as it is, and so sparse rows sparse."""
-
-    def apply(X: Any) -> Any:
-        X = numeric(X, f"compose with {name!r}")
-        values = X.data if sp.issparse(X) else X
-        if values.size and not values.min() > low:
-            raise ValueError(f"compose: {name!r} needs numbers above {low:g}, but X holds {values.min():g}")
-        if not sp.issparse(X):
-            return step(X)
-        return sp.csr_matrix((step(X.data), X.indices, X.indptr), shape=X.shape)
-
-    return apply
-
-
-def _unit(X: Any) -> Any:
-    X = numeric(X, "compose with 'unit'")
-    lengths = np.sqrt(squared_lengths(X))
-    if (lengths == 0).any():
-        raise ValueError(f"compose: 'unit' cannot make row {np.argmin(lengths)} as long as 1, for it is zero: drop it")
-    scale = (1.0 / lengths).astype(X.dtype)
-    return sp.csr_matrix(X.multiply(scale[:, None])) if sp.issparse(X) else X * scale[:, None]
-
-
-MAPS: Mapping[str, Callable[[Any], Any]] = {
-    "binary": _elementwise(lambda v: (v != 0).astype(v.dtype), "binary"),  # 1 where a number is not 0
-    "log1p": _elementwise(np.log1p, "log1p", -1.0),  # log(1 + x)
-    "sign": _elementwise(np.sign, "sign"),
-    "unit": _unit,  # x / |x|
-}
-
-FACTORS: Mapping[str, Callable[[Any], Any]] = {
-    "norm": lambda X: np.sqrt(squared_lengths(numeric(X, "warp with 'norm'"))),  # |x|
-    "sum": lambda X: np.asarray(numeric(X, "warp with 'sum'").sum(axis=1), dtype=np.float64).ravel(),
-}
-
-
-def map_of(phi: Function) -> Callable[[Any], Any]:
-    return _known(phi, MAPS, "compose: phi")
-
-
-def factor_of(f: Function) -> Callable[[Any], Any]:
-    return _known(f, FACTORS, "warp: f")
-
-
-def _known(given: Function, named: Mapping[str, Callable[[Any], Any]], who: str) -> Callable[[Any], Any]:
-    if isinstance(given, Kernel):
-        raise TypeError(f"{who} must be a function of examples, not a kernel, which is one of pairs of them: {given}")
-    if callable(given):
-        return partial(_untouched, given, who)
-    if isinstance(given, str) and given in named:
-        return named[given]
-    raise ValueError(f"{who} must be a function or one of {', '.join(map(repr, named))}, not {given!r}")
-
-
-def _untouched(function: Callable[[Any], Any], who: str, X: Any) -> Any:
-    """``function(X)``, of which the user's data stay as they are."""
-    if isinstance(X, np.ndarray):
-        X = X.view()
-        X.flags.writeable = False
-    elif sp.issparse(X) or hasattr(X, "iloc"):  # read-only, SciPy could not even sort its indices
-        X = X.copy()
-    elif isinstance(X, list):
-        X = list(X)
-    try:
-        return function(X)
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise ValueError(f"{who} must not change the examples, but {shown(function)} does: let it copy them") from error
-
-
-def one_number_each(values: Any, size: int, f: Function) -> np.ndarray:
-    """The factors that f gave for so many examples."""
-    try:
-        made = np.asarray(values)
-        if made.dtype.kind not in "biuf":
-            made = np.array(list(map(_number, made.ravel().tolist()))).reshape(made.shape)
-        made = made.astype(np.float64)
-    except (TypeError, ValueError):
-        found = "what is no number"
-    else:
-        if made.shape in ((size,), (size, 1)) and np.isfinite(made).all():
-            return made.reshape(-1)
-        bad = made[~np.isfinite(made)]
-        found = f"an array of shape {made.shape}" + (f" with {bad[0]} in it" if bad.size else "")
-    raise ValueError(f"warp: {shown(f)} must give one finite number for each of the {size} examples, but gave {found}")
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, (Real, Decimal)):  # float() would read texts
-        raise TypeError(f"{value!r} is no number")
-    return float(value)
-
-
-def shown(function: Function) -> str:
-    """A function in a formula: a name that can be read back, or what it is called in Python."""
-    if isinstance(function, str):
-        return repr(function)
-    return f"<{getattr(function, '__name__', type(function).__name__).strip('<>')}>"
 
 
 @kernel("warp")
@@ -214,7 +118,7 @@ class Compose(Composite):
         return self.k.diagonal(P[self.key])
 
     def n_features(self, width: int) -> int | None:
-        # The named maps keep the number of columns; of others we cannot know.
+        # The named maps keep the number of columns; other functions may not.
         return self.k.n_features(width) if isinstance(self.phi, str) else None
 
     def features(self, X: Any) -> Any:
@@ -225,18 +129,18 @@ class Compose(Composite):
 
 
 class NormalisationError(ExampleError):
-    """An example whose k(x, x) is not a number above 0."""
+    """An example whose k(x, x) is not a finite number above 0."""
 
     def __init__(self, k: Kernel, row: int, value: float) -> None:
-        why = f"k(x, x) is {value:g} by {k}, which cannot be normalised"
+        why = f"k(x, x) is {value:g} for {k}, so the example cannot be normalised"
         if value == 0 and k.data == "strings":
             why = f"an empty text, or one too short for {k}, cannot be normalised (k(x, x) is 0): leave it out"
         elif value == 0:
-            why = f"k(x, x) is 0 by {k}, and that cannot be normalised: leave this example out"
+            why = f"k(x, x) is 0 for {k}, so the example cannot be normalised: leave it out"
         elif value == np.inf:
-            told = k.remedy()
-            why = f"k(x, x) is too large for a float by {k}, which cannot be normalised as a whole; "
-            why += "scale the data" if told == SCALE else told
+            remedy = k.remedy()
+            why = f"k(x, x) is too large for a float for {k}, so the kernel cannot be normalised as a whole; "
+            why += "scale the data" if remedy == SCALE else remedy
         super().__init__(row, why, f"row {row}: {why}")
 
 
@@ -250,8 +154,8 @@ class Normalize(Composite):
         super().check()
         if not self.k.has_lengths:
             raise ValueError(
-                f"{self.k} cannot be normalised, for a precomputed matrix does not hold k(x, x) of examples to "
-                "predict: normalise the kernel before the matrix is computed, normalize(k)(X)"
+                f"{self.k} cannot be normalised: a precomputed matrix does not hold k(x, x) of examples to predict; "
+                "normalise the kernel before the matrix is computed, normalize(k)(X)"
             )
 
     @property
@@ -283,10 +187,10 @@ class Normalize(Composite):
             rescale(out, tile.P[self.key].values, tile.Q[self.key].values)
 
     def halvings(self, P: Points) -> int:
-        return 0  # they cancel
+        return 0  # the powers of two cancel
 
     def eased(self) -> Kernel:
-        return self  # a kernel that grows is normalised here already
+        return self  # a part that grows is already normalised
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.ones(len(P))
@@ -306,7 +210,7 @@ class Normalize(Composite):
 
 
 class Scaled:
-    """What another function scores, times a number of each example's own."""
+    """The scores of another object, times one factor for each example."""
 
     def __init__(self, inner: Any, key: Hashable) -> None:
         self.inner, self.key = inner, key
@@ -340,3 +244,117 @@ def compose(k: Any, phi: Function) -> Compose:
 def normalize(k: Any) -> Normalize:
     """k(x, z) / sqrt(k(x, x) k(z, z))"""
     return Normalize(k)
+
+
+# -- functions of examples
+
+
+def _elementwise(step: Callable[[np.ndarray], np.ndarray], name: str, low: float = -np.inf) -> Callable[[Any], Any]:
+    """A function of each number that maps 0 to 0, so that sparse rows stay sparse."""
+
+    def apply(X: Any) -> Any:
+        X = numeric(X, f"compose with {name!r}")
+        values = X.data if is_sparse(X) else X
+        if values.size and not values.min() > low:
+            raise ValueError(f"compose: {name!r} needs numbers above {low:g}, but X holds {values.min():g}")
+        return with_values(X, step(X.data)) if is_sparse(X) else step(X)
+
+    return apply
+
+
+def _unit(X: Any) -> Any:
+    X = numeric(X, "compose with 'unit'")
+    lengths = np.sqrt(squared_lengths(X))
+    if (lengths == 0).any():
+        row = np.argmin(lengths)
+        raise ValueError(f"compose: 'unit' cannot scale row {row} to length 1, since all of it is 0: drop the row")
+    return psd.scale_rows(X, 1.0 / lengths)
+
+
+def _sums(X: Any) -> np.ndarray:
+    X = numeric(X, "warp with 'sum'")
+    if not is_sparse(X):
+        return np.asarray(X.sum(axis=1), dtype=np.float64)
+    sums, rows = np.zeros(X.shape[0]), np.flatnonzero(np.diff(X.indptr))
+    sums[rows] = np.add.reduceat(X.data, X.indptr[rows]) if len(rows) else 0.0
+    return sums
+
+
+MAPS: Mapping[str, Callable[[Any], Any]] = {
+    "binary": _elementwise(lambda v: (v != 0).astype(v.dtype), "binary"),  # 1 where a number is not 0
+    "log1p": _elementwise(np.log1p, "log1p", -1.0),  # log(1 + x)
+    "sign": _elementwise(np.sign, "sign"),
+    "unit": _unit,  # x / |x|
+}
+
+FACTORS: Mapping[str, Callable[[Any], Any]] = {
+    "norm": lambda X: np.sqrt(squared_lengths(numeric(X, "warp with 'norm'"))),  # |x|
+    "sum": _sums,
+}
+
+
+def map_of(phi: Function) -> Callable[[Any], Any]:
+    return _known(phi, MAPS, "compose: phi")
+
+
+def factor_of(f: Function) -> Callable[[Any], Any]:
+    return _known(f, FACTORS, "warp: f")
+
+
+def _known(given: Function, named: Mapping[str, Callable[[Any], Any]], who: str) -> Callable[[Any], Any]:
+    if isinstance(given, Kernel):
+        raise TypeError(f"{who} must be a function of examples, not a kernel, a function of pairs of examples: {given}")
+    if callable(given):
+        return partial(_call, given, who)
+    if isinstance(given, str) and given in named:
+        return named[given]
+    raise ValueError(f"{who} must be a function or one of {', '.join(map(repr, named))}, not {given!r}")
+
+
+def _call(function: Callable[[Any], Any], who: str, X: Any) -> Any:
+    """``function(X)``; the function gets sparse rows as a SciPy matrix, and cannot change the user's data."""
+    if isinstance(X, np.ndarray):
+        X = X.view()
+        X.flags.writeable = False
+    elif isinstance(X, CSR):
+        X = X.to_scipy().copy()
+    elif is_scipy(X) or hasattr(X, "iloc"):  # SciPy could not sort the indices of a read-only matrix
+        X = X.copy()
+    elif isinstance(X, list):
+        X = list(X)
+    try:
+        return function(X)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ValueError(f"{who} must not change the examples, but {shown(function)} does: let it copy them") from error
+
+
+def one_number_each(values: Any, size: int, f: Function) -> np.ndarray:
+    """The result of f as one number for each of ``size`` examples."""
+    try:
+        made = np.asarray(values)
+        if made.dtype.kind not in "biuf":
+            made = np.array(list(map(_number, made.ravel().tolist()))).reshape(made.shape)
+        made = made.astype(np.float64)
+    except (TypeError, ValueError):
+        found = "something that is not a number"
+    else:
+        if made.shape in ((size,), (size, 1)) and np.isfinite(made).all():
+            return made.reshape(-1)
+        bad = made[~np.isfinite(made)]
+        found = f"an array of shape {made.shape}" + (f" with {bad[0]} in it" if bad.size else "")
+    raise ValueError(f"warp: {shown(f)} must give one finite number for each of the {size} examples, but gave {found}")
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, (Real, Decimal)):  # float() would also convert text
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
+def shown(function: Function) -> str:
+    """A function in a formula: a name that can be read back, or its name in Python."""
+    if isinstance(function, str):
+        return repr(function)
+    return f"<{getattr(function, '__name__', type(function).__name__).strip('<>')}>"

@@ -1,4 +1,19 @@
-"""Tree kernels: how many pieces two parse trees share (Collins & Duffy 2002; Vishwanathan & Smola 2003)."""
+"""Tree kernels: the number of fragments that two parse trees share.
+
+C(a, b), the weighted number of common fragments rooted at the nodes a and b, is 0 if their productions differ, else
+
+    decay * product over the children of (1 + C(child of a, child of b))    subset trees: a child is cut off, or goes on
+    decay * product over the children of C(child of a, child of b)          complete subtrees: each child goes on
+
+where leaves count 1, and k is the sum of C over all pairs of nodes (Collins and Duffy, "Convolution kernels for natural
+language", 2002; Vishwanathan and Smola 2003). Only pairs of nodes with equal productions are visited: they are found by
+merging the two lists of nodes, which are sorted by production (Moschitti, "Making tree kernels practical for natural
+language learning", 2006). In natural language there are about as many such pairs as nodes.
+
+The production of a node is its label with those of its children, ``S -> NP VP``; leaves (words) have none. It is kept
+as a hash of 128 bits, the same in every process. Two productions share one with a probability of one in a million if
+there are 10^18 of them.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +27,137 @@ import numpy as np
 
 from onlearn.compiler import allocating, compiled
 from onlearn.engine.spec import param
-from onlearn.kernels.base import ExampleError, Points, Tile
+from onlearn.kernels.base import ExampleError, Points, View
 from onlearn.kernels.family import kernel
 from onlearn.kernels.pairwise import Pairwise, listed, share, shown
+from onlearn.kernels.tiles import Tile
 
-# ----------------------------------------------------------------------------------------------------
-# Reading parse trees: bracketed text or nested tuples, to nodes with productions.
-#
-# A node with its children's labels is a production, ``S -> NP VP``; leaves (words) have none. Two nodes are comparable
-# when their productions are equal, so a production is kept as a digest of 128 bits: the same in every process, and two
-# different ones never share it in practice (10^18 productions would have one chance in a million).
-
-
+STEP = 40.0  # nanoseconds, measured: a node of one of the two trees of a pair
 TOKEN = re.compile(r"[()]|[^\s()]+")
 LEAF = -1
 
 
+@kernel("trees")
+class Trees(Pairwise):
+    """k(x, z) = sum over pieces f of decay^size(f) * (occurrences of f in x) * (occurrences of f in z)
+
+    Pieces are subset trees, which begin at any node and end anywhere, but have all children of a node or none; or
+    subtrees, which go down to the leaves everywhere. The size is the number of nodes that have children in the
+    piece. Trees are bracketed text or nested tuples; a leaf alone is no piece.
+
+    >>> from onlearn.kernels import Trees
+    >>> x = "(NP (D the) (N dog))"
+    >>> z = ("NP", ("D", "the"), ("N", "cat"))
+    >>> float(Trees()([x], [z])[0, 0])  # (D the), (NP D N), (NP (D the) N)
+    3.0
+    >>> float(Trees("subtree")([x], [z])[0, 0])  # (D the)
+    1.0
+    """
+
+    kind: str = param("subset", "the pieces that are counted", words=("subset", "subtree"))
+    decay: float = param(1.0, "the factor of a count for each production of the piece", above=0)
+
+    data = "trees"
+
+    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
+        if "trees" not in views:
+            views["trees"] = prepare(X, str(self))
+
+    def fill(self, tile: Tile, out: np.ndarray) -> None:
+        P, Q = tile.P["trees"], tile.Q["trees"]
+        if not out.size:
+            return
+        work = partial(tree_block, P.forest, Q.forest, self.cut, self.decay, P is Q, out)
+        cost = STEP * (len(P) * Q.forest.starts[-1] + len(Q) * P.forest.starts[-1])
+        if len(P) >= len(Q):
+            share(lambda first, past: work(first, past, 0, len(Q)), len(P), cost)
+        else:
+            share(lambda left, right: work(0, len(P), left, right), len(Q), cost)
+
+    def diagonal(self, P: Points) -> np.ndarray:
+        forest = P["trees"].forest
+        out = np.empty(len(P))
+        work = partial(tree_diagonal, forest, self.cut, self.decay, out)
+        share(work, len(P), 2 * STEP * forest.starts[-1])
+        return out
+
+    @property
+    def cut(self) -> float:
+        """1 if a fragment may be cut off at a child, else 0."""
+        return 1.0 if self.kind == "subset" else 0.0
+
+
+# -- trees in flat arrays
+
+
+class Forest(NamedTuple):
+    """The nodes of all trees; a node is numbered from the first one of its tree."""
+
+    starts: np.ndarray  # tree i has the nodes starts[i] to starts[i + 1]
+    digests: np.ndarray  # of each node: the hash of its production
+    order: np.ndarray  # of each tree: its nodes, sorted by production
+    rank: np.ndarray  # of each node: its place in that order
+    edges: np.ndarray  # node v has the children edges[v] to edges[v + 1]
+    children: np.ndarray  # number of the child, or LEAF
+
+
+class TreePoints(View):
+    """Parse trees with their nodes sorted by production."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+
+    def __len__(self) -> int:
+        return len(self.forest.starts) - 1
+
+    def take(self, rows: Any) -> TreePoints:
+        starts, digests, order, rank, edges, children = self.forest
+        rows = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
+        nodes, new_starts = _spans(starts, rows)
+        kids, new_edges = _spans(edges, nodes)
+        return TreePoints(Forest(new_starts, digests[nodes], order[nodes], rank[nodes], new_edges, children[kids]))
+
+    def join(self, others: Sequence[TreePoints]) -> TreePoints:
+        forests = [self.forest, *(other.forest for other in others)]
+        starts = _after([f.starts for f in forests])
+        edges = _after([f.edges for f in forests])
+        digests, order, rank, children = (
+            np.concatenate([getattr(f, name) for f in forests]) for name in ("digests", "order", "rank", "children")
+        )
+        return TreePoints(Forest(starts, digests, order, rank, edges, children))
+
+
+def prepare(X: Any, who: str) -> TreePoints:
+    trees, digests = read_trees(X, who)
+    starts = np.cumsum([0, *(len(tree.productions) for tree in trees)])
+    kids = [children for tree in trees for children in tree.children]
+    edges = np.cumsum([0, *(len(children) for children in kids)])
+    children = np.fromiter((child for some in kids for child in some), dtype=np.int64, count=int(edges[-1]))
+    owner = np.repeat(np.arange(len(trees)), np.diff(starts))
+    places = np.lexsort((digests[:, 1], digests[:, 0], owner))
+    rank = np.empty_like(places)
+    rank[places] = np.arange(len(places)) - starts[owner]
+    return TreePoints(Forest(starts, digests, places - starts[owner], rank, edges, children))
+
+
+def _spans(edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All places of the given spans, one span after another, and the new edges."""
+    lengths = np.diff(edges)[rows]
+    new = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(new[-1]) + np.repeat(edges[:-1][rows] - new[:-1], lengths), new
+
+
+def _after(edges: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in edges]))])
+
+
+# -- reading trees
+
+
 class Nodes(NamedTuple):
-    """The nodes of a tree that have children, each after all below it."""
+    """The nodes of a tree that have children, each after all nodes below it."""
 
     productions: list[bytes]
     children: list[list[int]]  # numbers of nodes; LEAF for a leaf
@@ -50,11 +178,11 @@ class Reader:
         self.nodes = Nodes([], [])
 
     def close(self, node: Open) -> tuple[str, int]:
-        """What its parent must know of it."""
+        """The label and the number of a node, for its parent."""
         if not node.children:
             return node.label, LEAF  # "(dog)" is the leaf "dog"
         words = [(node.label, 0), *node.children]
-        # Lengths come first, so that no label can look like two; a node is not a leaf of the same name.
+        # With its length a label cannot look like two; "w" and "n" tell a leaf from a node of the same label.
         text = "".join(f"{len(label)}{'w' if number == LEAF else 'n'}{label}" for label, number in words)
         self.nodes.productions.append(text.encode("utf-8", "surrogatepass"))
         self.nodes.children.append([number for _, number in node.children])
@@ -67,11 +195,11 @@ def read_brackets(text: str) -> Nodes:
     for token in TOKEN.finditer(text):
         word, position = token[0], token.start()
         if done:
-            raise ValueError(f"position {position}: {word!r} after the end of the tree; give one tree a string")
+            raise ValueError(f"position {position}: {word!r} follows the end of the tree; each string holds one tree")
         if word == "(":
             stack.append(Open("", [], position))
         elif not stack:
-            what = "closes a bracket that was never opened" if word == ")" else "stands outside of all brackets"
+            what = "closes a bracket that was never opened" if word == ")" else "is outside of all brackets"
             raise ValueError(f"position {position}: {word!r} {what}")
         elif word == ")":
             node = stack.pop()
@@ -127,7 +255,7 @@ def read_tree(tree: Any) -> Nodes:
 
 
 def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
-    """The nodes of each tree, and the digests of all productions (uint64, two a node), tree by tree."""
+    """The nodes of each tree, and the hashes of all productions (two uint64 for each node), tree by tree."""
     trees = []
     for number, tree in enumerate(listed(X, who, "trees")):
         try:
@@ -135,7 +263,7 @@ def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
         except TypeError as error:
             raise TypeError(f"{who}: tree {number}: {error}") from None
         except ValueError as error:
-            why = f"no tree for {who}: {error}"
+            why = f"not a tree for {who}: {error}"
             raise ExampleError(number, why, f"{who}: tree {number}: {error}") from None
     known: dict[bytes, bytes] = {}
     digests = []
@@ -148,23 +276,12 @@ def read_trees(X: Any, who: str) -> tuple[list[Nodes], np.ndarray]:
     return trees, np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
-# ----------------------------------------------------------------------------------------------------
-# Fragments that two trees have in common, by way of their nodes with equal productions.
-#
-# Collins & Duffy, "Convolution kernels for natural language" (2002). C(a, b), the weighted number of common fragments
-# rooted at the nodes a and b, is 0 when their productions differ, else
-#
-#     decay * product over the children of (1 + C(child of a, child of b))    fragments: a child is cut off, or goes on
-#     decay * product over the children of C(child of a, child of b)          complete subtrees: each child goes on
-#
-# where leaves count 1, and k is the sum of C over all pairs of nodes. Moschitti, "Making tree kernels practical for
-# natural language learning" (2006): only pairs with equal productions are visited, found by merging the two lists of
-# nodes, which are sorted by production. In natural language there are about as many of them as there are nodes.
+# -- compiled loops over pairs of trees
 
 
 @compiled
 def matches(x, i, z, j, lows, highs):
-    """For each node of tree i the range of equal productions among tree j's sorted nodes; returns how many pairs."""
+    """For each node of tree i: the range of equal productions among the sorted nodes of tree j. Returns the pairs."""
     xs, zs = x.starts[i], z.starts[j]
     nodes, others = x.starts[i + 1] - xs, z.starts[j + 1] - zs
     p, q, pairs = 0, 0, 0
@@ -195,13 +312,13 @@ def same(a, i, b, j):
 
 @compiled
 def common(x, i, z, j, cut, decay, lows, highs, first, C):
-    """k of tree i of x and tree j of z, of which ``matches`` has found the pairs.
+    """k of tree i of x and tree j of z, whose pairs of nodes ``matches`` has found.
 
-    C(a, b) goes to ``C[first[a] + rank of b - lows[a]]``: there is room for pairs that match, and no others.
+    C(a, b) is kept in ``C[first[a] + rank of b - lows[a]]``, so that there is an entry for each matching pair only.
     """
     xs, zs = x.starts[i], z.starts[j]
     total, count = 0.0, 0
-    for a in range(x.starts[i + 1] - xs):  # what is below a node comes before it
+    for a in range(x.starts[i + 1] - xs):  # the nodes below a node come before it
         first[a] = count
         start, stop = x.edges[xs + a], x.edges[xs + a + 1]
         for q in range(lows[a], highs[a]):
@@ -248,128 +365,8 @@ def tree_diagonal(x, cut, decay, out, first, past):
 
 @compiled
 def largest(x):
-    """The most nodes a tree has."""
+    """The number of nodes of the largest tree."""
     most = 1
     for i in range(len(x.starts) - 1):
         most = max(most, x.starts[i + 1] - x.starts[i])
     return most
-
-
-# ----------------------------------------------------------------------------------------------------
-# Trees as compiled code sees them: the nodes of all trees in flat arrays.
-
-
-class Forest(NamedTuple):
-    """Numbers of nodes count from the first of their tree."""
-
-    starts: np.ndarray  # tree i has the nodes starts[i] to starts[i + 1]
-    digests: np.ndarray  # a row a node: its production
-    order: np.ndarray  # of each tree: its nodes, sorted by production
-    rank: np.ndarray  # of each node: where in that order it is
-    edges: np.ndarray  # node v has the children edges[v] to edges[v + 1]
-    children: np.ndarray  # number of the child, or LEAF
-
-
-class TreePoints:
-    """Parse trees, prepared: productions numbered, nodes sorted by them."""
-
-    dtype = np.dtype(np.float64)
-
-    def __init__(self, forest: Forest) -> None:
-        self.forest = forest
-
-    def __len__(self) -> int:
-        return len(self.forest.starts) - 1
-
-    def take(self, rows: Any) -> TreePoints:
-        starts, digests, order, rank, edges, children = self.forest
-        rows = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
-        nodes, new_starts = _spans(starts, rows)
-        kids, new_edges = _spans(edges, nodes)
-        return TreePoints(Forest(new_starts, digests[nodes], order[nodes], rank[nodes], new_edges, children[kids]))
-
-    def join(self, others: Sequence[TreePoints]) -> TreePoints:
-        forests = [self.forest, *(other.forest for other in others)]
-        starts = _after([f.starts for f in forests])
-        edges = _after([f.edges for f in forests])
-        digests, order, rank, children = (
-            np.concatenate([getattr(f, name) for f in forests]) for name in ("digests", "order", "rank", "children")
-        )
-        return TreePoints(Forest(starts, digests, order, rank, edges, children))
-
-
-def prepare(X: Any, who: str) -> TreePoints:
-    trees, digests = read_trees(X, who)
-    starts = np.cumsum([0, *(len(tree.productions) for tree in trees)])
-    kids = [children for tree in trees for children in tree.children]
-    edges = np.cumsum([0, *(len(children) for children in kids)])
-    children = np.fromiter((child for some in kids for child in some), dtype=np.int64, count=int(edges[-1]))
-    owner = np.repeat(np.arange(len(trees)), np.diff(starts))
-    places = np.lexsort((digests[:, 1], digests[:, 0], owner))
-    rank = np.empty_like(places)
-    rank[places] = np.arange(len(places)) - starts[owner]
-    return TreePoints(Forest(starts, digests, places - starts[owner], rank, edges, children))
-
-
-def _spans(edges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All places of the given spans, one span after the other, and the new edges."""
-    lengths = np.diff(edges)[rows]
-    new = np.concatenate([[0], np.cumsum(lengths)])
-    return np.arange(new[-1]) + np.repeat(edges[:-1][rows] - new[:-1], lengths), new
-
-
-def _after(edges: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in edges]))])
-
-
-STEP = 40.0  # nanoseconds, measured: a node of one of the two trees of a pair
-
-
-@kernel("trees")
-class Trees(Pairwise):
-    """k(x, z) = sum over pieces f of decay^size(f) * (occurrences of f in x) * (occurrences of f in z)
-
-    Pieces are subset trees, which begin at any node and end anywhere, but have all children of a node or none; or
-    subtrees, which go down to the leaves everywhere. The size is the number of nodes that have children in the
-    piece. Trees are bracketed text or nested tuples; a leaf alone is no piece.
-
-    >>> from onlearn.kernels import Trees
-    >>> x = "(NP (D the) (N dog))"
-    >>> z = ("NP", ("D", "the"), ("N", "cat"))
-    >>> float(Trees()([x], [z])[0, 0])  # (D the), (NP D N), (NP (D the) N)
-    3.0
-    >>> float(Trees("subtree")([x], [z])[0, 0])  # (D the)
-    1.0
-    """
-
-    kind: str = param("subset", "the pieces that are counted", words=("subset", "subtree"))
-    decay: float = param(1.0, "what each production in a piece multiplies its count by", above=0)
-
-    data = "trees"
-
-    def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
-        if "trees" not in views:
-            views["trees"] = prepare(X, str(self))
-
-    def fill(self, tile: Tile, out: np.ndarray) -> None:
-        P, Q = tile.P["trees"], tile.Q["trees"]
-        if not out.size:
-            return
-        work = partial(tree_block, P.forest, Q.forest, self.cut, self.decay, P is Q, out)
-        cost = STEP * (len(P) * Q.forest.starts[-1] + len(Q) * P.forest.starts[-1])
-        if len(P) >= len(Q):
-            share(lambda first, past: work(first, past, 0, len(Q)), len(P), cost)
-        else:
-            share(lambda left, right: work(0, len(P), left, right), len(Q), cost)
-
-    def diagonal(self, P: Points) -> np.ndarray:
-        forest = P["trees"].forest
-        out = np.empty(len(P))
-        work = partial(tree_diagonal, forest, self.cut, self.decay, out)
-        share(work, len(P), 2 * STEP * forest.starts[-1])
-        return out
-
-    @property
-    def cut(self) -> float:
-        """What cutting a child off adds to the pieces that go on with it."""
-        return 1.0 if self.kind == "subset" else 0.0

@@ -1,4 +1,13 @@
-"""Kernels of rows of numbers that are functions of x.z and the lengths of x and z."""
+"""Kernels of rows of numbers: functions of x.z and the lengths of x and z, or of the distance of x and z.
+
+| kernel | k(x, z) |
+|---|---|
+| `linear` | x.z |
+| `polynomial` | (gamma x.z + coef0)^degree |
+| `gaussian` | exp(-gamma |x - z|^2) |
+| `laplacian` | exp(-gamma |x - z|_1) |
+| `sigmoid` | tanh(gamma x.z + coef0) |
+"""
 
 from __future__ import annotations
 
@@ -10,98 +19,22 @@ import numpy as np
 
 from onlearn.engine.spec import param
 from onlearn.kernels import psd
-from onlearn.kernels.base import Kernel, Path, Points, Tile
+from onlearn.kernels.base import Kernel, Points
 from onlearn.kernels.family import kernel, spelled
 from onlearn.kernels.products import Vectors, numeric, same_width, vectors
-from onlearn.kernels.sparse_products import decay_pass, gaussian_pass, over_tile, polynomial_pass, reordered
-from onlearn.kernels.tiles import in_threads
+from onlearn.kernels.tiles import (
+    Path,
+    Tile,
+    decay_pass,
+    gaussian_pass,
+    in_threads,
+    over_tile,
+    polynomial_pass,
+    reordered,
+)
 
-# ----------------------------------------------------------------------------------------------------
-# Distances by differences: |x - z|_1, and |x - z|^2 where going by way of x.z would lose it to rounding.
-
-
-def distances(P: Vectors, Q: Vectors, out: np.ndarray, squared: bool) -> None:
-    """|x - z|^2 or |x - z|_1 for all pairs, into ``out``."""
-    same_width(P, Q)
-    step: Any
-    lines: tuple[Any, ...]
-    if P.sparse and Q.sparse:
-        lines = P.X.data, P.X.indices, P.X.indptr, Q.X.data, Q.X.indices, Q.X.indptr
-        step = sparse_squared if squared else sparse_absolute
-        cost = len(P) * Q.X.nnz + len(Q) * P.X.nnz
-    else:
-        lines = P.dense, Q.dense
-        step = dense_squared if squared else dense_absolute
-        cost = len(P) * len(Q) * P.width
-
-    def work(start: int, stop: int) -> None:
-        step(*lines, out, start, stop)
-
-    in_threads(work, len(P), cost)
-
-
-@reordered
-def dense_squared(X, Z, out, start, stop):
-    width = np.uint64(X.shape[1])
-    for i in range(start, stop):
-        x = X[i]
-        for j in range(Z.shape[0]):
-            z, total = Z[j], out.dtype.type(0)
-            for n in range(width):
-                total += (x[n] - z[n]) * (x[n] - z[n])
-            out[i, j] = total
-
-
-@reordered
-def dense_absolute(X, Z, out, start, stop):
-    width = np.uint64(X.shape[1])
-    for i in range(start, stop):
-        x = X[i]
-        for j in range(Z.shape[0]):
-            z, total = Z[j], out.dtype.type(0)
-            for n in range(width):
-                total += abs(x[n] - z[n])
-            out[i, j] = total
-
-
-@reordered
-def sparse_squared(data, indices, indptr, values, places, starts, out, start, stop):
-    """By merging the two rows, whose columns are in order."""
-    for i in range(start, stop):
-        for j in range(len(starts) - 1):
-            p, q, total = indptr[i], starts[j], out.dtype.type(0)
-            while p < indptr[i + 1] or q < starts[j + 1]:
-                left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int64).max
-                right = places[q] if q < starts[j + 1] else np.iinfo(np.int64).max
-                gap = (data[p] if left <= right else data.dtype.type(0)) - (
-                    values[q] if right <= left else data.dtype.type(0)
-                )
-                total += gap * gap
-                p += left <= right
-                q += right <= left
-            out[i, j] = total
-
-
-@reordered
-def sparse_absolute(data, indices, indptr, values, places, starts, out, start, stop):
-    """By merging the two rows, whose columns are in order."""
-    for i in range(start, stop):
-        for j in range(len(starts) - 1):
-            p, q, total = indptr[i], starts[j], out.dtype.type(0)
-            while p < indptr[i + 1] or q < starts[j + 1]:
-                left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int64).max
-                right = places[q] if q < starts[j + 1] else np.iinfo(np.int64).max
-                gap = (data[p] if left <= right else data.dtype.type(0)) - (
-                    values[q] if right <= left else data.dtype.type(0)
-                )
-                total += abs(gap)
-                p += left <= right
-                q += right <= left
-            out[i, j] = total
-
-
-EXPONENTIAL = 6  # multiplications that take as long
-COARSE = 1e-4  # the largest error of gamma |x - z|^2 that is put up with for the sake of speed
+EXPONENTIAL = 6  # multiplications that take as long as one exponential
+COARSE = 1e-4  # the largest error of gamma |x - z|^2 that is accepted for speed
 
 
 def prepare_vectors(X: Any, views: dict[Hashable, Any], who: Kernel) -> None:
@@ -192,12 +125,12 @@ class Gaussian(OfProducts):
         return 0.5 / square if square else np.inf
 
     def identity(self) -> tuple[Any, ...]:
-        return type(self), self.rate  # sigma and gamma are two names for one thing
+        return type(self), self.rate  # sigma and gamma are two parameters for one value
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
         P, Q = tile.P["vectors"], tile.Q["vectors"]
         number = out.dtype.type
-        # |x|^2 + |z|^2 - 2 x.z has an error of the size of |x||z|; harmless unless gamma makes much of it.
+        # |x|^2 + |z|^2 - 2 x.z has a rounding error of the size of |x||z|, which gamma may make too large.
         if self.rate * np.sqrt(P.longest * Q.longest) * np.finfo(out.dtype).eps > COARSE:
             distances(P, Q, out, squared=True)
             over_tile(decay_pass, out, number(self.rate), cost=EXPONENTIAL)
@@ -243,3 +176,86 @@ class Sigmoid(OfProducts):
 
     def diagonal(self, P: Points) -> np.ndarray:
         return np.tanh(self.gamma * P["vectors"].squares + self.coef0)
+
+
+# -- distances by differences: |x - z|_1, and |x - z|^2 where |x|^2 + |z|^2 - 2 x.z would lose it to rounding
+
+
+def distances(P: Vectors, Q: Vectors, out: np.ndarray, squared: bool) -> None:
+    """Write |x - z|^2 or |x - z|_1 of all pairs to ``out``."""
+    same_width(P, Q)
+    step: Any
+    lines: tuple[Any, ...]
+    if P.sparse and Q.sparse:
+        lines = P.X.data, P.X.indices, P.X.indptr, Q.X.data, Q.X.indices, Q.X.indptr
+        step = sparse_squared if squared else sparse_absolute
+        cost = len(P) * Q.X.nnz + len(Q) * P.X.nnz
+    else:
+        lines = P.dense, Q.dense
+        step = dense_squared if squared else dense_absolute
+        cost = len(P) * len(Q) * P.width
+
+    def work(start: int, stop: int) -> None:
+        step(*lines, out, start, stop)
+
+    in_threads(work, len(P), cost)
+
+
+@reordered
+def dense_squared(X, Z, out, start, stop):
+    width = np.uint64(X.shape[1])
+    for i in range(start, stop):
+        x = X[i]
+        for j in range(Z.shape[0]):
+            z, total = Z[j], out.dtype.type(0)
+            for n in range(width):
+                total += (x[n] - z[n]) * (x[n] - z[n])
+            out[i, j] = total
+
+
+@reordered
+def dense_absolute(X, Z, out, start, stop):
+    width = np.uint64(X.shape[1])
+    for i in range(start, stop):
+        x = X[i]
+        for j in range(Z.shape[0]):
+            z, total = Z[j], out.dtype.type(0)
+            for n in range(width):
+                total += abs(x[n] - z[n])
+            out[i, j] = total
+
+
+@reordered
+def sparse_squared(data, indices, indptr, values, places, starts, out, start, stop):
+    """The two rows are merged; their columns are in order."""
+    for i in range(start, stop):
+        for j in range(len(starts) - 1):
+            p, q, total = indptr[i], starts[j], out.dtype.type(0)
+            while p < indptr[i + 1] or q < starts[j + 1]:
+                left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int64).max
+                right = places[q] if q < starts[j + 1] else np.iinfo(np.int64).max
+                gap = (data[p] if left <= right else data.dtype.type(0)) - (
+                    values[q] if right <= left else data.dtype.type(0)
+                )
+                total += gap * gap
+                p += left <= right
+                q += right <= left
+            out[i, j] = total
+
+
+@reordered
+def sparse_absolute(data, indices, indptr, values, places, starts, out, start, stop):
+    """The two rows are merged; their columns are in order."""
+    for i in range(start, stop):
+        for j in range(len(starts) - 1):
+            p, q, total = indptr[i], starts[j], out.dtype.type(0)
+            while p < indptr[i + 1] or q < starts[j + 1]:
+                left = indices[p] if p < indptr[i + 1] else np.iinfo(np.int64).max
+                right = places[q] if q < starts[j + 1] else np.iinfo(np.int64).max
+                gap = (data[p] if left <= right else data.dtype.type(0)) - (
+                    values[q] if right <= left else data.dtype.type(0)
+                )
+                total += abs(gap)
+                p += left <= right
+                q += right <= left
+            out[i, j] = total

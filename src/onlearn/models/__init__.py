@@ -1,6 +1,32 @@
-"""From files to models and back: a learner together with the features it sees and the way its files are read."""
+"""From files to models and back: a learner together with the features it sees and the way its files are read.
 
-from onlearn.models.evaluation import Evaluation, RegressionEvaluation, evaluate
-from onlearn.models.model import Model, open_model
+The names are imported on first use: the command line needs the options of training before anything else.
+"""
 
-__all__ = ["Evaluation", "Model", "RegressionEvaluation", "evaluate", "open_model"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onlearn.models.evaluation import Evaluation, RegressionEvaluation, evaluate
+    from onlearn.models.model import Model, open_model
+    from onlearn.models.train_options import TrainOptions
+    from onlearn.models.training import train
+
+__all__ = ["Evaluation", "Model", "RegressionEvaluation", "TrainOptions", "evaluate", "open_model", "train"]
+
+_HOMES = {
+    "evaluation": ("Evaluation", "RegressionEvaluation", "evaluate"),
+    "model": ("Model", "open_model"),
+    "train_options": ("TrainOptions",),
+    "training": ("train",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"onlearn.models.{home}"), name)
+    raise AttributeError(f"module 'onlearn.models' has no attribute {name!r}")

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.data import Batch, Reader, Sentences
-from onlearn.data.arrow import in_one_piece
+from onlearn.data.arrow import in_one_piece, scalar
 from onlearn.data.named_rows import NamedRows
-from onlearn.data.reader import together
+from onlearn.data.reader import concatenated
 from onlearn.data.table_roles import tellable
 from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
@@ -57,7 +57,7 @@ class Column:
             self.high = high if self.high is None else max(high, self.high)
             self.sum += float(pc.sum(values).as_py())
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            self.own_name += pc.sum(pc.equal(values, self.name)).as_py() or 0
+            self.own_name += pc.sum(pc.equal(values, scalar(self.name))).as_py() or 0
         if len(self.values) <= DISTINCT:
             self.values.update(tellable(pc.unique(values.drop_null())[: DISTINCT + 1]).to_pylist())
 
@@ -118,7 +118,7 @@ class TableRows:
         self.held = 0
 
     def add(self, batch: Batch) -> None:
-        table = batch.rows
+        table = batch.parsed
         if self.held < LOOK_AT:
             self.first.append(table.slice(0, LOOK_AT - self.held))
             self.held += self.first[-1].num_rows
@@ -126,7 +126,7 @@ class TableRows:
             self.columns.setdefault(name, Column(name)).add(in_one_piece(table.column(name)))
 
     def report(self, rows: int) -> dict[str, Any]:
-        roles = with_text(guess_roles(together(self.first)), self.named) if self.columns else {}
+        roles = with_text(guess_roles(concatenated(self.first)), self.named) if self.columns else {}
         columns = {
             name: {**column.report(rows), "role": roles[name].role, "reason": roles[name].reason}
             for name, column in self.columns.items()
@@ -149,7 +149,7 @@ class MatrixRows:
         self.low, self.high = np.inf, -np.inf
 
     def add(self, batch: Batch) -> None:
-        X = batch.rows
+        X = batch.parsed
         self.values += X.nnz
         self.width = max(self.width, X.shape[1])
         self.empty += int(np.count_nonzero(np.diff(X.indptr) == 0))
@@ -196,7 +196,7 @@ class NamedFeatures:
         self.full = False
 
     def add(self, batch: Batch) -> None:
-        rows: NamedRows = batch.rows
+        rows: NamedRows = batch.parsed
         self.values += len(rows.hashes)
         self.empty += int(np.count_nonzero(np.diff(rows.indptr) == 0))
         for prefix, count in zip(rows.prefixes, np.bincount(rows.groups, minlength=len(rows.prefixes)).tolist()):
@@ -230,8 +230,8 @@ class SentenceRows:
         self.names: dict[str, None] = {}
 
     def add(self, batch: Batch) -> None:
-        self.tokens += int(batch.rows.offsets[-1] - batch.rows.offsets[0])
-        self.names.update(dict.fromkeys(batch.rows.columns))
+        self.tokens += int(batch.parsed.offsets[-1] - batch.parsed.offsets[0])
+        self.names.update(dict.fromkeys(batch.parsed.columns))
 
     def report(self, rows: int) -> dict[str, Any]:
         return {"tokens": self.tokens, "columns": {name: {} for name in self.names}}
@@ -286,7 +286,7 @@ class Labels:
         found = []
         labels = [name for name, count in zip(self.names, self.counts) if count]
         if self.absent == rows:
-            found.append("no row has a label (--target names the column)")
+            found.append("no row has a label (target= names the column)")
         elif self.absent:
             found.append(f"{self.absent:,} rows have no label")
         if len(labels) == 1:
@@ -310,7 +310,7 @@ def describe(reader: Reader) -> dict[str, Any]:
     kinds: dict[str, Rows] = {}
     labels, rows = Labels(), 0
     for batch in reader:
-        found = of_kind(batch.rows, reader.found())
+        found = of_kind(batch.parsed, reader.found())
         kinds.setdefault(found.kind, found).add(batch)
         labels.add(batch)
         rows += len(batch)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from onlearn.models.model import Model, feature_name
+from onlearn.engine.csr import is_sparse
+from onlearn.models.model import Model, feature_name, for_learner
 
 # ----------------------------------------------------------------------------------------------------
 # What support examples say about a row: in the dual, a row's features are its kernel values with them.
@@ -29,8 +29,8 @@ def is_dual(model: Model) -> bool:
 def kernel_values(model: Model, X: Any) -> np.ndarray:
     """The kernel values of rows with the support examples, one line a row."""
     learner = model.learner
-    points = learner._check_rows(X, reset=False).points
-    return np.asarray(learner._training.supports.products(points), dtype=np.float64)
+    points = learner._check_rows(for_learner(learner, X), reset=False).points
+    return np.asarray(learner.training.supports.products(points), dtype=np.float64)
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ def example_name(model: Model, number: int) -> str:
         text = " ".join(str(examples[number]).split())
         return text if len(text) <= WORDS else f"{text[: WORDS - 3]}..."
     row = examples[number]
-    if sp.issparse(row):
+    if is_sparse(row):
         columns, values = row.indices, row.data
     else:
         columns = np.flatnonzero(row)
@@ -91,7 +91,7 @@ class Explanation(NamedTuple):
 
 def explain(model: Model, rows: Any) -> Explanation:
     """What moved the prediction of one row."""
-    X = model.matrix(rows)
+    X = model.numbered(rows)
     count = X.shape[0] if hasattr(X, "shape") else len(X)
     if count != 1:
         raise ValueError(f"one row is explained at a time, not {count}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.data.named_rows import HALF, ODD, OTHER
+from onlearn.engine.csr import CSR, summed
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed
 from onlearn.features.vocabulary import collisions
@@ -29,7 +29,7 @@ class Plain:
         """The same before anything was counted."""
         return self
 
-    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
+    def narrow(self, X: CSR, learn: bool = False) -> CSR:
         """A matrix of the columns that have weights; with ``learn``, what is far is counted."""
         return X
 
@@ -55,7 +55,7 @@ class Folded(Plain):
 
     way = "folded"
 
-    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
+    def narrow(self, X: CSR, learn: bool = False) -> CSR:
         if X.shape[1] <= WIDEST:
             return X
         indices = X.indices.astype(np.uint64)
@@ -78,7 +78,7 @@ class Behind(Plain):
     def afresh(self) -> Behind:
         return Behind(self.bits)
 
-    def narrow(self, X: sp.csr_matrix, learn: bool = False) -> sp.csr_matrix:
+    def narrow(self, X: CSR, learn: bool = False) -> CSR:
         """A matrix of columns and, if any index is that far, buckets; with ``learn`` they are counted."""
         if X.shape[1] <= WIDEST:
             return X
@@ -152,8 +152,7 @@ def hashed(indices: np.ndarray) -> np.ndarray:
     return np.asarray(made ^ (made >> HALF))
 
 
-def _summed(X: sp.csr_matrix, indices: np.ndarray, width: int) -> sp.csr_matrix:
-    """X with other indices, of which a row may have had two that are the same now; X stays as it is."""
-    made = sp.csr_matrix((X.data.copy(), indices, X.indptr.copy()), shape=(X.shape[0], width))
-    made.sum_duplicates()
-    return made
+def _summed(X: CSR, indices: np.ndarray, width: int) -> CSR:
+    """X with other indices, of which a row may have two that are the same; X stays as it is."""
+    indptr = X.indptr.astype(indices.dtype) if X.nnz < 1 << 31 else X.indptr
+    return summed(CSR(X.data, indices, indptr, (X.shape[0], width), finite=X.finite))

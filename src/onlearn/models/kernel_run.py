@@ -7,16 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn import data, kernels
-from onlearn.engine.csr import joined, select, widened
+from onlearn.engine.csr import CSR, is_sparse, select, stacked
 from onlearn.engine.passes import shuffled
-from onlearn.features import Features, Number
+from onlearn.features import FeatureMap, Number
 from onlearn.features.roles import PlanError
 from onlearn.features.strings import strings_of
 from onlearn.features.tables import numbers
-from onlearn.models.model import Model
+from onlearn.models.model import Model, for_learner
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 
@@ -38,9 +37,9 @@ class KernelRun(Run):
         if plan.task != "classify":
             raise PlanError("a kernel learns to classify, not to predict numbers")
         if plan.prune_weights > 0:
-            raise PlanError("--prune-weights has no use with a kernel, whose weights belong to examples")
+            raise PlanError("prune_weights= has no use with a kernel, whose weights belong to examples")
         if self.on_texts and plan.min_count > 1:
-            raise PlanError(f"--min-count has no use with the kernel {self.kernel}: there are no features")
+            raise PlanError(f"min_count= has no use with the kernel {self.kernel}: there are no features")
         self.places: list[tuple[str, np.ndarray]] = []  # files and lines of the rows, until all of them are sound
         self.waits = True
         self.lesson = EVERY.get(self.kernel.data, FEW)
@@ -80,7 +79,7 @@ class KernelRun(Run):
     def _begin_late(self, cache: Any) -> None:
         super()._begin_late(cache)
         learner = self.model.learner
-        if self.skip and not learner.is_left_off():
+        if self.skip and not learner.is_unfinished():
             raise data.DataError(
                 "the model is of an unfinished run, but does not say how its rows stood: it was written by an earlier "
                 "version, or learned from something else since; train anew"
@@ -97,7 +96,7 @@ class KernelRun(Run):
             learner.set_params(epochs=self.passes).go_on(self.model.features.n_features_out_, counts)
         whole = [text for some in rows for text in some] if self.on_texts else self._matrix(batches)
         try:
-            self.standing = learner.stand(whole)
+            self.current_scores = learner.prepare_rows(whole)
         except kernels.ExampleError as error:
             raise data.DataError(f"{self._place(error.row)}: {error.why}") from None
         self.places = []
@@ -113,30 +112,29 @@ class KernelRun(Run):
     def _matrix(self, batches: list[Any]) -> Any:
         """All rows as one matrix, dense if most values are there."""
         width = self.model.features.n_features_out_
-        X = joined(batches, True)[0][0]
-        X = widened(X, width) if self.kept is None else select(X, self.kept, width)
+        X = stacked([X for X, _, _ in batches])
+        X = X.of_width(width) if self.kept is None else select(X, self.kept, width)
         before = self.model.learner.support_examples_  # of a model that is gone on with
-        dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not sp.issparse(before)
+        dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
         if dense:
             return X.toarray()
-        X.sort_indices()
-        return X
+        return for_learner(self.model.learner, X.with_sorted_columns())
 
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
-        if turn >= self.standing.passes:  # else it had begun when the run was left off
+        if turn >= self.current_scores.passes:  # else it had begun when the run was left off
             self.learning = True
-            self.standing.begin_pass()
+            self.current_scores.begin_pass()
             self.learning = False
             if self.stop:
                 raise KeyboardInterrupt
-        yield self.standing, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
+        yield self.current_scores, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
 
     def _finish(self) -> None:
-        self.model.learner.leave()
+        self.model.learner.release_rows()
         super()._finish()
 
 
-def keep_bits(features: Features, rows: Any) -> int:
+def keep_bits(features: FeatureMap, rows: Any) -> int:
     """Take columns of numbers that hold nothing but 0 and 1 in these rows as they are; returns how many there are."""
 
     def of_bits(one: Any) -> bool:
@@ -162,7 +160,7 @@ class Whole:
         if self.nbytes > self.memory:
             raise data.DataError(
                 f"the rows take more than {self.memory >> 20} MB, and a kernel needs all of them at once: "
-                "learn from fewer rows, or without --kernel"
+                "learn from fewer rows, or without kernel="
             )
         self.batches.append((X, y, weight))
 
@@ -185,7 +183,7 @@ class Whole:
 
 def size_of(X: Any) -> int:
     """Bytes that a matrix or a list of strings takes, about."""
-    if sp.issparse(X):
+    if isinstance(X, CSR):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     return sum(map(len, X)) + TEXT_BYTES * len(X)
 
@@ -201,6 +199,4 @@ def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = No
         raise PlanError("the model has weights of its kernel's features, which only Python can go on with")
     if not hasattr(learner, "kernel"):
         return Run(plan, model, bad)
-    pass  # not before it is needed: it takes a while to import
-
     return KernelRun(plan, model, bad)

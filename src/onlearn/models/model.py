@@ -7,21 +7,27 @@ classes by number: class k is ``labels[k]``.
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn import data, model_file
-from onlearn.data.arrow import decoded
+from onlearn.data.arrow import decoded, from_strings, null
+from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
+from onlearn.engine.csr import CSR
 from onlearn.engine.labels import positions
-from onlearn.features import Category, Features
+from onlearn.engine.learner import Learner
+from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.strings import Strings
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import Plain
+
+if TYPE_CHECKING:
+    from onlearn.models.explain import Explanation
 
 # ----------------------------------------------------------------------------------------------------
 # Rows from Python as readers give those of files: words for a missing value are one, dicts within are columns.
@@ -45,29 +51,30 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
             if name not in table.column_names:
                 table = table.append_column(name, pa.nulls(table.num_rows))
     for one in features.extractors_:
-        name = str(getattr(one, "column", ""))
+        name = str(one.column)
         if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):
             continue
         values = column(table, name)
         if is_text(values.type):
             values = decoded(values).cast(pa.large_string())
-            absent = pc.is_in(values, value_set=pa.array(MISSING, pa.large_string()))
+            absent = pc.is_in(values, value_set=from_strings(MISSING, pa.large_string()))
             place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.if_else(absent, pa.scalar(None, pa.large_string()), values))
+            table = table.set_column(place, name, pc.if_else(absent, null(pa.large_string()), values))
     return table
 
 
 class Model:
     """Predicts from raw rows, and is stored whole.
 
-    ``features`` makes the matrix, ``learner`` is an estimator, ``labels`` names its classes (None for regression),
-    ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the mean and the
-    deviation that regression takes off its targets, and ``far`` where indices go that are too large for a weight each.
-    ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were when it began.
+    ``features`` makes the matrix, ``learner`` is a ``Learner`` or an estimator, ``labels`` names its classes (None for
+    regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the
+    mean and the deviation that regression takes off its targets, and ``far`` where indices go that are too large for a
+    weight each. ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were
+    when it began. ``report_`` is what ``onlearn.train`` found out while it made the model; files do not hold it.
     """
 
     def __init__(self) -> None:
-        self.features: Any = Features()  # or Strings
+        self.features: Any = FeatureMap()  # or Strings
         self.learner: Any = None
         self.task = "classify"
         self.labels: list[str] | None = None
@@ -76,6 +83,7 @@ class Model:
         self.target: tuple[float, float] = (0.0, 1.0)
         self.far: far_indices.Plain = far_indices.Behind()
         self.before: tuple[Any, far_indices.Plain] | None = None
+        self.report_: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         if self.learner is None:
@@ -84,34 +92,84 @@ class Model:
         what = f"of {len(labels)} labels ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
         from_what = f"{getattr(self.learner, 'n_features_in_', 'no')} features of {self.features.kind_}"
         told = "of numbers" if self.labels is None else what
-        return f"<Model {told} by {type(self.learner).__name__}, from {from_what}>"
+        return f"<Model {told} by {name_of(self.learner)}, from {from_what}>"
 
     # ------------------------------------------------------------------ predicting
 
-    def matrix(self, rows: Any) -> sp.csr_matrix:
+    def matrix(self, rows: Any) -> Any:
+        """Numbered features of raw rows, as a SciPy matrix; or texts as they are, for a kernel that compares those."""
+        return as_public(self.numbered(rows))
+
+    def numbered(self, rows: Any) -> Any:
         """Numbered features of raw rows; words such as ``?`` and ``NA`` are missing values, as they are in files."""
         if isinstance(rows, (list, tuple)) and not rows:
             raise ValueError("there are no rows: X is empty")
         if isinstance(rows, data.Batch):
             refuse_sentences(rows)
-            rows = rows.rows
-        elif not sp.issparse(rows):
-            return self.features.transform(as_in_files(rows, self.features, self.columns))
-        return self.features.transform(self.far.narrow(rows.tocsr()) if sp.issparse(rows) else rows)
+            rows = rows.parsed
+        else:
+            rows = as_parsed(rows)
+            if not isinstance(rows, CSR):
+                return self.features.transform(as_in_files(rows, self.features, self.columns))
+        return self.features.transform(self.far.narrow(rows) if isinstance(rows, CSR) else rows)
+
+    def learner_for(self, X: Any) -> tuple[Any, Any]:
+        """A learner that predicts for these rows of features, and the rows as it takes them."""
+        return self.learner, X
 
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
-        return np.asarray(self.learner.decision_function(self.matrix(rows)))
+        return np.asarray(self.learner.decision_function(for_learner(self.learner, self.numbered(rows))))
 
     def predict(self, rows: Any) -> np.ndarray:
         """The label of each row, or for regression the number."""
-        return self.named(self.learner.predict(self.matrix(rows)))
+        return self.named(self.learner.predict(for_learner(self.learner, self.numbered(rows))))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of each label, in the order of ``labels``."""
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
-        return np.asarray(self.learner.predict_proba(self.matrix(rows)))
+        return np.asarray(self.learner.predict_proba(for_learner(self.learner, self.numbered(rows))))
+
+    # ------------------------------------------------------------------ learning, scoring, explaining
+
+    def partial_fit(self, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Model:
+        """Learn from rows once, in their order. Takes rows as ``predict`` does, and their labels or numbers.
+
+        A model that has learned nothing yet chooses features and learner by these rows, as ``onlearn.train`` does; all
+        labels must be among them, or named by ``classes``, unless there are three or more.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model.predict(["cheap cheap pills"]).tolist()
+        ['spam']
+        >>> model.score(["pills", "lunch"], ["spam", "ham"])
+        1.0
+        """
+        from onlearn.models.incremental import partial_fit
+
+        partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of labels predicted rightly; for regression, R2."""
+        from onlearn.models.incremental import score
+
+        return score(self, rows, y, sample_weight)
+
+    def explain(self, row: Any) -> Explanation:
+        """Which features moved the prediction of one row, the largest contribution first.
+
+        The row is a dict, a text, or rows as ``predict`` takes them, of which there is one.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> found = model.explain("cheap lunch")
+        >>> found.prediction, [part.feature for part in found.parts]
+        ('spam', ['cheap', 'lunch'])
+        """
+        from onlearn.models.explain import explain
+
+        one = isinstance(row, str) or (isinstance(row, dict) and not any(map(_is_column, row.values())))
+        return explain(self, [row] if one else row)
 
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted, in the words of the data."""
@@ -136,8 +194,7 @@ class Model:
     @property
     def columns(self) -> list[str]:
         """The columns of a table that it looks at."""
-        extractors = getattr(self.features, "extractors_", ())
-        return list(dict.fromkeys(one.column for one in extractors if hasattr(one, "column")))
+        return list(dict.fromkeys(one.column for one in self.features.extractors_ if one.column is not None))
 
     # ------------------------------------------------------------------ explaining
 
@@ -187,8 +244,13 @@ class Model:
         return {"model": facts, "features": features, "inner": learner}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        mine = facts["model"]
         self.learner = model_file.rebuild(facts["inner"], _under("learner.", arrays))
+        self._unpack_rest(facts, arrays)
+        self._check()
+
+    def _unpack_rest(self, facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """All but the learner."""
+        mine = facts["model"]
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
         )
@@ -198,29 +260,38 @@ class Model:
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
-        self._check()
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value of a dict is a column of a table, not a single cell."""
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
+
+
+def for_learner(learner: Any, X: Any) -> Any:
+    """Rows as a learner takes them: estimators take SciPy matrices."""
+    return X.to_scipy() if isinstance(X, CSR) and not isinstance(learner, Learner) else X
 
 
 def refuse_sentences(batch: data.Batch) -> None:
     """Readers have them, and no learner does yet."""
-    if isinstance(batch.rows, data.Sentences):
+    if isinstance(batch.parsed, data.Sentences):
         raise data.DataError(f"{batch.file} holds sentences, and no model here predicts from those")
 
 
 def _pack_features(features: Any, far: far_indices.Plain) -> tuple[Any, Any, dict[str, np.ndarray]]:
     """What the model file holds of features: facts of them, facts about indices that are far, and arrays."""
-    (facts, made), (about, seen) = features._pack(), far.pack()
+    (facts, made), (about, seen) = features.pack(), far.pack()
     arrays = {f"features.{key}": array for key, array in made.items()}
     return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
 
 
-def _unpack_features(facts: Any, about: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
-    kind: Any = Strings if "strings" in facts else Features
-    return kind._restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
+def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
+    kind: Any = Strings if "strings" in facts else FeatureMap
+    return kind.restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
 
 
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -238,7 +309,7 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """What a file holds, a ``Model`` or a bare learner; transformers are saved in files of the same kind."""
-    found = model_file.load(path)
+    found = model_file.load_learner(path)
     if not hasattr(found, "predict"):
         raise model_file.ModelFileError(
             f"{path} holds a transformer ({type(found).__name__}), not a learner: "
@@ -247,13 +318,24 @@ def load_learner(path: str | os.PathLike[str]) -> Any:
     return found
 
 
+def as_learner(learner: Any) -> Any:
+    """The learner inside an estimator; anything else as it is."""
+    return learner.as_learner() if hasattr(learner, "as_learner") else learner
+
+
+def name_of(learner: Any) -> str:
+    """What a learner, or an estimator, is called."""
+    return str(getattr(learner, "name", type(learner).__name__))
+
+
 def around(learner: Any) -> Model:
     """A model around a learner, with the features it was taught in Python."""
     model = Model()
     model.learner, model.far = learner, Plain()
     if hasattr(learner, "n_features_in_"):
-        model.features = Features().fit(sp.csr_matrix((1, int(learner.n_features_in_)), dtype=np.float32))
-        model.features.n_seen_ = 0
+        model.features = FeatureMap()
+        nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int32)
+        model.features.learn(CSR(*nothing, (0, int(learner.n_features_in_))))
     else:  # it compares strings or trees
         model.features = Strings("text")
     if hasattr(learner, "classes_"):

@@ -9,11 +9,13 @@ from typing import Any
 
 from onlearn.data.table_roles import shown
 from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.learner import Learner
 from onlearn.engine.rules import RULES
 from onlearn.engine.spec import did_you_mean
-from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
-from onlearn.features import Features, Interaction, Text, extractors_for, guess_roles
-from onlearn.features.roles import LETTERS, OneWord, PlanError, Role
+from onlearn.errors import PlanError
+from onlearn.features import FeatureMap, Interaction, Text, extractors_for, guess_roles
+from onlearn.features.roles import LETTERS, OneWord, Role
+from onlearn.models.train_options import BITS, MAX_NAMES
 
 # ----------------------------------------------------------------------------------------------------
 # Rows that are a label and a text, as in fastText's files: the text is text, whatever it looks like.
@@ -51,7 +53,7 @@ EXAMPLES = 400_000  # are visited at most, with
 VALUES = 20_000_000  # that are not zero
 
 
-def default_learner(task: str, features: Features, choices: dict[str, Any] | None = None) -> Any:
+def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | None = None) -> Any:
     """A learner that suits the task and the kind of features, with the given choices laid over it.
 
     Text has many rare words, of which a single example should teach all there is to learn: AROW, not averaged. Columns
@@ -59,10 +61,12 @@ def default_learner(task: str, features: Features, choices: dict[str, Any] | Non
     """
     choices = choices or {}
     if task == "regress":
-        return OnlineRegressor(**laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
+        return Learner("OnlineRegressor", **laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
     if is_text(features):
-        return OnlineClassifier(**laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last"))
-    return OnlineClassifier(**laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged"))
+        made = laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
+    else:
+        made = laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
+    return Learner("OnlineClassifier", **made)
 
 
 def laid_over(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -> dict[str, Any]:
@@ -108,19 +112,19 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
     return "logistic" if chosen.name == "ftrl" else usual["rule"]
 
 
-def default_passes(learner: Any, features: Features, rows: int, values: int) -> int:
+def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
     """How often to go over data of so many rows, which have so many values that are not zero.
 
     Averaged AdaGrad is far from its end after three passes over a small file, and gets better for long, at little cost.
     """
-    chosen = {name: made.name for name, made in learner._choices().items() if name in AVERAGED}
+    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
     if chosen != AVERAGED or is_text(features):
         return PASSES
     enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
     return min(max(PASSES, math.ceil(enough)), MOST)
 
 
-def is_text(features: Features) -> bool:
+def is_text(features: FeatureMap) -> bool:
     """Whether there is a column of text among the features."""
     given = features.extractors
     return not isinstance(given, str) and any(isinstance(one, Text) for one in given)
@@ -133,9 +137,6 @@ SAID = {"ignore": "left out"}  # of columns; other roles are words that say it
 # of a column whose texts are one word each
 BY_LETTERS = "cut into 2 to 5 characters at a time (--ngrams and --chars say otherwise)"
 
-MAX_NAMES = 1 << 21  # of features that are kept by default
-BITS = 22  # of the number of weights that hashed features share by default
-
 ROLES = ("numeric", "categorical", "text", "ignore")
 
 
@@ -144,10 +145,10 @@ class Plan:
     """A training run: the data, how to read them, the features, the learner, and how often.
 
     ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
-    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is an estimator, or
-    None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both. ``cache``
-    True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of any file
-    there, False keeps none.
+    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is a ``Learner`` or
+    an estimator, or None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both.
+    ``cache`` True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of
+    any file there, False keeps none.
     """
 
     sources: list[str]
@@ -179,18 +180,18 @@ class Plan:
         """Files of fewer bytes are read anew each time: their rows fit into memory, and are parsed in no time."""
         return self.memory // 8
 
-    def features(self, rows: Any) -> tuple[Features, list[str]]:
+    def features(self, rows: Any) -> tuple[FeatureMap, list[str]]:
         """Features for rows such as these, and what was decided about their columns."""
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if not hasattr(rows, "column_names"):
             named = hasattr(rows, "hashes")
             if not named and self.max_names != MAX_NAMES:
-                raise PlanError("--max-names needs named features; those here have numbers only")
+                raise PlanError("max_names= needs named features; those here have numbers only")
             if not named and (self.min_count > 1 or self.prune_weights > 0):
-                raise PlanError("--min-count and --prune-weights need named features; those here have numbers only")
+                raise PlanError("min_count= and prune_weights= need named features; those here have numbers only")
             if self.interactions and not hasattr(rows, "hashes"):
-                raise PlanError("--interact needs named features; the features of svmlight files have numbers only")
-            return Features(list(self.interactions) or "auto", **made), []
+                raise PlanError("interact= needs named features; the features of svmlight files have numbers only")
+            return FeatureMap(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
         if missing:
             if missing[0] in self.taken:
@@ -207,18 +208,18 @@ class Plan:
             if name in by_letters or name not in given
         })  # fmt: skip
         roles = {name: role.role for name, role in found.items()}
-        for options, role, flag in ((self.text, "text", "--ngrams, --chars or --weighting"),
-                                    (self.number, "numeric", "--scale")):  # fmt: skip
+        for options, role, names in ((self.text, "text", "ngrams=, chars= or weighting="),
+                                    (self.number, "numeric", "scale=")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
-                raise PlanError(f"{flag} has no use here: no column is {role}")
+                raise PlanError(f"{names} has no use here: no column is {role}")
         extractors = extractors_for(found, {**TEXT, **self.text}, self.number, self.category)
         if not extractors:
             raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
         used = [name for name, role in roles.items() if role != "ignore"]
         for name in (name for one in self.interactions for name in one.columns if name not in used):
             why = "is not a feature" if name in (*roles, self.reading.get("target")) else "does not exist"
-            raise PlanError(f"the column {name!r} of --interact {why}{did_you_mean(name, used)}")
-        return Features([*extractors, *self.interactions], **made), notes
+            raise PlanError(f"the column {name!r} of interact= {why}{did_you_mean(name, used)}")
+        return FeatureMap([*extractors, *self.interactions], **made), notes
 
     def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
         """Refuse what was said about columns of rows that have none, or whose label is in none of those ``found``."""
@@ -226,14 +227,12 @@ class Plan:
             self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
         for name in ("target", "weight", "id"):
             if name in self.reading and name not in found:
-                raise PlanError(f"--{name} has no use here: the rows have no columns but a text, behind its label")
+                raise PlanError(f"{name}= has no use here: the rows have no columns but a text, behind its label")
 
     def _refuse_columns(self, why: str) -> None:
         about_tables = ("target", "weight", "id", "delimiter", "header")
-        given = [f"--{name}" for name in about_tables if name in self.reading]
-        given += (
-            [f"--missing {self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
-        )
+        given = [f"{name}=" for name in about_tables if name in self.reading]
+        given += [f"missing={self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
         if given:
             raise PlanError(f"{given[0]} has no use here: {why}")
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]

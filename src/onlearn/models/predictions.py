@@ -11,6 +11,7 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data import Batch
+from onlearn.data.arrow import from_numpy, from_strings, scalar
 from onlearn.data.named_rows import NamedRows
 from onlearn.models.model import Model
 
@@ -43,13 +44,14 @@ class CsvWriter:
 
     def lines(self, batch: Batch, made: Predictions) -> memoryview:
         import pyarrow as pa
+        import pyarrow.compute as pc
         from pyarrow import csv as arrow_csv
 
-        columns = [pa.nulls(len(batch), pa.string()).fill_null(batch.file)] * self.files
+        columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(batch.file))] * self.files
         columns += [ids(batch), answers(self.labels, made)]
         for numbers in (made.scores, made.proba):
             if numbers is not None:
-                columns += [pa.array(np.ascontiguousarray(column)) for column in numbers.T]
+                columns += [from_numpy(column) for column in numbers.T]
         table = pa.table(columns, names=[str(n) for n in range(len(columns))])
         for quoting in ("none", "needed"):  # "needed" puts quotes around every string
             sink = pa.BufferOutputStream()
@@ -81,8 +83,8 @@ class JsonWriter:
         if self.files:
             parts.append(f'"file": {json.dumps(batch.file)}, ')
         names = ids(batch)
-        if batch.ids is not None or isinstance(batch.rows, NamedRows):  # any of whose rows may have a tag
-            names = pa.array([json.dumps(str(name)) for name in names.to_pylist()], pa.string())
+        if batch.ids is not None or isinstance(batch.parsed, NamedRows):  # any of whose rows may have a tag
+            names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
         parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
         spelled = None if self.labels is None else [json.dumps(label) for label in labels]
         parts.append(answers(spelled, made).cast(pa.string()))
@@ -104,21 +106,21 @@ def ids(batch: Batch) -> Any:
     import pyarrow.compute as pc
 
     if batch.ids is None:
-        return pa.array(batch.lines)
-    return pc.coalesce(pa.array(batch.ids, pa.string()), pa.array(batch.lines).cast(pa.string()))
+        return from_numpy(batch.lines)
+    return pc.coalesce(from_strings(batch.ids.tolist()), from_numpy(batch.lines).cast(pa.string()))
 
 
 def answers(labels: list[str] | None, made: Predictions) -> Any:
     """What was predicted as an Arrow column: numbers, or these words for the classes."""
-    import pyarrow as pa
 
-    return pa.array(made.answers) if labels is None else pa.array(labels, pa.string()).take(pa.array(made.answers))
+    answers = from_numpy(made.answers)
+    return answers if labels is None else from_strings(labels).take(answers)
 
 
 def text(numbers: np.ndarray) -> Any:
     import pyarrow as pa
 
-    return pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
+    return from_numpy(numbers).cast(pa.string())
 
 
 def keyed(name: str, labels: list[str], numbers: np.ndarray) -> list[Any]:
@@ -132,7 +134,7 @@ def keyed(name: str, labels: list[str], numbers: np.ndarray) -> list[Any]:
 def as_large(part: Any) -> Any:
     import pyarrow as pa
 
-    return pa.scalar(part, pa.large_string()) if isinstance(part, str) else part.cast(pa.large_string())
+    return scalar(part).cast(pa.large_string()) if isinstance(part, str) else part.cast(pa.large_string())
 
 
 class Predictions(NamedTuple):
@@ -159,8 +161,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 
 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
-    X = model.matrix(rows)
-    learner = model.learner
+    learner, X = model.learner_for(model.numbered(rows))
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
     if not (scores or proba):

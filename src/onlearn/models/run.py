@@ -7,29 +7,29 @@ the start, but for the learning of the examples that the learner has learned fro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 
 from onlearn import data
-from onlearn.data.batch import Sentences, rows_at, rows_in
+from onlearn.data.batch import Sentences, rows_in
 from onlearn.data.cache import Cache
-from onlearn.engine.csr import all_finite, check_positive, joined, select, widened, without_duplicates
+from onlearn.engine.csr import CSR, all_finite, check_positive, select, stacked, without_duplicates
 from onlearn.engine.labels import distinct, in_order, positions
 from onlearn.engine.loops import SEEN
+from onlearn.errors import PlanError
 from onlearn.features import Counts
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.pruning import prune_weights
-from onlearn.features.roles import PlanError
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
-from onlearn.models.model import Model
-from onlearn.models.plan import BITS, PASSES, Plan, default_learner, default_passes
+from onlearn.models.model import Model, as_learner, for_learner, name_of
+from onlearn.models.plan import MOST, PASSES, Plan, default_learner, default_passes
 from onlearn.models.run_checks import Namespaces, held_out, looks_sorted, refuse_other_kind, unknown_columns
 from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, remember, unfinished
+from onlearn.models.train_options import BITS
 
 # ----------------------------------------------------------------------------------------------------
 # Features that a run leaves out: rare ones before it learns, those with small weights after it.
@@ -38,10 +38,10 @@ from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, reme
 def leave_out_rare(features: Any, often: np.ndarray, min_count: int, per_class: bool) -> tuple[np.ndarray, str]:
     """Keep the features that are in enough rows; returns the new number of each (-1: none), and a note about it."""
     before = features.n_features_out_
-    _refuse_hashed(features, "--min-count")
+    _refuse_hashed(features, "min_count")
     if not len(often):
         rows = "rows of one class" if per_class else "rows"
-        raise PlanError(f"there are no features that are in {min_count} {rows}: choose a smaller --min-count")
+        raise PlanError(f"there are no features that are in {min_count} {rows}: choose a smaller min_count=")
     rows = "rows of every class" if per_class else "rows"
     columns = features.keep(often)
     kept = np.full(before, -1, dtype=np.int64)
@@ -52,17 +52,46 @@ def leave_out_rare(features: Any, often: np.ndarray, min_count: int, per_class: 
 def let_go_of_small(model: Any, size: float) -> str:
     """Have a model forget the features that weigh no more than ``size``; returns a note about it."""
     before = model.features.n_features_out_
-    _refuse_hashed(model.features, "--prune-weights")
+    _refuse_hashed(model.features, "prune_weights")
     kept = prune_weights(model.features, model.weights()[0], size)
     if not len(kept):
-        raise PlanError(f"no feature weighs more than {size:g}: choose a smaller --prune-weights")
+        raise PlanError(f"no feature weighs more than {size:g}: choose a smaller prune_weights=")
     model.learner.keep_features(kept)
     return f"{before - len(kept):,} of {before:,} features weigh no more than {size:g}: let go"
 
 
-def _refuse_hashed(features: Any, option: str) -> None:
+def _refuse_hashed(features: Any, parameter: str) -> None:
     if features.vocabulary_.state == "hash":
-        raise PlanError(f"{option} cannot tell features apart that share a weight: raise --max-names")
+        raise PlanError(f"{parameter}= cannot tell features apart that share a weight: raise max_names=")
+
+
+def sound_rows(X: CSR, learner: Any) -> CSR:
+    """The matrix without duplicates and infinities; what the learner cannot take is refused."""
+    X = without_duplicates(X)
+    if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
+        most = np.finfo(X.dtype).max
+        X = replace(X, data=np.clip(X.data, -most, most))
+    X = replace(X, finite=True)
+    if learner.choices["geometry"].positive_only:
+        check_positive(X, name_of(learner))
+    return X
+
+
+def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
+    """Have the learner of a model learn from rows, in their order; new features and classes are taken in."""
+    learner, labels, rows = model.learner, model.labels, for_learner(model.learner, X)
+    if learner.training is not None:
+        learner.take_in(X.shape[1], len(labels or ()))
+        learner.partial_fit(rows, y, sample_weight=weight)
+    else:
+        first = {} if labels is None else {"classes": np.arange(len(labels))}
+        learner.partial_fit(rows, y, sample_weight=weight, **first)
+
+
+def in_one_batch(batches: list[Any]) -> list[Any]:
+    """Batches of rows, labels and weights as one batch, so that the order is one over all rows."""
+    rows, labels, weights = zip(*batches)
+    return [(stacked(rows), np.concatenate(labels), None if weights[0] is None else np.concatenate(weights))]
 
 
 EVERY = 1 << 16  # examples between two looks at the clock and the keyboard
@@ -74,6 +103,7 @@ class Run(Telling):
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         self.plan = plan
         self.model = Model() if model is None else model
+        self.model.learner = as_learner(self.model.learner)
         self.bad = data.BadRows() if bad is None else bad
         self.notes: list[str] = []
         before = {} if model is None else model.trained
@@ -101,7 +131,7 @@ class Run(Telling):
         elif model is not None:
             if model.trained.get("unfinished") is not None:
                 self.notes.append("the model is of an unfinished run over other data, which is not gone on with")
-            if model.learner.n_seen_ > model.learner._training.since[SEEN]:
+            if model.learner.n_seen_ > model.learner.training.since[SEEN]:
                 model.learner.end_pass()  # that was cut short, or it would run on in this run's first
             remember(model)
         self.passes_before = len(self._history()) - self.ended_before
@@ -112,8 +142,9 @@ class Run(Telling):
         self.kept: np.ndarray | None = None  # the new numbers of features, after pruning
         self.order: np.ndarray | None = None  # the new numbers of labels, once all are known
         self.batches: list[Any] | None = None
-        self.tally_before = None if self.fresh else self.model.learner._training.tally.copy()
+        self.tally_before = None if self.fresh else self.model.learner.training.tally.copy()
         self.lesson = EVERY  # examples learned from at a time
+        self.label_counts = np.zeros(0, dtype=np.int64)  # rows of each label, in the order in which labels came
         self.learning = False  # inside compiled code, which Ctrl-C must not leave
         self.stop = False  # when that is over
 
@@ -125,15 +156,26 @@ class Run(Telling):
 
     # ------------------------------------------------------------------ the run
 
-    def go(self, watch: Watch | None = None, checkpoint: Callable[[], None] | None = None, every: int = 0) -> Model:
-        """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved."""
+    def go(
+        self,
+        watch: Watch | None = None,
+        checkpoint: Callable[[], None] | None = None,
+        every: int = 0,
+        on_decided: Callable[[list[str], str], None] | None = None,
+    ) -> Model:
+        """Learn; ``checkpoint`` is called every so many examples, when the model is fit to be saved.
+
+        ``on_decided`` is called once, before anything is learned, with notes about the data and a
+        sentence about the learner.
+        """
         self.watch, self.checkpoint, self.every, self.next = watch, checkpoint, every, every
+        self.on_decided = on_decided
         try:
             with self._rows_kept() as cache:
                 examples = values = 0
                 for X, y, weight in self._first_reading():
                     examples += len(y)
-                    values += X.nnz if sp.issparse(X) else 0
+                    values += X.nnz if isinstance(X, CSR) else 0
                     if not self.waits:
                         self._learn(X, y, weight, None, 0)
                     elif self.plan.min_count > 1:
@@ -163,7 +205,7 @@ class Run(Telling):
         """Where rows are kept for later passes."""
         return Cache(memory=self.plan.memory)
 
-    def _first_reading(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray | None]]:
+    def _first_reading(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray | None]]:
         """The data as they are read, as numbered features and targets."""
         plan, model = self.plan, self.model
         options = {**model.reading, **plan.reading, "task": plan.task}
@@ -174,7 +216,7 @@ class Run(Telling):
             self.reader = reader
             keep_or_not(reader, plan, (plan.passes or PASSES) if self.anew else self.passes)
             for batch in reader:
-                rows = batch.rows
+                rows = batch.parsed
                 if isinstance(rows, Sentences):
                     raise data.DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
                 if self.rows == 0:
@@ -183,15 +225,18 @@ class Run(Telling):
                     self._begin(batch, rows, options)
                 if self.rows == 0 and not self.fresh and (new := unknown_columns(model, rows)) is not None:
                     self.notes.append(f"{batch.file}: {new}")
+                if self.rows == 0 and self.on_decided is not None:
+                    self.on_decided([*reader.notes, *self.notes], self._learning())
                 held = held_out(self.rows, len(batch), plan.holdout, plan.seed) if plan.holdout else None
                 self.rows += len(batch)
                 if held is not None:
                     taught = np.flatnonzero(~held)
-                    batch, rows = batch.take(taught), rows_at(rows, taught)
+                    batch = batch.take(taught)
+                    rows = batch.parsed
                 reader.then = model.features.look_up
                 if len(batch):
                     refuse_other_kind(batch.file, rows, model.features, self.fresh)
-                    rows = model.far.narrow(rows, learn=True) if sp.issparse(rows) else rows
+                    rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows
                     self.namespaces.meet(rows, model.features)
                     y = self._targets(batch)
                     try:
@@ -203,19 +248,11 @@ class Run(Telling):
                         model.features.expect(reader.bytes_read / reader.bytes_total)
         if not self.rows:
             raise data.DataError(f"none of the rows could be read; {self.bad.first()}")
-        if not hasattr(model.features, "kind_"):
+        if model.features.kind_ is None:
             raise data.DataError("all rows are held out, so there is nothing to learn from")
 
-    def _sound(self, X: sp.csr_matrix) -> sp.csr_matrix:
-        """The matrix without duplicates and infinities; what the learner cannot take is refused."""
-        X = without_duplicates(X)
-        X.free_of_duplicates = X.known_finite = True
-        if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
-            most = np.finfo(X.dtype).max
-            X.data = np.clip(X.data, -most, most)
-        if getattr(self.chosen._choices()["geometry"], "positive_only", False):
-            check_positive(X, type(self.chosen).__name__)
-        return X
+    def _sound(self, X: Any) -> Any:
+        return sound_rows(X, self.chosen)
 
     def _begin(self, batch: data.Batch, rows: Any, options: dict[str, Any]) -> None:
         """Decide about features, labels and learner by the first rows."""
@@ -230,9 +267,9 @@ class Run(Telling):
         if self.fresh:
             model.features, decided = self._features(rows)
             self.notes += decided
-            self.chosen = plan.learner or default_learner(plan.task, model.features, plan.choices)
+            self.chosen = as_learner(plan.learner) or default_learner(plan.task, model.features, plan.choices)
         else:
-            model.features, model.far = clone(model.features), model.far.afresh()
+            model.features, model.far = model.features.unfitted(), model.far.afresh()
         self.passes = plan.passes or PASSES  # or more, when all rows are read
         size = self.reader.bytes_total if self.reader is not None else None
         if self.passes > 1 and size is not None and size < plan.small:
@@ -253,6 +290,19 @@ class Run(Telling):
             model.labels = [] if plan.task == "classify" and plan.labels is None else plan.labels
         elif self.fresh:
             model.learner = self._learner(rows)
+
+    def _learning(self) -> str:
+        """What learns, and how often, as far as that is known before all rows are read."""
+        passes = f"{self.passes} pass{'es' if self.passes > 1 else ''}"
+        if self.anew and self.plan.passes is None and default_passes(self.chosen, self.model.features, 1, 1) > PASSES:
+            passes = f"{PASSES} to {MOST} passes, by the number of rows"
+        what = " ".join(repr(self.chosen).split())
+        return f"{'classification' if self.plan.task == 'classify' else 'regression'} by {what}, {passes}"
+
+    @property
+    def majority(self) -> float | None:
+        """The share of the most common label among the rows that were learned from."""
+        return int(self.label_counts.max()) / int(self.label_counts.sum()) if self.label_counts.any() else None
 
     def _features(self, rows: Any) -> tuple[Any, list[str]]:
         """Features for rows such as these, and what was decided about them."""
@@ -295,31 +345,38 @@ class Run(Telling):
         if model.labels is None:
             return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
         names = batch.label_names or []
-        if self.plan.labels is None and ((self.waits and self.anew) or model.learner.grow is True):
+        if self.plan.labels is None and ((self.waits and self.anew) or model.learner.settings.grow is True):
             met = set(run_checks.met(batch))
             places = positions(names, model.labels, dots=False)
-            model.labels += distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
+            new = distinct([name for k, name in enumerate(names) if places[k] < 0 and k in met])
+            model.labels += new
+            if new and self.fresh and not self.plan.certain:
+                run_checks.refuse_many_numbers(model.labels)
         table = np.array([*positions(names, model.labels, dots=False), -1], dtype=np.int64)
         codes = table[batch.codes] if batch.codes is not None else np.full(len(batch), -1)
         if codes.min(initial=0) < 0:
             row = int(np.argmin(codes))
             label = batch.y[row] if batch.y is not None else None
-            advice = "name all labels with --classes" if self.fresh else "the model has decided them: train anew"
+            advice = "name all labels with classes=" if self.fresh else "the model has decided them: train anew"
             raise data.DataError(
                 f"{batch.file}, line {batch.lines[row]}: the label {label!r} is not one of the labels seen before "
                 f"({', '.join(model.labels[:10])}); {advice}"
             )
+        counts = np.bincount(codes, minlength=len(self.label_counts))
+        counts[: len(self.label_counts)] += self.label_counts
+        self.label_counts = counts
         return codes
 
     # ------------------------------------------------------------------ learning
 
-    def _learn(self, X: sp.csr_matrix, y: np.ndarray, weight: Any, order: np.ndarray | None, turn: int) -> None:
+    def _learn(self, X: Any, y: np.ndarray, weight: Any, order: np.ndarray | None, turn: int) -> None:
         """Learn from rows in the given order, or as they are read, but for those that were learned from before."""
         read = order is None
         order = np.arange(X.shape[0]) if order is None else order
         passed = min(max(self.skip - self.learned, 0), len(order))
         self.learned += passed
         order = order[passed:]
+        taken = X if read else for_learner(self.model.learner, X)
         while len(order):
             while self.every and self.next <= self.learned:
                 self.next += self.every
@@ -328,10 +385,10 @@ class Run(Telling):
             self.learning = True
             if read:
                 rows = slice(int(part[0]), int(part[-1]) + 1)
-                some = X if len(part) == X.shape[0] else X[rows]
-                self._partial_fit(some, y[rows], None if weight is None else weight[rows])
+                some = X if len(part) == X.shape[0] else X.between(rows.start, rows.stop)
+                learn_from(self.model, some, y[rows], None if weight is None else weight[rows])
             else:
-                self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
+                self.model.learner.learn_rows(taken, y, weight, part, first=turn == 0)
             self.learned += len(part)
             self.learning = False
             if self.stop:
@@ -345,15 +402,6 @@ class Run(Telling):
         """How many examples are learned from next, at most."""
         return min(self.lesson, self.next - self.learned) if self.every else self.lesson
 
-    def _partial_fit(self, X: sp.csr_matrix, y: np.ndarray, weight: Any) -> None:
-        learner, labels = self.model.learner, self.model.labels
-        if hasattr(learner, "_training"):
-            learner.take_in(X.shape[1], len(labels or ()))
-            learner.partial_fit(X, y, sample_weight=weight)
-        else:
-            first = {} if labels is None else {"classes": np.arange(len(labels))}
-            learner.partial_fit(X, y, sample_weight=weight, **first)
-
     def _end_of_pass(self, turn: int) -> None:
         learner, told = self.model.learner, self.model.trained
         self.ended += 1
@@ -361,17 +409,19 @@ class Run(Telling):
             return
         learner.end_pass()
         if turn == 0 and self.passes > 1:
-            told["first_size"] = learner._training.size()
+            told["first_size"] = learner.training.size()
 
     def _shuffled(self, cache: Cache, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         """What was kept, in an order of this pass's own: batches, and rows within each."""
         width = self.model.features.n_features_out_
         rng = np.random.default_rng([self.plan.seed, turn])
         if self.batches is None:
-            self.batches = joined(list(cache), cache.nbytes <= self.plan.memory)
+            self.batches = list(cache)
+            if len(self.batches) > 1 and cache.nbytes <= self.plan.memory:
+                self.batches = in_one_batch(self.batches)
         for place in rng.permutation(len(self.batches)):
             X, y, weight = self.batches[place]
-            X = widened(X, width) if self.kept is None else select(X, self.kept, width)
+            X = X.of_width(width) if self.kept is None else select(X, self.kept, width)
             y = y if self.order is None or self.model.labels is None else self.order[y]
             yield X, y, weight, rng.permutation(X.shape[0])
 
@@ -390,19 +440,16 @@ class Run(Telling):
         model, size = self.model, self.plan.prune_weights
         first = model.trained.pop("first_size", 0.0)
         if self.passes > 1 and first:  # scores kept for calibration are of the first pass, when weights were smaller
-            training = model.learner._training
+            training = model.learner.training
             training.rescale_audit(training.size() / first)
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
         if size > 0:
             self.notes.append(let_go_of_small(model, size))
         self.warnings += self.namespaces.lacking(model.features) if self.anew else []
-        unsure = self.fresh and not self.plan.certain and self.plan.labels is None
-        asked = run_checks.question(model.labels or []) if unsure else None
-        self.warnings += [] if asked is None else [asked]
         told = model.far.note()
         self.notes += [told] if told is not None else []
         if self.fresh and told is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
-            self.warnings.append("--bits has no use here: each index has a weight of its own")
+            self.warnings.append("bits= has no use here: each index has a weight of its own")
         model.before = None
         self._tell(None)

@@ -10,9 +10,9 @@ from onlearn.data import Batch, DataError
 from onlearn.data.named_rows import NamedRows
 from onlearn.engine.labels import number
 from onlearn.engine.spec import did_you_mean
-from onlearn.features import Features, Interaction
+from onlearn.errors import PlanError
+from onlearn.features import FeatureMap, Interaction
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
-from onlearn.features.roles import PlanError
 from onlearn.models.model import Model
 
 SAID = {
@@ -24,7 +24,7 @@ SAID = {
 
 def refuse_other_kind(file: str, rows: Any, features: Any, fresh: bool) -> None:
     """Refuse rows that are not of the kind that was learned from, in this run if it is ``fresh``."""
-    before, now = getattr(features, "kind_", None), kind_of(rows)
+    before, now = features.kind_, kind_of(rows)
     if before is not None and now != before:
         what = "the files before it have" if fresh else "the model has learned from"
         raise DataError(f"{file} has {SAID[now]}, but {what} {SAID[before]}: they cannot be learned from together")
@@ -34,15 +34,15 @@ def refuse_other_kind(file: str, rows: Any, features: Any, fresh: bool) -> None:
 # Labels that cannot be learned to be told apart: amounts, for which it is regression, or a single one.
 
 
-MANY = 200  # from so many distinct labels on, most of them numbers, they may be no labels at all
-SOME = 100  # and from so many on they are none, if they are fractions or hardly two rows have the same
+MANY = 200  # so many distinct labels, most of them numbers, are taken for amounts
+SOME = 100  # and more than so many, if they are fractions or hardly two rows have the same
 
 
 def question(labels: list[str]) -> str | None:
     """What to ask about many labels that are numbers, if they are."""
     if len(labels) < MANY or sum(number(label) is not None for label in labels) <= 0.9 * len(labels):
         return None
-    return f"{len(labels):,} distinct labels that are numbers: is this regression (--task regress)?"
+    return f"{len(labels):,} distinct labels that are numbers: is this regression (task=regress)?"
 
 
 def met(batch: Batch) -> list[int]:
@@ -52,18 +52,31 @@ def met(batch: Batch) -> list[int]:
     return np.flatnonzero(np.bincount(batch.codes[batch.codes >= 0])).tolist()
 
 
+def refuse_many_numbers(labels: list[str], rows: int | None = None) -> None:
+    """Refuse hundreds of labels that are numbers, unless it is said that they are classes."""
+    if question(labels) is not None:
+        raise _amounts(len(labels), rows)
+
+
 def refuse_amounts(batch: Batch) -> None:
     """Refuse first rows whose labels can only be amounts: a class for each would take very long and teach nothing."""
     names = batch.label_names or []
-    values = [number(names[code]) for code in met(batch)]
-    if len(values) <= SOME or any(value is None for value in values):
+    labels = [names[code] for code in met(batch)]
+    refuse_many_numbers(labels, len(batch))
+    values = [value for label in labels if (value := number(label)) is not None]
+    if len(labels) <= SOME or len(values) < len(labels):
         return
-    fractions = any(value is not None and not float(value).is_integer() for value in values)
+    fractions = any(not float(value).is_integer() for value in values)
     if fractions or len(values) > len(batch) / 2:
-        raise PlanError(
-            f"the labels of the first {len(batch):,} rows are {len(values):,} different numbers: this looks like "
-            "regression (say --task regress, or --task classify if each number is a class)"
-        )
+        raise _amounts(len(values), len(batch))
+
+
+def _amounts(labels: int, rows: int | None) -> PlanError:
+    where = "the labels" if rows is None else f"the labels of the first {rows:,} rows"
+    return PlanError(
+        f"{where} are {labels:,} different numbers: say task=regress if they are amounts to predict, "
+        "or task=classify if each is a class"
+    )
 
 
 def refuse_one(labels: list[str], rows: int, held_out: bool) -> None:
@@ -73,7 +86,7 @@ def refuse_one(labels: list[str], rows: int, held_out: bool) -> None:
         only = f", {labels[0]!r}" if labels else ""
         raise DataError(
             f"{which}the first {rows} rows have only one label{only}: there is nothing to tell apart "
-            "(shuffle the rows, or name all labels with --classes)"
+            "(shuffle the rows, or name all labels with classes=)"
         )
 
 
@@ -86,11 +99,11 @@ SHOWN = 5
 
 def unknown_columns(model: Model, rows: Any) -> str | None:
     """A sentence that names the columns of a table that were not in those learned from; None if there are none."""
-    met = getattr(model.features, "feature_names_in_", None)
-    if met is None or not hasattr(rows, "column_names"):
+    known = model.features.columns_
+    if known is None or not hasattr(rows, "column_names"):
         return None
     taken = {str(model.reading.get(role)) for role in ("target", "weight", "id")}
-    new = [name for name in rows.column_names if name not in {*met, *taken}]
+    new = [name for name in rows.column_names if name not in {*known, *taken}]
     if not new:
         return None
     more = f" and {len(new) - SHOWN} more" if len(new) > SHOWN else ""
@@ -110,13 +123,13 @@ class Namespaces:
     def __init__(self) -> None:
         self.met: set[str] = set()
 
-    def meet(self, rows: Any, features: Features) -> None:
+    def meet(self, rows: Any, features: FeatureMap) -> None:
         """Some rows; those without namespaces are passed over, and so are all where nothing is multiplied."""
         if isinstance(rows, NamedRows) and _interactions(features):
             used = np.bincount(rows.groups, minlength=len(rows.prefixes))
             self.met.update(prefix.removesuffix("^") for prefix, count in zip(rows.prefixes, used) if count)
 
-    def lacking(self, features: Features) -> list[str]:
+    def lacking(self, features: FeatureMap) -> list[str]:
         """A sentence for each interaction that had nothing to multiply."""
         if not self.met:
             return []
@@ -124,11 +137,11 @@ class Namespaces:
         few = [one for one in asked if not one.columns and len(self.met) < one.degree]
         there = ", ".join(repr(name) if name else "the one without a name" for name in sorted(self.met))
         return [
-            f"--interact {'pairs' if one.degree == 2 else 'triples'} has nothing to multiply: "
+            f"interact={'pairs' if one.degree == 2 else 'triples'} has nothing to multiply: "
             f"it takes {one.degree} different namespaces, and there is only {there}"
             for one in few
         ] + [
-            f"the namespace {name!r} of --interact {','.join(one.columns)} never occurred"
+            f"the namespace {name!r} of interact={','.join(one.columns)} never occurred"
             f"{did_you_mean(name, sorted(self.met - {''}))}"
             for one in asked
             for name in dict.fromkeys(one.columns)
@@ -136,7 +149,7 @@ class Namespaces:
         ]
 
 
-def _interactions(features: Features) -> list[Interaction]:
+def _interactions(features: FeatureMap) -> list[Interaction]:
     given = features.extractors
     return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
 

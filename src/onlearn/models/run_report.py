@@ -112,11 +112,11 @@ class Telling:
 
     def _history(self) -> list[dict[str, float]]:
         learner = self.model.learner
-        return learner.history_["passes"] if hasattr(learner, "_training") else []
+        return [] if learner is None or learner.training is None else learner.history_["passes"]
 
     def progressive(self) -> dict[str, float]:
         """How it did on each example of this run before learning from it, in the first pass."""
-        training = self.model.learner._training
+        training = self.model.learner.training
         done = self._history()[self.passes_before :]
         return dict(done[0] if done else training.record(np.array(training.since)))
 
@@ -129,7 +129,7 @@ class Telling:
     def _report(self, turn: int) -> None:
         if self.watch is None:
             return
-        training = self.model.learner._training
+        training = self.model.learner.training
         tally = training.tally - (self.tally_before if self.tally_before is not None else 0.0)
         part = None
         if turn > 0 or self.waits:
@@ -146,7 +146,7 @@ class Telling:
 
     def _tell(self, unfinished: int | None) -> None:
         """Write down in the model how it was trained."""
-        if self.model.learner is None or not hasattr(self.model.learner, "_training"):
+        if self.model.learner is None or self.model.learner.training is None:
             return
         told = self.model.trained
         told.update(

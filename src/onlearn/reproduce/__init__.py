@@ -1,4 +1,4 @@
-"""Published tables, made again: each function learns what the table is about and puts ours beside the published."""
+"""Published tables, reproduced: each function trains the learners of one table and shows both test errors."""
 
 from onlearn.reproduce.ocr import ocr
 from onlearn.reproduce.spam import spam

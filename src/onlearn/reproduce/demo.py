@@ -1,8 +1,7 @@
-"""A tour of the named learners: how well, with how many mistakes and how fast each learns three data sets.
+"""A tour of the named learners: accuracy, mistakes and speed of each on three data sets.
 
-Two come with scikit-learn. The third is made here: a disjunction of 5 among 10,000 Boolean features, of which
-some 60 are on in a row. There theory says how many mistakes a learner can make at most, and why Winnow makes
-so few.
+Two of them are part of scikit-learn. The third is generated: a disjunction of 5 among 10,000 Boolean features, of
+which some 60 are on in a row. There the mistake bounds apply, and explain why Winnow makes so few mistakes.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "LinearSVM": dict(schedule="1/sqrt(t)", rate=0.3, l2=1e-3),
     "Winnow": dict(alpha=1.3),
 }
-# What the theorems ask for: the textbook's factor of 2, and the rate that is best for the margin.
+# The settings of the theorems: the factor 2 of the textbook, and the best rate for the margin.
 CONCEPT_SETTINGS: dict[str, dict[str, Any]] = {
     "Winnow": dict(alpha=2.0),
     "NormalizedWinnow": dict(eta="auto", margin=MARGIN_1),
@@ -42,15 +41,15 @@ class Result(NamedTuple):
 
     data: str
     learner: str
-    accuracy: float  # on rows not learned from
-    mistakes: int  # while learning, over all passes
-    bound: float | None  # no run of this learner on these rows can make more mistakes
+    accuracy: float  # on the test rows
+    mistakes: int  # in training, over all passes
+    bound: float | None  # the smallest mistake bound that applies
     theorem: str | None
     examples_per_second: float
 
 
 class Split(NamedTuple):
-    """Rows to learn from and rows to test on; ``unit`` is the same rows with all values from 0 to 1."""
+    """Training rows and test rows; ``unit`` is the same rows with all values from 0 to 1."""
 
     rows: tuple[Any, Any]
     unit: tuple[Any, Any]
@@ -95,7 +94,7 @@ DATA = {function.__name__: function for function in (digits, cancer, concept)}
 
 
 def loops_for(sets: list[str], learners: list[str]) -> list[Loop]:
-    """What has to be compiled for these."""
+    """The loops to compile for these data sets and learners."""
     kinds = {"digits": ("dense", True), "cancer": ("dense", False), "concept": ("sparse", False)}
     wanted = {kinds[name] for name in sets}
     loops = [loop for loop in named_loops(learners) if loop.dtype == "float64"]
@@ -122,7 +121,7 @@ def train(name: str, learner: str, split: Split, seed: int) -> Result:
     }
     X, X_test = view(learner, split)
     y, y_test = split.y
-    NAMED[learner](random_state=seed, **settings).fit(X, y)  # so that nothing is compiled while the clock runs
+    NAMED[learner](random_state=seed, **settings).fit(X, y)  # compiles, before the time is taken
     model = NAMED[learner](random_state=seed, **settings)
     start = perf_counter()
     model.fit(X, y)
@@ -134,7 +133,7 @@ def train(name: str, learner: str, split: Split, seed: int) -> Result:
 
 
 def view(learner: str, split: Split) -> tuple[Any, Any]:
-    """The rows as a learner wants them."""
+    """The rows in the form that a learner needs."""
     if learner == "Winnow":
         return tuple(with_complements(part) for part in split.unit)
     if learner == "NormalizedWinnow":
@@ -143,12 +142,12 @@ def view(learner: str, split: Split) -> tuple[Any, Any]:
 
 
 def with_complements(X: Any) -> Any:
-    """Weights that are never negative need 1 - x beside x to speak against x. A monotone concept does not."""
+    """Weights that are never negative need 1 - x as well as x; a monotone concept needs x only."""
     return X if sp.issparse(X) else np.hstack([X, 1 - X])
 
 
 def with_mirror_image(X: Any) -> Any:
-    """On the simplex a weight of -x speaks against x; constants of both signs are the threshold."""
+    """On the simplex a feature counts against by the weight of -x; constants of both signs are the threshold."""
     one = np.ones((X.shape[0], 1))
     if sp.issparse(X):
         return sp.hstack([X, -X, one, -one], format="csr")
@@ -156,10 +155,10 @@ def with_mirror_image(X: Any) -> Any:
 
 
 def applicable(name: str, learner: str, model: Any, X: Any, y: np.ndarray) -> Iterator[tuple[float, str]]:
-    """The mistake bounds that hold for this run, and whose they are."""
+    """The mistake bounds that apply to this run, with the names of their theorems."""
     if len(model.classes_) == 2:
         yield from ((bound.value, bound.name) for bound in model.certificate(X, y).bounds if bound.applies)
-    # The certificate knows the learned weights only; the concept, which is known here, has a larger margin.
+    # The certificate uses the learned weights; the concept, which is known here, has a larger margin.
     if name == "concept" and learner in ("Perceptron", "AveragedPerceptron", "VotedPerceptron"):
         radius = np.sqrt(np.diff(X.indptr).max() + 1.0)
         yield bounds.perceptron(radius, MARGIN_2), "perceptron"

@@ -1,9 +1,9 @@
-"""Handwritten digits by kernel perceptrons: Freund & Schapire (1999), "Large margin classification using the
-perceptron algorithm", the averaged perceptron's lines of their tables for 9 against the rest.
+"""Handwritten digits by kernel perceptrons: the averaged perceptron, 9 against the rest.
 
-Pixels are divided by 255; the order is shuffled anew each pass. The fraction of a pass is that much of the first one.
-Ten classes are learned as ten problems of one class against the rest, as there. The Gaussian kernel, which is not
-among the published, sees the images blurred by a pixel: it takes a shift of the pen for more than it is.
+Freund and Schapire (1999), "Large margin classification using the perceptron algorithm". Pixels are divided by 255, and
+each pass has a new random order. A fraction of a pass is the beginning of the first one. Ten classes are ten problems
+of one class against the rest, as in the paper. The Gaussian kernel, which is not in the paper, works on images blurred
+by a pixel, since it overrates small shifts of the pen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WITHIN = 0.001
 
 
 class Line(NamedTuple):
-    """A line of the table: what is learned, the published errors, and what we mean to reach."""
+    """A line of the table: the kernel, the published errors, and our goals."""
 
     kernel: str
     published: list[float | None]
@@ -57,10 +57,10 @@ def ocr(
     rows: int | None = None,
     report: Callable[[str], Any] = lambda name: None,
 ) -> Table:
-    """Test errors after 0.1 to 10 passes; ``lines`` chooses among those of the table, ``rows`` fewer training rows.
+    """Test errors after 0.1 to 10 passes, for the given ``lines`` of the table.
 
-    ``data`` is the folder with the four files of MNIST; without it, ``mnist`` in the folder that ONLEARN_DATA names.
-    ``report`` is called with the name of each line that is done.
+    ``data`` is the folder with the four files of MNIST; by default ``mnist`` in the folder ONLEARN_DATA. ``rows``
+    limits the training rows. ``report`` is called with the name of each finished line.
     """
     unknown = [name for name in lines if name not in LINES]
     if unknown:
@@ -85,11 +85,12 @@ def ocr(
 
 
 def _predictions(kernel: str, X: np.ndarray, y: np.ndarray, T: np.ndarray, seed: int) -> list[np.ndarray]:
-    """What is predicted after each of the numbers of passes."""
+    """The predictions after each number of passes."""
     classes = np.unique(y)
-    begin = np.random.default_rng([seed, 0]).permutation(len(X))[: round(PASSES[0] * len(X))]  # as fit would
+    order = np.random.default_rng([seed, 0]).permutation(len(X))  # that of the first pass of fit
+    begin = order[: round(PASSES[0] * len(X))]
     wanted = [int(passes) for passes in PASSES[1:]]
-    if kernel == "linear":  # in the primal, pass by pass
+    if kernel == "linear":  # primal, pass by pass
         first = OnlineClassifier(random_state=seed).partial_fit(X[begin], y[begin], classes=classes)
         model = OnlineClassifier(epochs=1, warm_start=True, random_state=seed)
         found = [model.fit(X, y).predict(T) for _ in range(max(wanted))]
@@ -97,7 +98,7 @@ def _predictions(kernel: str, X: np.ndarray, y: np.ndarray, T: np.ndarray, seed:
     settings: dict[str, Any] = dict(kernel=kernel, multiclass="one-vs-all", random_state=seed)
     early = KernelClassifier(**settings).partial_fit(X[begin], y[begin], classes=classes)
     dual = KernelClassifier(**settings, epochs=max(wanted), keep_stages=True).fit(X, y)
-    if dual.stopped_:  # by Ctrl-C: half a table is none
+    if dual.stopped_:  # by Ctrl-C: half a table is of no use
         raise KeyboardInterrupt
     stages = list(dual.staged_decision_function(T))
     return [early.predict(T), *(_decide(stages[passes - 1], classes) for passes in wanted)]
@@ -108,7 +109,7 @@ def _decide(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def digits(place: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Images (as fractions of full black) and labels, to learn from and to test on."""
+    """Images (black is 1) and labels, for training and for testing."""
     images, labels, more_images, more_labels = (_idx(place / file) for file in FILES)
     return _scaled(images), labels.astype(int), _scaled(more_images), more_labels.astype(int)
 
@@ -130,9 +131,9 @@ def _idx(path: Path) -> np.ndarray:
         with gzip.open(path) as file:
             content = file.read()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise MissingDataError(f"{path} is not a whole gzip file: {error}") from None
+        raise MissingDataError(f"{path} is not a complete gzip file: {error}") from None
     dimensions = content[3] if len(content) > 4 and content[:3] == b"\0\0\x08" else 0
     shape = np.frombuffer(content, ">i4", dimensions, 4) if dimensions else np.zeros(0, int)
     if not dimensions or len(content) != 4 + 4 * dimensions + int(np.prod(shape)):
-        raise MissingDataError(f"{path} is not a file of images or labels as MNIST has them")
+        raise MissingDataError(f"{path} is not a file of images or labels in the format of MNIST")
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)

@@ -1,7 +1,7 @@
-"""E-mails as 57 numbers (spambase): an averaged perceptron, plain and on random kitchen sinks, by a fixed split.
+"""Spam: e-mails as 57 numbers (spambase), by an averaged perceptron, plain and on random kitchen sinks.
 
-All numbers are frequencies or lengths, far from bell-shaped: log(1 + c x) and standardising make them fit for a linear
-learner and for one width of a Gaussian kernel.
+The split is fixed. All numbers are frequencies or lengths with long tails: log(1 + c x) and standardising prepare them
+for a linear learner and for one width of a Gaussian kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILES = ["spambase.data", "traintest.txt"]
 PUBLISHED = {"averaged perceptron": 0.0827, "random kitchen sinks": 0.0612}
 GOALS = {"averaged perceptron": 0.073, "random kitchen sinks": 0.057}
 PASSES = {"averaged perceptron": 128, "random kitchen sinks": 64}
-TREE = 0.093  # a decision tree's error, published beside them
+TREE = 0.093  # the published error of a decision tree
 SINKS, SIGMA, SCALE = 2000, 7.0, 100.0
 
 
@@ -33,9 +33,10 @@ def spam(
     seed: int = 0,
     report: Callable[[str], Any] = lambda name: None,
 ) -> Table:
-    """Test errors on the 1,536 e-mails of the published split; ``data`` is the folder with the two files.
+    """Test errors on the 1,536 e-mails of the published split.
 
-    Without it, ``spambase`` in the folder that ONLEARN_DATA names. ``report`` is called with each line that is done.
+    ``data`` is the folder with the two files; by default ``spambase`` in the folder ONLEARN_DATA. ``report`` is called
+    with the name of each finished line.
     """
     place = folder(data, "spambase", FILES)
     rows, test = _numbers(place / FILES[0]), _numbers(place / FILES[1])[:, 0] == 1
@@ -58,10 +59,10 @@ def spam(
 
 
 def _numbers(path: Path) -> np.ndarray:
-    """The lines of a file of numbers with commas between them."""
+    """A file of numbers separated by commas."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty file is told below
+            warnings.simplefilter("ignore")  # an empty file is reported below
             rows = np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as error:
         raise MissingDataError(f"{path} is not a file of numbers: {error}") from None

@@ -1,4 +1,4 @@
-"""A table of test errors, ours beside the published ones."""
+"""A table of test errors, ours beside the published ones; and the folder of a data set."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 class MissingDataError(FileNotFoundError):
-    """A published table needs the data that it is about."""
+    """The data of a published table are missing or damaged."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A learner's errors, the published ones where there are any, and what we mean to reach."""
+    """The errors of a learner, the published errors where there are any, and our goals."""
 
     name: str
     ours: list[float]
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Test errors by learner and by what the columns say."""
+    """Test errors: a row for each learner, a column for each setting."""
 
     title: str
     columns: list[str]
@@ -37,7 +37,7 @@ class Table:
 
     @property
     def reached(self) -> bool:
-        """Whether all goals are."""
+        """Whether all goals are reached."""
         return all(row.reached for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,11 +63,12 @@ def _error(value: float | None) -> str:
 
 
 def folder(given: str | os.PathLike[str] | None, name: str, files: list[str]) -> Path:
-    """Where the files of a data set are: in the folder given, or in the one of its name that ONLEARN_DATA names."""
+    """The folder with the files of a data set: the given one, or that of its name in the folder ONLEARN_DATA."""
     base = os.environ.get("ONLEARN_DATA")
     if given is None and base is None:
         raise MissingDataError(
-            f"no {name} at hand: say data= where {', '.join(files)} are, or set ONLEARN_DATA to a folder with {name}"
+            f"the data set {name} is missing: say data= where {', '.join(files)} are, "
+            f"or set ONLEARN_DATA to a folder that holds {name}"
         )
     place = Path(given) if given is not None else Path(base or "") / name
     missing = [file for file in files if not (place / file).exists()]

@@ -1,4 +1,4 @@
-"""Mistake bounds: how often an online learner can be wrong, whatever the order of the examples.
+"""Mistake bounds: the largest number of mistakes of an online learner, for any order of the examples.
 
 | function | learner | bound |
 |---|---|---|
@@ -10,9 +10,9 @@
 | `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
 | `halving` | Halving, a finite class | log2 size |
 
-An argument outside a theorem's range (a margin that is not positive, k > n, a target that does not
-separate) raises `ValueError`. A theorem that promises nothing for arguments within its range (a rate too
-large) gives `inf`. A mistake is y s <= 0: a tie counts, as it does in the learners.
+An argument outside the range of a theorem (a margin that is not positive, k > n, a target that does not
+separate) raises `ValueError`. Where a theorem promises nothing for arguments in its range (a rate that is too
+large), the bound is `inf`. A mistake is y s <= 0: a tie counts, as in the learners.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def perceptron_noisy(R: float, D2: float, margin: float) -> float:
     _not_negative("R", R)
     _not_negative("D2", D2)
     _positive("margin", margin)
-    return _square(float(R + D2) / float(margin))  # of Python's numbers, which overflow in silence
+    return _square(float(R + D2) / float(margin))  # Python floats, which overflow without a warning
 
 
 class NoisyBound(NamedTuple):
@@ -70,10 +70,10 @@ class NoisyBound(NamedTuple):
 def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: float = 1) -> NoisyBound:
     """The smallest `perceptron_noisy` over all margins, for the signed scores y_i u.x_i of a unit vector u.
 
-    Exact. In v = 1/margin the bound's root, R v + |max(0, 1 - v s)|_2, is convex and smooth between the
-    points 1/s_i: bisection over the sorted scores finds the piece with the minimum, a closed form the place
-    in it, O(m log m) in all. At v = 0 (margin and D2 infinite) the bound is the number of examples seen, so
-    it's never worse than that.
+    Exact. As a function of v = 1/margin the root of the bound, R v + |max(0, 1 - v s)|_2, is convex, and smooth
+    between the points 1/s_i. Bisection over the sorted scores finds the piece with the minimum, a closed form
+    the place in it, in O(m log m). At v = 0 (margin and D2 infinite) the bound is the number of examples seen,
+    so it is never larger than that.
 
     >>> perceptron_noisy_best(2.0, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     NoisyBound(value=4.0, margin=1.0, D2=0.0)
@@ -109,7 +109,7 @@ def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: float = 1)
         else:
             low = middle + 1
     # The minimum is between that one (or v = 0) and the one before. There is one before: below the smallest
-    # positive score no active score is positive, so the slope isn't negative there.
+    # positive score no active score is positive, so the slope is not negative there.
     v_high = 1.0 / breakpoints[low - 1]
     v_low, active = (1.0 / breakpoints[low], s[s < breakpoints[low]]) if low < len(breakpoints) else (0.0, s)
     v = _stationary(active, repeat)
@@ -212,8 +212,8 @@ def additive(u: ArrayLike, X: Any, y: ArrayLike | None = None) -> float:
     """|u|_2^2 max|x|_2^2 / g^2 with g = min y u.x: mistakes of the Perceptron, in terms of a target u.
 
     y in {-1, +1}. Without y the labels are those that u itself gives, y = sgn(u.x), so g = min |u.x|; rows
-    already multiplied by their labels give the same. A dense target is cheap here, many active features are
-    dear.
+    already multiplied by their labels give the same. The bound is small for a dense target, and large for rows
+    with many active features.
 
     >>> additive([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]])
     4.0
@@ -227,9 +227,9 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
     """2 ln n |u|_1^2 max|x|_inf^2 / g^2 with g = min y u.x: mistakes of normalised Winnow at the best rate.
 
     y as for `additive`; n is the number of weights, by default of features. The theorem is for u >= 0: a
-    signed target needs the balanced learner, which has a weight for x and one for -x, n = 2 len(u). A
-    target of few features is cheap here, and the number of active features does not matter. Kivinen,
-    Warmuth and Auer, 1997.
+    signed target needs the balanced learner, which has a weight for x and one for -x, n = 2 len(u). The
+    bound is small for a target of few features, whatever the number of active features. Kivinen, Warmuth and
+    Auer, 1997.
 
     >>> round(multiplicative([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]]), 3)
     5.545
@@ -243,7 +243,7 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
 
 
 def halving(size: int) -> float:
-    """log2 size: mistakes of Halving on a class of that many concepts; each halves the concepts left.
+    """log2 size: mistakes of Halving on a class of that many concepts; each mistake halves the concepts left.
 
     D. Angluin, Queries and concept learning, 1988; Littlestone, 1988.
 

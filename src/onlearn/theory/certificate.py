@@ -1,7 +1,7 @@
-"""What the theorems promise of one training run: radius of the data, learned margin, bounds that apply.
+"""The certificate of a training run: radius of the data, learned margin, and the mistake bounds that apply.
 
-Every bound here holds for any target u; the certificate takes the learned weights as u, so it needs nothing
-but the data. The examples must be those trained on.
+Every bound holds for any target u. The certificate takes the learned weights as u, so it needs only the data.
+The examples must be those trained on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Certificate:
     """The numbers that the mistake bounds are stated in, and the bounds.
 
     `R` = max|x|_2 and `radius_inf` = max|x|_inf over the rows with their constant feature; `margin` = min y
-    u.x / |u|_2 of the learned weights u, the constant feature's included (not positive: they don't separate
+    u.x / |u|_2 of the learned weights u, with that of the constant feature (not positive: they do not separate
     the rows); `norm1` and `norm2` of u; the `mistakes` made in training on `n_examples`. In the feature space of a
     kernel there are no coordinates, and `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw
     if these rows are not what it saw, so that no bound applies to them; else None.
@@ -50,12 +50,12 @@ class Certificate:
         return min((bound for bound in self.bounds if bound.applies), key=lambda bound: bound.value, default=None)
 
     def beyond_theory(self, why: str) -> Certificate:
-        """The same numbers of a run that none of the theorems is about, for this reason."""
+        """The same numbers for a run that no theorem applies to, for this reason."""
         return replace(self, bounds=tuple(replace(bound, applies=False, why=why) for bound in self.bounds))
 
     def of_other_rows(self, n_seen: int) -> Certificate:
-        """The same numbers of rows that training, which saw so many examples, cannot have gone over in whole passes."""
-        why = f"training saw {n_seen} examples, which is not some whole passes over these {self.n_examples} rows"
+        """The same numbers for rows that training, which saw ``n_seen`` examples, did not see in whole passes."""
+        why = f"training saw {n_seen} examples, which is not a number of whole passes over these {self.n_examples} rows"
         return replace(self.beyond_theory(why), n_seen=n_seen)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,9 +75,9 @@ class Certificate:
             "|u|_1": self.norm1,
             "|u|_2": self.norm2,
         }
-        told = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
+        values = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
         rows = f"{self.n_examples} examples" if self.n_seen is None else f"{self.n_seen} examples, not on these rows"
-        head = f"mistakes {self.mistakes} in training on {rows}\n{told}\n"
+        head = f"mistakes {self.mistakes} in training on {rows}\n{values}\n"
         table = [("bound", "value", "applies", "why")]
         table += [(b.name, f"{b.value:,.4g}", "yes" if b.applies else "no", b.why) for b in self.bounds]
         widths = [max(len(row[column]) for row in table) for column in range(3)]
@@ -130,7 +130,7 @@ def certify(
         bias=float(bias),
         rule=rule,
         geometry=geometry,
-        # A pass begun counts as one made: the rows seen once more may be the worst.
+        # A pass that began counts as a whole one: the rows seen once more may be the worst.
         passes=max(1, math.ceil(passes)),
         init_zero=init_zero,
         single_rate=single_rate,
@@ -164,8 +164,8 @@ def certify_scores(
 ) -> Certificate:
     """The certificate of an additive learner in a feature space of which only scores are known.
 
-    `signed` holds y times the score of each example, `radius` is max|x| and `norm` |u| in that space. Theory looks
-    at an example and u only: each is laid out in the plane of the two, where all lengths and angles are what they are.
+    `signed` holds y times the score of each example, `radius` is max|x| and `norm` is |u| in that space. The theorems
+    need lengths and angles of each example and u only, so each example is drawn in the plane of the two.
 
     >>> certify_scores([1.0, 1.0], radius=1.0, norm=1.0, mistakes=1, rule="perceptron").best.value
     1.0

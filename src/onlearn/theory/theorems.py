@@ -1,6 +1,9 @@
-"""One function a theorem: the value of its mistake bound for a training run, and whether it applies.
+"""One function for each theorem: the value of its mistake bound for a training run, and whether it applies.
 
-A new bound is one more function in `THEOREMS`.
+A new bound is one more function in `THEOREMS`. Winnow's bound needs the number of literals of a disjunction
+that explains the labels. A feature active in a negative example is in no such disjunction. A few of the others
+must cover the positive examples: set cover, which the greedy algorithm solves within a factor of
+ln(positives) + 1 (D. Haussler, Quantifying inductive bias, 1988).
 """
 
 from __future__ import annotations
@@ -12,74 +15,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onlearn.theory import bounds
-from onlearn.theory.separable import Floats, blocks, radii, scores
-
-# ----------------------------------------------------------------------------------------------------
-# Labels as a monotone disjunction of 0/1 features: which of them, and how few, explain the labels.
-#
-# A feature active in a negative example is in no such disjunction. Of the others few must cover the positive
-# examples: set cover, which greed solves within a factor of ln(positives) + 1 (D. Haussler, Quantifying
-# inductive bias, 1988).
-
-
-def smallest_disjunction(X: Any, positive: NDArray[np.bool_]) -> int | None:
-    """How many literals a monotone disjunction needs, by greedy cover (never fewer than the fewest), or None.
-
-    None: a value is not 0 or 1, or no disjunction gives these labels.
-
-    >>> smallest_disjunction(np.array([[1, 0, 1], [0, 1, 1], [0, 0, 1]]), np.array([True, True, False]))
-    2
-    """
-    harmless = np.ones(X.shape[1], dtype=bool)
-    for start, block in blocks(X):
-        values = block.data if sp.issparse(block) else block
-        if not ((values == 0.0) | (values == 1.0)).all():
-            return None
-        negatives = block[~positive[start : start + block.shape[0]]]
-        harmless &= np.asarray(negatives.sum(axis=0)).ravel() == 0.0
-    candidates = np.flatnonzero(harmless)
-    covers = [
-        sp.csr_array(block[positive[start : start + block.shape[0]]][:, candidates], dtype=bool)
-        for start, block in blocks(X)
-    ]
-    return _greedy_cover(sp.vstack(covers, format="csc"))
-
-
-def _greedy_cover(covers: Any) -> int | None:
-    """How many columns greed takes to cover all rows, or None if a row is in no column.
-
-    A column's count of rows not yet covered only falls, so the top of the heap is looked at again only when
-    stale.
-    """
-    covers.eliminate_zeros()
-    left = covers.shape[0]
-    covered = np.zeros(left, dtype=bool)
-    heap = [(-count, column) for column, count in enumerate(np.diff(covers.indptr).tolist()) if count]
-    heapq.heapify(heap)
-    taken = 0
-    while left and heap:
-        promised, column = heapq.heappop(heap)
-        rows = covers.indices[covers.indptr[column] : covers.indptr[column + 1]]
-        fresh = rows[~covered[rows]]
-        if len(fresh) == -promised:
-            covered[fresh] = True
-            left -= len(fresh)
-            taken += 1
-        elif len(fresh):
-            heapq.heappush(heap, (-len(fresh), column))
-    return taken if left == 0 else None
-
+from onlearn.theory.separable import Floats, blocks, radii, scores, stored
 
 ROUNDING = 1e-9  # (R/g)^2 is a rounded number: 0.9999999999999998 allows one mistake
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One mistake bound: its value (infinite: promises nothing), whether it applies to the run, and why."""
+    """One mistake bound: its value (infinite if it promises nothing), whether it applies to the run, and why."""
 
     name: str
     value: float
@@ -90,7 +36,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A training run as the theorems see it. u is the learned weights, the constant feature's last."""
+    """The facts of a training run that the theorems need. u is the learned weights, the constant feature last."""
 
     X: Any
     y: Any
@@ -119,7 +65,7 @@ class Run:
 
     @cached_property
     def constant(self) -> float:
-        """The constant feature's size. A fixed threshold is the weight of one as well, of size 1."""
+        """The size of the constant feature. A fixed threshold is the weight of such a feature, too, of size 1."""
         return abs(self.bias) or float(self.threshold != 0.0)
 
     @cached_property
@@ -140,7 +86,7 @@ class Run:
     @cached_property
     def norm2(self) -> float:
         top = float(np.abs(self.u).max())
-        return top * float(np.linalg.norm(self.u / top)) if top > 0.0 else 0.0  # no square overflows
+        return top * float(np.linalg.norm(self.u / top)) if top > 0.0 else 0.0  # so that no square overflows
 
     @cached_property
     def signed(self) -> Floats:
@@ -155,14 +101,14 @@ class Run:
 
     @cached_property
     def margin1(self) -> float:
-        """The margin in the multiplicative learners' norms, min y u.x / (|u|_1 max|x|_inf), at most 1."""
+        """The margin in the norms of multiplicative learners, min y u.x / (|u|_1 max|x|_inf), at most 1."""
         if self.norm2 == 0.0 or self.radii[1] == 0.0:
             return 0.0
         return min(1.0, self.margin / self.radii[1] / (self.norm1 / self.norm2))
 
     @cached_property
     def n_weights(self) -> int:
-        """How many weights a multiplicative learner needs for u: two a feature if some weight is negative."""
+        """The number of weights that a multiplicative learner needs for u: two a feature if some weight is negative."""
         signed = self.geometry == "balanced" or bool((self.u < 0.0).any())
         return len(self.u) * (2 if signed else 1)
 
@@ -174,11 +120,11 @@ class Run:
         return self.eta
 
     def mistake_driven(self) -> list[tuple[bool, str]]:
-        """What all of the theorems ask."""
+        """The conditions of all theorems."""
         return [
             (self.rule == "perceptron", f"the rule is {self.rule}, not a plain step on each mistake"),
-            (self.init_zero, "training did not begin where the proof does"),
-            (self.single_rate, "the steps were not all of one rate"),
+            (self.init_zero, "training did not begin at the start that the proof assumes"),
+            (self.single_rate, "not all steps had the same rate"),
         ]
 
     def separates(self) -> list[tuple[bool, str]]:
@@ -237,17 +183,17 @@ def _winnow(run: Run) -> Bound:
         (run.threshold >= 1.0, "the threshold is below 1"),
         (run.bias in (0.0, 1.0), "the constant feature is not 0 or 1"),
     ]
-    # Looking for the disjunction is the dear part: only where it can matter.
+    # The disjunction takes long to find, so it is looked for only where the bound can apply.
     k = smallest_disjunction(run.X, run.y > 0) if all(met for met, _ in conditions) else None
     conditions.append((k is not None, "the labels are not a monotone disjunction of 0/1 features"))
     value = math.inf if k is None else bounds.winnow(n, k, run.alpha or 2.0, run.threshold)
-    greedy = " (found greedily: fewer may do)" if k and k > 2 else ""  # greed finds one or two if they will do
+    greedy = " (found greedily: fewer may do)" if k and k > 2 else ""  # greedy is optimal up to two
     why = f"a disjunction of k = {k}{greedy} of n = {n} features, a = {run.alpha}, theta = {run.threshold:g}"
     return _judge("winnow", formula, value, conditions, why)
 
 
 def _normalized_winnow(run: Run) -> Bound:
-    p, g = run.n_weights, run.margin1 * run.radii[1]  # |u|_1 = 1, but x as it came
+    p, g = run.n_weights, run.margin1 * run.radii[1]  # for |u|_1 = 1 and x unscaled
     within = run.radii[1] <= 1.0
     value = bounds.normalized_winnow(p, min(1.0, g), run.step) if g > 0.0 and within else math.inf
     conditions = [
@@ -268,12 +214,12 @@ def _normalized_winnow_simple(run: Run) -> Bound:
         (within, f"max|x|_inf is {run.radii[1]:.4g}, above 1"),
         _rate_is_good(min(1.0, g), run.step),
     ]
-    why = f"p = {p}, g = {g:.4g} at |u|_1 = 1, and eta is near enough its best"
+    why = f"p = {p}, g = {g:.4g} at |u|_1 = 1, and eta is near enough to its best"
     return _judge("normalized_winnow_simple", "2 ln p/g^2", value, conditions, why)
 
 
 def _additive(run: Run) -> Bound:
-    # With g = |u|_2 margin it's the perceptron's bound in other words.
+    # With g = |u|_2 margin it is the bound of the perceptron in other terms.
     value = bounds.perceptron(run.radii[0], run.margin) if run.margin > 0.0 else math.inf
     why = "the learned weights separate the rows"
     return _judge("additive", "|u|_2^2 max|x|_2^2/g^2", value, run.additive() + run.separates(), why)
@@ -282,14 +228,14 @@ def _additive(run: Run) -> Bound:
 def _multiplicative(run: Run) -> Bound:
     n, g, peak = run.n_weights, run.margin1, run.radii[1]
     value = bounds.normalized_winnow_simple(n, g) if g > 0.0 else math.inf  # of x / max|x|_inf
-    # Scaling the rows down by max|x|_inf scales the rate up.
+    # Dividing the rows by max|x|_inf multiplies the rate by it.
     conditions = [*run.multiplicative(), _rate_is_good(g, None if run.step is None else run.step * peak)]
-    why = f"n = {n} weights, and eta is near enough its best"
+    why = f"n = {n} weights, and eta is near enough to its best"
     return _judge("multiplicative", "2 ln n |u|_1^2 max|x|_inf^2/g^2", value, conditions, why)
 
 
 def _rate_is_good(g: float, eta: float | None) -> tuple[bool, str]:
-    """The simple form is for the best rate; it holds for any whose exact bound is no larger."""
+    """The simple form is for the best rate; it holds for any rate whose exact bound is no larger."""
     if eta is None or g <= 0.0:
         return False, "the rate is not known"
     good = bounds.normalized_winnow(2, g, eta) <= bounds.normalized_winnow_simple(2, g) * (1.0 + ROUNDING)
@@ -306,4 +252,56 @@ THEOREMS = (
     _multiplicative,
 )
 
-ADDITIVE = (_perceptron, _perceptron_noisy, _additive)  # those that need no coordinates: true in any feature space
+ADDITIVE = (_perceptron, _perceptron_noisy, _additive)  # need no coordinates, so they hold in any feature space
+
+
+# -- monotone disjunctions
+
+
+def smallest_disjunction(X: Any, positive: NDArray[np.bool_]) -> int | None:
+    """How many literals a monotone disjunction needs, by greedy cover (never fewer than the fewest), or None.
+
+    None: a value is not 0 or 1, or no disjunction gives these labels.
+
+    >>> smallest_disjunction(np.array([[1, 0, 1], [0, 1, 1], [0, 0, 1]]), np.array([True, True, False]))
+    2
+    """
+    harmless = np.ones(X.shape[1], dtype=bool)
+    for start, block in blocks(X):
+        row, column, value = stored(block)
+        if not ((value == 0.0) | (value == 1.0)).all():
+            return None
+        harmless[column[~positive[start + row] & (value != 0.0)]] = False
+    covered, covering = [], []
+    for start, block in blocks(X):
+        row, column, value = stored(block)
+        useful = positive[start + row] & harmless[column] & (value != 0.0)
+        covered.append(start + row[useful])
+        covering.append(column[useful])
+    return _greedy_cover(np.concatenate(covered), np.concatenate(covering), X.shape, int(positive.sum()))
+
+
+def _greedy_cover(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int], left: int) -> int | None:
+    """How many columns the greedy algorithm takes to cover ``left`` rows, or None if a row is in no column.
+
+    Column ``columns[n]`` covers row ``rows[n]``. The number of rows that a column would still cover only falls, so
+    the top of the heap is counted again only if it is out of date.
+    """
+    rows = rows[np.argsort(columns, kind="stable")]
+    counts = np.bincount(columns, minlength=shape[1])
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    covered = np.zeros(shape[0], dtype=bool)
+    heap = [(-count, column) for column, count in enumerate(counts.tolist()) if count]
+    heapq.heapify(heap)
+    taken = 0
+    while left and heap:
+        promised, column = heapq.heappop(heap)
+        mine = rows[ends[column] : ends[column + 1]]
+        fresh = mine[~covered[mine]]
+        if len(fresh) == -promised:
+            covered[fresh] = True
+            left -= len(fresh)
+            taken += 1
+        elif len(fresh):
+            heapq.heappush(heap, (-len(fresh), column))
+    return taken if left == 0 else None

@@ -1,8 +1,9 @@
-"""CSV and TSV.
+"""CSV and TSV, read by ``pyarrow.csv`` block by block.
 
-Cells are cut by compiled loops and become Arrow columns: numbers (float64) where the cells of the first block are
-numbers, but for a stray one, strings elsewhere. That is fixed from then on: a cell that is no number makes its row a
-bad one.
+Columns are numbers (float64) where the cells of the first block are numbers, but for a stray one, strings elsewhere.
+That is fixed from then on: a cell that is no number makes its row a bad one. Rows that PyArrow would read by other
+rules than ours are written anew for it or quarantined first (``csv_rows``). A block that it refuses all the same is
+read row by row.
 """
 
 from __future__ import annotations
@@ -12,28 +13,52 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data import csvlayout
+from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.csvlayout import Layout
 from onlearn.data.detection import is_json
+from onlearn.data.formats import csv_layout
+from onlearn.data.formats.csv_layout import Layout
+from onlearn.data.formats.csv_rows import (
+    AFTER,
+    OPEN,
+    QUOTE,
+    WIDTH,
+    CleanText,
+    Dialect,
+    Lines,
+    Row,
+    RowTable,
+    find_lines,
+    first_widths,
+)
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks, first_lines
-from onlearn.data.table_roles import KEPT_ID, Roles, take_roles
+from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
-QUOTE = ord('"')
 SAMPLE = 1 << 20  # bytes by which the layout is told
+SAMPLE_ROWS = 1000  # rows by which header and target are told
 STRAY = 200  # one word among so many numbers does not make them words; its row is a bad one
 LONGEST = 1 << 26  # bytes of a row: an open quote must not swallow the file
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+EXACT = 2.0**53  # whole numbers up to here are floats
+
+
+class Read(NamedTuple):
+    """What was read of a block."""
+
+    columns: list[Any]  # Arrow arrays of good rows
+    bad: list[Bad]
 
 
 class Piece(NamedTuple):
     block: Block
-    rows: np.ndarray  # as parse.cells.scan lists them
-    lines: int
+    lines: Lines
+    dialect: Dialect  # of this file: another may be written differently
     names: list[str]  # of this file's columns, in its own order
-    delimiter: int  # of this file, as is the quote: another may be written differently
-    quote: int
-    where: str
+    first: tuple[RowTable, Read] | None = None  # the first piece is read before the others are cut
+
+    def row_table(self) -> RowTable:
+        return RowTable(self.block.text[: self.block.stop], self.lines, self.dialect, len(self.names))
 
 
 @reader("csv", extensions=[".csv"])
@@ -46,76 +71,69 @@ class Csv:
         self.roles: Roles | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
-        from onlearn.data.parse.cells import scan
-
         where = stream.source.name
         lines = [line.decode("utf-8", "replace") for line in first_lines(stream, SAMPLE) if line.strip()]
         if not lines:
             return
         if all(is_json(line) for line in lines[:5]):
             raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
-        delimiter = self.options.delimiter or self.delimiter or csvlayout.guess_delimiter(lines[:200])
-        quote = QUOTE if csvlayout.guess_quotes(lines, delimiter) else 0
-        if not quote and any(chr(QUOTE) in line for line in lines):
+        delimiter = self.options.delimiter or self.delimiter or csv_layout.guess_delimiter(lines[:200])
+        dialect = Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
+        if not dialect.quote and any(chr(QUOTE) in line for line in lines):
             self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
-        state: dict[str, Any] = {"width": 0}
+        width, found = 0, None
 
         def cut(text: np.ndarray, stop: int, final: bool) -> int:
+            nonlocal width, found
             final = final or stop > LONGEST
-            rows = np.empty((int(np.count_nonzero(text[:stop] == 10)) + 1, 5), dtype=np.int64)
-            count, end, lines = scan(text, stop, final, ord(delimiter), quote, state["width"], rows)
-            if not state["width"] and count:
-                state["width"] = csvlayout.most_common_width(rows[: min(count, 100), 3])
-                count, end, lines = scan(text, stop, final, ord(delimiter), quote, state["width"], rows)
-            state["rows"], state["lines"] = rows[:count], lines
-            return int(end)
+            if not width:
+                widths = first_widths(text, stop, final, dialect)
+                if not widths and not final:
+                    return 0  # nothing but empty lines so far
+                width = csv_layout.most_common_width(widths or [1])
+            found, end = find_lines(text, stop, final, dialect, width)
+            return end
 
         names: list[str] | None = None
         for block in blocks(stream, self.options.block_size, cut):
-            rows, lines_here = state["rows"], state["lines"]
+            assert found is not None
+            first = None
             if names is None:
-                if state["width"] == 1 and self.options.labelled:
-                    csvlayout.refuse_delimiter(delimiter, lines[:200], where)
-                names, rows = self._begin(block, rows, ord(delimiter), quote, where)
-            yield Piece(block, rows, lines_here, names, ord(delimiter), quote, where)
+                if width == 1 and self.options.labelled:
+                    csv_layout.refuse_delimiter(delimiter, lines[:200], where)
+                rows = RowTable(block.text[: block.stop], found, dialect, width)
+                names, read = self._begin(rows, where)
+                first = rows, read
+            yield Piece(block, found, dialect, names, first)
 
-    def _begin(
-        self, block: Block, rows: np.ndarray, delimiter: int, quote: int, where: str
-    ) -> tuple[list[str], np.ndarray]:
-        """Find out about a file: its header, and of the first file all the rest."""
-        from onlearn.data.parse.cells import to_look_at
-
-        good = drop_wrong_bytes(block, rows[rows[:, 4] == 0], [])
-        if not len(good):
+    def _begin(self, rows: RowTable, where: str) -> tuple[list[str], Read]:
+        """Find out about a file: its columns, and of the first file all the rest. Its first rows are read for it."""
+        width = rows.width
+        read = read_rows(rows, width, [])
+        columns, bad = read.columns, read.bad
+        if not len(rows):
             raise DataError(f"{where}: not one of the first rows can be read as a row of cells in UTF-8")
-        width = int(good[0, 3])
-        starts, lengths, kinds = cells(block, good, width, delimiter, quote)
-        sample = [strings(block, starts[n, :1000], lengths[n, :1000], kinds[n, :1000], quote) for n in range(width)]
-        table = [list(row) for row in zip(*(column.to_pylist() for column in sample))]
-
-        def looks_numeric(n: int, skip: int) -> bool:
-            with np.errstate(over="ignore"):  # should it run interpreted
-                numbers, texts = to_look_at(block.text, starts[n, skip:], lengths[n, skip:])
-            return bool(numbers and texts <= numbers // STRAY)
-
+        table = [list(row) for row in zip(*(column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns))]
+        below = [count_kinds(column.slice(1)) for column in columns]
         header = self.options.header
         if header == "auto":
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
-            possible = bool(rows[0, 0] == good[0, 0])
+            possible = all(one.line > rows.lines[0] for one in bad)
             header = possible and (
-                not self._lacking(csvlayout.heading(table[0]))
+                not self._lacking(csv_layout.heading(table[0]))
                 if self.layout is not None and self.layout.header
-                else csvlayout.guess_header(table, [looks_numeric(n, 1) for n in range(width)], self.options)
+                else csv_layout.guess_header(table, [mostly_numbers(*kinds) for kinds in below], self.options)
             )
             seen = "the first row names the columns" if header else "there is no header"
             self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
         skip = int(bool(header))
-        names = csvlayout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
+        names = csv_layout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
-            numeric = [looks_numeric(n, skip) for n in range(width)]
-            numeric = csvlayout.check_types(self.options, names, numeric, where)
+            first = [count_kinds(column.slice(skip, 1 - skip)) for column in columns]
+            numeric = [mostly_numbers(a + c, b + d) for (a, b), (c, d) in zip(first, below)]
+            numeric = csv_layout.check_types(self.options, names, numeric, where)
             body = table[skip:]
-            fallback = csvlayout.guess_target(body, names, numeric) if body and not header and width > 1 else None
+            fallback = csv_layout.guess_target(body, names, numeric) if body and not header and width > 1 else None
             self.roles = Roles(self.options, names, where, self.notes, fallback)
             for name in (self.roles.target, self.roles.id):
                 if name is not None and name in self.roles.columns:
@@ -124,8 +142,9 @@ class Csv:
         else:
             self._check_columns(names, where)
         if header:
-            rows = rows[rows[:, 0] != good[0, 0]]
-        return names, rows
+            rows.keep(np.arange(len(rows)) > 0)
+            read = read._replace(columns=[column.slice(1) for column in columns])
+        return names, read
 
     def _lacking(self, names: list[str]) -> list[str]:
         """Columns of the file before that one with these lacks."""
@@ -140,56 +159,39 @@ class Csv:
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
-        layout, roles, block = self.layout, self.roles, piece.block
+        layout, roles = self.layout, self.roles
         assert layout is not None
         assert roles is not None
-        bad = [self._bad(piece, row) for row in piece.rows[piece.rows[:, 4] != 0].tolist()]
-        rows = piece.rows[piece.rows[:, 4] == 0]
-        rows = drop_wrong_bytes(block, rows, bad)
-        starts, lengths, kinds = cells(block, rows, len(piece.names), piece.delimiter, piece.quote)
-        kept = np.ones(len(rows), dtype=bool)
+        place = {name: n for n, name in enumerate(piece.names)}
+        written = roles.id if self.options.id_kept and roles.id in place else None
+        numeric = {place[name] for name, number in zip(layout.names, layout.numeric) if number and name in place}
+        typed = [n for n in sorted(numeric) if piece.names[n] != written]
+        rows = piece.row_table() if piece.first is None else piece.first[0]
+        read = read_rows(rows, len(piece.names), typed) if piece.first is None else piece.first[1]
+        kept, bad = np.ones(len(rows), dtype=bool), read.bad
         columns: dict[str, Any] = {}
-        order = {name: n for n, name in enumerate(piece.names)}
-        for name, numeric in zip(layout.names, layout.numeric):
-            if name not in order:
+        for name in layout.names:
+            if name not in place:
                 continue
-            n = order[name]
-            if numeric:
-                columns[name], wrong = numbers(block, starts[n], lengths[n])
-                for row in np.flatnonzero(wrong & kept).tolist():
-                    start = int(starts[n, row])
-                    infinite = is_infinite(block.text[start : start + int(lengths[n, row])].tobytes())
-                    what = "is infinite" if infinite else "is not a number, as it was in the first rows"
-                    bad.append(self._bad_row(block, rows[row], f"{name!r} {what}", start))
+            column, wrong = read.columns[place[name]], None
+            if place[name] in numeric and not pa.types.is_floating(column.type):
+                column, wrong = to_numbers(column)
+            if wrong is not None:
+                bad += [not_a_number(rows, row, name, place[name]) for row in np.flatnonzero(wrong & kept).tolist()]
                 kept &= ~wrong
-            else:
-                columns[name] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
-        if self.options.id_kept and roles.id in order:
-            n = order[roles.id]
-            columns[KEPT_ID] = strings(block, starts[n], lengths[n], kinds[n], piece.quote)
+            columns[name] = column
+        if written is not None:
+            columns[KEPT_ID] = read.columns[place[written]]
         table = pa.table(columns)
         if not kept.all():
-            rows, table = rows[kept], table.filter(pa.array(kept))
+            rows.keep(kept)
+            table = table.filter(from_numpy(kept))
         bad.sort(key=lambda one: one.line)
-        parsed = Parsed(table, rows[:, 2], piece.lines, bad=bad)
-        return take_roles(parsed, roles.within(order), lambda row: block.text[rows[row, 0] : rows[row, 1]].tobytes())
+        parsed = Parsed(table, rows.lines, rows.line_count, bad=bad)
+        return take_roles(parsed, roles.within(place), rows.bytes_of)
 
     def settle(self, parsed: Parsed) -> Parsed:
         return parsed
-
-    def _bad(self, piece: Piece, row: list[int]) -> Bad:
-        assert self.layout is not None
-        reasons = {
-            1: f"there are {row[3]} cells and not {len(piece.names)}",
-            2: "a quote is opened and never closed",
-            3: "there is text after a closing quote",
-        }
-        return self._bad_row(piece.block, row, reasons[row[4]], row[0], whole=True)
-
-    @staticmethod
-    def _bad_row(block: Block, row: Any, reason: str, place: int, whole: bool = False) -> Bad:
-        start, stop = int(row[0]), int(row[1])
-        return Bad(int(row[2]), 0 if whole else place - start + 1, reason, block.text[start:stop].tobytes())
 
 
 @reader("tsv", extensions=[".tsv", ".tab"])
@@ -197,47 +199,149 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-def cells(
-    block: Block, rows: np.ndarray, width: int, delimiter: int, quote: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the cells of some rows are: starts, lengths, kinds; columns by rows."""
-    from onlearn.data.parse.cells import cut_cells
+def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
+    """The columns of good rows; the others are taken out of ``rows``. Missing cells are null.
 
-    shape = (width, len(rows))
-    starts, lengths = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-    kinds = np.empty(shape, dtype=np.uint8)
-    if len(rows):
-        cut_cells(block.text, np.ascontiguousarray(rows), delimiter, quote, starts, lengths, kinds)
-    return starts, lengths, kinds
+    Columns that should be numbers are so if all of their cells are, else strings.
+    """
+    bad = [bad_row(rows, line, row, width) for line, row in rows.bad]
+    drop_wrong_bytes(rows, bad, width)
+    clean = rows.clean() if len(rows) else None
+    read = None
+    if clean is not None:
+        if numeric and not clean.padded:
+            read = read_table(clean, width, numeric, len(rows))
+        if read is None:
+            read = read_table(clean, width, [], len(rows))
+    columns, wrong = read or read_by_row(rows, width)
+    if wrong:
+        kept = np.ones(len(rows), dtype=bool)
+        for row, cells in wrong:
+            kept[row] = False
+            bad.append(Bad(int(rows.lines[row]), 0, wrong_width(cells, width), rows.bytes_of(row)))
+        rows.keep(kept)
+    return Read(columns, bad)
 
 
-def strings(block: Block, starts: np.ndarray, lengths: np.ndarray, kinds: np.ndarray, quote: int) -> Any:
-    """A column as Arrow strings; missing ones are null."""
+Columns = tuple[list[Any], list[tuple[int, int]]]  # and rows of another width: which it is, and how many cells it has
+
+
+def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> Columns | None:
+    """Rows by PyArrow; None if it refuses, for a cell that is no number or else."""
     import pyarrow as pa
+    from pyarrow import csv
 
-    from onlearn.data.parse.cells import copy, measure
+    wrong: list[tuple[int, int]] = []
 
-    offsets, valid = np.zeros(len(starts) + 1, dtype=np.int32), np.empty(len(starts), dtype=bool)
-    total = int(measure(block.text, starts, lengths, kinds, quote, offsets, valid))
-    out = np.empty(total, dtype=np.uint8)
-    copy(block.text, starts, lengths, kinds, quote, offsets, out)
-    bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(out), bits)
+    def skip(row: Any) -> str:
+        wrong.append((row.number - 1, row.actual_columns))
+        return "skip"
+
+    names = [str(n) for n in range(width)]
+    types = dict.fromkeys(names, pa.string()) | {names[n]: pa.float64() for n in numeric}
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(clean.text),
+            csv.ReadOptions(use_threads=False, block_size=min(len(clean.text) + 1, 2**31 - 1), column_names=names),
+            csv.ParseOptions(
+                delimiter=clean.delimiter,
+                quote_char=clean.quote,
+                newlines_in_values=clean.several_lines,
+                invalid_row_handler=skip,
+            ),
+            csv.ConvertOptions(column_types=types, null_values=MISSING, strings_can_be_null=True, check_utf8=False),
+        )
+    except pa.ArrowInvalid:
+        return None
+    columns = [in_one_piece(column) for column in table.columns]
+    if table.num_rows + len(wrong) != count or not all(is_finite(columns[n]) for n in numeric):
+        return None
+    return columns, wrong
 
 
-def numbers(block: Block, starts: np.ndarray, lengths: np.ndarray) -> tuple[Any, np.ndarray]:
-    """A column as Arrow float64, missing ones null; and which cells are no numbers."""
+def read_by_row(rows: RowTable, width: int) -> Columns:
+    """Rows one by one in Python, cells as strings: whatever PyArrow says."""
+
+    wrong: list[tuple[int, int]] = []
+    cells: list[list[str | None]] = [[] for _ in range(width)]
+    for n in range(len(rows)):
+        row = rows.scan(n)
+        if row.wrong:
+            wrong.append((n, row.width))
+            continue
+        for column, value in zip(cells, rows.scanner.values(rows.raw, row)):
+            text = value.decode()
+            column.append(None if text in MISSING else text)
+    return [from_strings(column) for column in cells], wrong
+
+
+def is_finite(column: Any) -> bool:
+    """Whether all numbers of a column that are there are finite."""
+    values = numbers(column)  # NaN where one is missing
+    return bool(len(values) - np.count_nonzero(np.isfinite(values)) == column.null_count)
+
+
+def to_numbers(column: Any) -> tuple[Any, np.ndarray | None]:
+    """A column of strings as float64, and which cells are no finite numbers (None: all are)."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    from onlearn.data.parse.cells import ASK, MISSING, NUMBER, TEXT, to_numbers
+    try:
+        amounts = column.cast(pa.float64())
+        if is_finite(amounts):
+            return amounts, None
+    except pa.ArrowInvalid:
+        pass
+    spelled = pc.match_substring_regex(column, NUMBER)
+    amounts = pc.if_else(spelled, column, null(column.type)).cast(pa.float64())
+    sound = booleans(pc.coalesce(spelled, scalar(True)))  # a missing cell is sound
+    return amounts, ~sound | np.isinf(numbers(amounts))
 
-    values, outcomes = np.empty(len(starts)), np.empty(len(starts), dtype=np.uint8)
-    to_numbers(block.text, starts, lengths, values, outcomes)
-    for row in np.flatnonzero(outcomes == ASK).tolist():
-        start = int(starts[row])
-        values[row] = float(block.text[start : start + int(lengths[row])].tobytes())
-        outcomes[row] = NUMBER if np.isfinite(values[row]) else TEXT
-    return pa.array(values, mask=outcomes == MISSING), outcomes == TEXT
+
+def count_kinds(cells: Any) -> tuple[int, int]:
+    """How many cells are numbers and how many are texts, as far as need be.
+
+    A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
+    """
+    cells = cells.drop_null()
+    most = len(cells) // STRAY
+    start = cells.slice(0, 2 * most + 100)
+    texts = count_texts(start)
+    if texts > most:  # too many already
+        return len(start) - texts, texts
+    texts = count_texts(cells)
+    return len(cells) - texts, texts
+
+
+def count_texts(cells: Any) -> int:
+    import pyarrow.compute as pc
+
+    amounts, wrong = to_numbers(cells)
+    named = has_leading_zero(cells)
+    large = np.abs(numbers(amounts)) > EXACT
+    if large.any():
+        named |= large & ~booleans(pc.match_substring_regex(cells, "[.eE]"))
+    return int(np.count_nonzero(named if wrong is None else named | wrong))
+
+
+def has_leading_zero(cells: Any) -> np.ndarray:
+    """Which strings are a zero and a digit to begin with."""
+    _, offsets, data = cells.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int32)[cells.offset : cells.offset + len(cells) + 1]
+    text = np.append(np.frombuffer(data or b"", dtype=np.uint8), np.zeros(2, dtype=np.uint8))
+    second = text[starts[:-1] + 1]
+    return (np.diff(starts) > 1) & (text[starts[:-1]] == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
+
+
+def mostly_numbers(numbers: int, texts: int) -> bool:
+    return bool(numbers and texts <= numbers // STRAY)
+
+
+def not_a_number(rows: RowTable, row: int, name: str, column: int) -> Bad:
+    start, stop, _ = rows.scan(row).cells[column]
+    reason = "is infinite" if is_infinite(rows.raw[start:stop]) else "is not a number, as it was in the first rows"
+    place = start - int(rows.starts[row]) + 1
+    return Bad(int(rows.lines[row]), place, f"{name!r} {reason}", rows.bytes_of(row))
 
 
 def is_infinite(cell: bytes) -> bool:
@@ -247,17 +351,47 @@ def is_infinite(cell: bytes) -> bool:
         return False
 
 
-def drop_wrong_bytes(block: Block, rows: np.ndarray, bad: list[Bad]) -> np.ndarray:
-    """Rows that are UTF-8; the others become bad ones."""
-    from onlearn.data.formats.scanning import first_wrong
+def bad_row(rows: RowTable, line: int, row: Row, width: int) -> Bad:
+    reasons = {
+        WIDTH: wrong_width(row.width, width),
+        OPEN: "a quote is opened and never closed",
+        AFTER: "there is text after a closing quote",
+    }
+    return Bad(line, 0, reasons[row.wrong], rows.raw[row.start : row.stop])
 
-    if first_wrong(block.text, 0, block.stop) == block.stop:
-        return rows
+
+def wrong_width(cells: int, width: int) -> str:
+    return f"there are {cells} cells and not {width}"
+
+
+def drop_wrong_bytes(rows: RowTable, bad: list[Bad], width: int) -> None:
+    """Take rows out that are not UTF-8; they are bad ones."""
+    if is_utf8(rows.text):
+        return
     kept = np.ones(len(rows), dtype=bool)
-    for n, row in enumerate(rows.tolist()):
-        place = int(first_wrong(block.text, row[0], row[1]))
-        if place < row[1]:
+    for n in range(len(rows)):
+        raw = rows.bytes_of(n)
+        try:
+            raw.decode()
+        except UnicodeDecodeError as error:
             kept[n] = False
-            reason = f"byte {place - row[0] + 1} of the row is not UTF-8"
-            bad.append(Bad(row[2], place - row[0] + 1, reason, block.text[row[0] : row[1]].tobytes()))
-    return rows[kept]
+            line, row = int(rows.lines[n]), rows.scan(n)
+            if row.wrong:
+                bad.append(bad_row(rows, line, row, width))
+            else:
+                reason = f"byte {error.start + 1} of the row is not UTF-8"
+                bad.append(Bad(line, error.start + 1, reason, raw))
+    rows.keep(kept)
+
+
+def is_utf8(text: np.ndarray) -> bool:
+    import pyarrow as pa
+
+    if not len(text) or text.max() < 128:
+        return True
+    offsets = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
+    try:
+        pa.LargeStringArray.from_buffers(1, offsets, pa.py_buffer(text)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

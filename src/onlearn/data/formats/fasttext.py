@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from onlearn.data.arrow import codes
+from onlearn.data.arrow import codes, from_strings
 from onlearn.data.bad_rows import Bad
 from onlearn.data.formats.scanning import Lines, line_starts
 from onlearn.data.registry import Parsed, reader
@@ -56,9 +56,9 @@ class FastText(Lines):
             lines.append(line)
             labels.append(name)
             texts.append(text_here)
-        rows = pa.table({"text": pa.array(texts, pa.string())})
+        rows = pa.table({"text": from_strings(texts)})
         parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(starts), bad=bad)
-        column = pa.array(labels, pa.string())
+        column = from_strings(labels)
         if self.options.regress:
             parsed.numbers, wrong = as_numbers(column)
             if wrong.any():

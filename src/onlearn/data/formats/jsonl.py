@@ -15,7 +15,17 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight, equal, trailing_zeros
-from onlearn.data.arrow import in_one_piece
+from onlearn.data.arrow import (
+    booleans,
+    from_numpy,
+    from_strings,
+    from_values,
+    in_one_piece,
+    is_missing,
+    null,
+    numbers,
+    scalar,
+)
 from onlearn.data.bad_rows import Bad
 from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
 from onlearn.data.registry import Options, Parsed, reader
@@ -126,8 +136,8 @@ class JsonLines:
         named = table.column_names
         target = usual_target(named) if self.options.target is None else self.options.target
         names = {self.options.id, None if self.options.regress else target}
-        columns = [table.column(name) for name in named if name in names]
-        return any(pa.types.is_floating(one.type) and bool((np.abs(one.to_numpy()) >= LARGE).any()) for one in columns)
+        columns = [in_one_piece(table.column(name)) for name in named if name in names]
+        return any(pa.types.is_floating(one.type) and bool((np.abs(numbers(one)) >= LARGE).any()) for one in columns)
 
     def settle(self, parsed: Parsed) -> Parsed:
         """Give columns the kinds they have had so far."""
@@ -259,15 +269,16 @@ def column_of(values: list[Any]) -> Any:
 
     if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values):
         if all(value is None or abs(value) <= LARGE for value in values if not isinstance(value, float)):
-            return pa.array([None if value is None else float(value) for value in values], pa.float64())
+            floats = np.array([np.nan if value is None else float(value) for value in values])
+            return from_numpy(floats, np.array([value is None for value in values], bool))
     elif all(value is None or isinstance(value, (str, bool)) for value in values) or any(
         isinstance(value, list) for value in values
     ):
         try:
-            return pa.array(values)
+            return from_values(values)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             pass
-    return pa.array([None if value is None else written(value) for value in values], pa.string())
+    return from_strings([None if value is None else written(value) for value in values])
 
 
 def written(value: Any) -> str:
@@ -293,27 +304,27 @@ def fitted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
 
     none = np.zeros(len(column), dtype=bool)
     if pa.types.is_string(column.type) and pa.types.is_string(kind):
-        missing = pc.is_in(column, value_set=pa.array(MISSING))
-        return (pc.if_else(missing, None, column) if pc.any(missing).as_py() else column), none
+        missing = pc.is_in(column, value_set=from_strings(MISSING))
+        return (pc.if_else(missing, null(column.type), column) if pc.any(missing).as_py() else column), none
     if column.type == kind:
         return column, none
     if pa.types.is_floating(kind):
         if pa.types.is_string(column.type):
             column, _ = fitted(column, pa.string())
         if pa.types.is_nested(column.type):
-            return pa.nulls(len(column), kind), column.is_valid().to_numpy(zero_copy_only=False)
+            return pa.nulls(len(column), kind), ~is_missing(column)
         values, wrong = as_numbers(column)
-        return pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False) | wrong), wrong
+        return from_numpy(values, is_missing(column) | wrong), wrong
     if pa.types.is_string(kind):
         if pa.types.is_nested(column.type):
-            return pa.array([None if value is None else json.dumps(value) for value in column.to_pylist()]), none
+            return from_strings([None if value is None else json.dumps(value) for value in column.to_pylist()]), none
         return column.cast(kind), none
     if pa.types.is_boolean(kind):
         return truths(column)
     try:
         return column.cast(kind), none
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.nulls(len(column), kind), column.is_valid().to_numpy(zero_copy_only=False)
+        return pa.nulls(len(column), kind), ~is_missing(column)
 
 
 def truths(column: Any) -> tuple[Any, np.ndarray]:
@@ -322,11 +333,12 @@ def truths(column: Any) -> tuple[Any, np.ndarray]:
     import pyarrow.compute as pc
 
     if not pa.types.is_string(column.type):
-        return pa.nulls(len(column), pa.bool_()), column.is_valid().to_numpy(zero_copy_only=False)
+        return pa.nulls(len(column), pa.bool_()), ~is_missing(column)
     words, _ = fitted(column, pa.string())
-    true, false = pc.equal(words, "true"), pc.equal(words, "false")  # as they are written among values of other kinds
-    either = pc.or_(true, false).fill_null(True)
-    return pc.if_else(either, true, None), pc.invert(either).to_numpy(zero_copy_only=False)
+    # as they are written among values of other kinds
+    true, false = pc.equal(words, scalar("true")), pc.equal(words, scalar("false"))
+    either = pc.fill_null(pc.or_(true, false), scalar(True))
+    return pc.if_else(either, true, null(pa.bool_())), ~booleans(either)
 
 
 def named(kind: Any) -> str:

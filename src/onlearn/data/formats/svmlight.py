@@ -12,6 +12,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import eight
+from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGIT,
     DIGITS,
@@ -33,9 +34,9 @@ from onlearn.data.formats.numbers import (
 )
 from onlearn.data.formats.scanning import Lines, Room, bad_lines, drop_rows, fix_unsure, note_bad, take_labels, why_not
 from onlearn.data.named_rows import START
-from onlearn.data.parse.table import code_of, hash_span
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
+from onlearn.engine.csr import CSR
 
 NEWLINE, HASH, COLON = 10, 35, 58
 QID, FOUR = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
@@ -267,7 +268,7 @@ def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any) -> None:
 # svmlight (libsvm): ``label [qid:n] index:value ... # comment``.
 #
 # An index is the column it names, so files that count from 1 leave column 0 empty. Indices need not ascend, the row is
-# sorted; one that comes twice stays twice, and whoever makes the matrix canonical sums the two, as SciPy does.
+# sorted; one that comes twice stays twice, and whoever makes the matrix unique sums the two, as SciPy does.
 
 
 SHORT = 64  # features up to which insertion sorts fastest
@@ -283,10 +284,7 @@ class Svmlight(Lines):
         self.room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        from scipy.sparse import csr_matrix
-
-        pass
-        from onlearn.data.parse.table import grown, new_table
+        from onlearn.data.formats.label_table import grown, new_table
 
         options, text = self.options, block.text
         index: type = np.int32
@@ -318,12 +316,9 @@ class Svmlight(Lines):
             sort_unsorted(rows.unsorted[: counts.unsorted], rows.indptr[: n + 1], indices, values)
         indices, values = indices[:features], values[:features]
         width = int(indices.max()) + 1 if features else 0
-        X = csr_matrix((n, width), dtype=np.float64)
-        # Not by the constructor, which looks at all indices again.
-        X.data, X.indices, X.indptr = values, indices, rows.indptr[: n + 1].astype(index)
-        X.has_sorted_indices = True
-        if not counts.unsorted:  # else SciPy will look, should anyone ask
-            X.has_canonical_format = not counts.duplicates
+        indptr: np.ndarray = rows.indptr[: n + 1].astype(index)
+        unique = has_no_twins(indices, indptr) if counts.unsorted else not counts.duplicates
+        X = CSR(values, indices, indptr, (n, width), unique)
         parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
         if counts.qids:
             parsed.groups = rows.qids[:n]
@@ -338,11 +333,17 @@ class Svmlight(Lines):
 
 def sort_unsorted(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
     """Sort the features of some rows by index."""
-    pass
-
     lengths = indptr[rows + 1] - indptr[rows]
     sort_rows(rows[lengths <= SHORT], indptr, indices, values)
     for row in rows[lengths > SHORT].tolist():
         at = slice(int(indptr[row]), int(indptr[row + 1]))
         order = np.argsort(indices[at], kind="stable")
         indices[at], values[at] = indices[at][order], values[at][order]
+
+
+def has_no_twins(indices: np.ndarray, indptr: np.ndarray) -> bool:
+    """Whether no row, each of which is sorted, has an index twice."""
+    same = indices[1:] == indices[:-1]
+    ends = indptr[1:-1]
+    same[ends[(ends > 0) & (ends < len(indices))] - 1] = False  # the first index of a row may be the last one's before
+    return not same.any()

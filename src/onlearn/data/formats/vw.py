@@ -12,6 +12,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
+from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGITS,
     EXACT,
@@ -41,7 +42,6 @@ from onlearn.data.formats.scanning import (
     wrong_bytes,
 )
 from onlearn.data.named_rows import START, NamedRows, finish, mix
-from onlearn.data.parse.table import code_of, hash_span
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
 from onlearn.engine.csr import all_finite
@@ -387,8 +387,8 @@ class VowpalWabbit(Lines):
 
     def parse(self, block: Block) -> Parsed:
         pass
+        from onlearn.data.formats.label_table import grown, new_table
         from onlearn.data.named_rows import START
-        from onlearn.data.parse.table import grown, new_table
 
         options, text = self.options, block.text
         labels, spaces = new_table(), new_table()

@@ -54,18 +54,18 @@ class AdaGrad:
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
         if not self.drifts:
-            return Adapted(w, w.copy(), np.array([self.rate]))
+            return AdaGradState(w, w.copy(), np.array([self.rate]))
         knobs = np.array([self.rate, self.l1, self.l2])
-        return Penalised(w, w.copy(), np.zeros(w.size), np.zeros(1), np.zeros(outputs), knobs)
+        return PenalisedAdaGradState(w, w.copy(), np.zeros(w.size), np.zeros(1), np.zeros(outputs), knobs)
 
 
-class Adapted(NamedTuple):
+class AdaGradState(NamedTuple):
     w: Weights
     squares: Weights
     knobs: Numbers  # rate
 
 
-class Penalised(NamedTuple):
+class PenalisedAdaGradState(NamedTuple):
     w: Weights
     squares: Weights
     last: Weights  # the number of examples up to which a weight is up to date
@@ -74,8 +74,8 @@ class Penalised(NamedTuple):
     knobs: Numbers  # rate, l1, l2
 
 
-@move.on(Penalised)
-@move.on(Adapted)
+@move.on(PenalisedAdaGradState)
+@move.on(AdaGradState)
 def _(g, j, x, t, sqnorm):
     gradient = min(max(t * x, -LARGEST), LARGEST)
     g.squares[j] += gradient * gradient
@@ -84,7 +84,7 @@ def _(g, j, x, t, sqnorm):
     return change
 
 
-@step.on(Sparse, Adapted, object)
+@step.on(Sparse, AdaGradState, object)
 def _(rows, i, g, st, t, q):
     """Some weights at a time, all of them different: so roots and quotients are taken in vectors, in half the time."""
     aside = scratch(ASIDE)
@@ -112,12 +112,12 @@ def _(rows, i, g, st, t, q):
         note(st, j, move(g, j, np.float64(rows.data[k]), t, q), at)
 
 
-@settle.on(Penalised, object)
+@settle.on(PenalisedAdaGradState, object)
 def _(g, st):
     g.steps[0] += 1.0
 
 
-@catch_up.on(Penalised, object)
+@catch_up.on(PenalisedAdaGradState, object)
 def _(g, st, j):
     if j >= len(g.free) and g.last[j] != g.steps[0]:
         shrink(g, st, j, g.steps[0] - g.last[j], clock(st, 0))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlearn.engine.geometry.penalties import Decayed, Truncated, history_length
+from onlearn.engine.geometry.penalties import DecayedState, TruncatedState, history_length
 from onlearn.engine.protocol import FASTEST, GEOMETRIES, LARGEST, Numbers, Weights, move, rate_at, settle, stride
 from onlearn.engine.spec import choice, param
 
@@ -53,10 +53,10 @@ class Additive:
             last = np.zeros(w.size, dtype=np.int64)
             last[:outputs] = -1  # the intercept is never truncated
             past = np.zeros((3, history_length(w.size)))
-            return Truncated(w, last, np.ones(1), steps, knobs, np.zeros(1, np.int64), *past, np.zeros(outputs))
+            return TruncatedState(w, last, np.ones(1), steps, knobs, np.zeros(1, np.int64), *past, np.zeros(outputs))
         if self.l2:
-            return Decayed(w, np.ones(1), steps, knobs, np.zeros(outputs))
-        return Plain(w, steps, knobs)
+            return DecayedState(w, np.ones(1), steps, knobs, np.zeros(outputs))
+        return AdditiveState(w, steps, knobs)
 
     def sound(self, state):
         """Whether a state read from a file keeps within its own arrays."""
@@ -67,24 +67,24 @@ class Additive:
         return len(lengths) == 1 and 0 <= now < state.q.size - 1 and (state.last <= now).all()
 
 
-class Plain(NamedTuple):
+class AdditiveState(NamedTuple):
     w: Weights
     steps: Numbers
     knobs: Numbers  # rate, power of t
 
 
-@stride.on(Plain)
+@stride.on(AdditiveState)
 def _(g, t, c):
     return t * rate_at(g)
 
 
-@move.on(Plain)
+@move.on(AdditiveState)
 def _(g, j, x, t, sqnorm):
     change = min(max(t * x, -LARGEST), LARGEST)
     g.w[j] += change
     return change
 
 
-@settle.on(Plain, object)
+@settle.on(AdditiveState, object)
 def _(g, st):
     g.steps[0] += 1.0

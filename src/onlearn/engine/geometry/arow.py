@@ -28,21 +28,21 @@ class AROW:
 
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
-        return Confident(w, np.ones(w.size), np.array([self.r]))
+        return AROWState(w, np.ones(w.size), np.array([self.r]))
 
 
-class Confident(NamedTuple):
+class AROWState(NamedTuple):
     w: Weights
     variance: Weights
     knobs: Numbers  # r
 
 
-@anticipate.on(Confident)
+@anticipate.on(AROWState)
 def _(g, j):
     prefetch(g.variance, j)
 
 
-@sqnorm.on(Confident, object)
+@sqnorm.on(AROWState, object)
 def _(g, rows, i, outputs, c):
     start, stop = span(rows, i)
     count, shift = np.uint64(outputs), np.uint64(c)
@@ -53,7 +53,7 @@ def _(g, rows, i, outputs, c):
     return total
 
 
-@sqnorms.on(Confident, object)
+@sqnorms.on(AROWState, object)
 def _(g, rows, i, q):
     start, stop = span(rows, i)
     outputs = np.uint64(len(q))
@@ -65,7 +65,7 @@ def _(g, rows, i, q):
             q[c] += x * x * g.variance[base + c]
 
 
-@move.on(Confident)
+@move.on(AROWState)
 def _(g, j, x, t, sqnorm):
     s = g.variance[j]
     change = min(max(t * s * x, -LARGEST), LARGEST)

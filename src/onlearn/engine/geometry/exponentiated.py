@@ -14,13 +14,11 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from onlearn.compiler.inlining import helper
+from onlearn.engine.csr import dense_rows
 from onlearn.engine.protocol import GEOMETRIES, Numbers, Outputs, Weights, fold, move, rescale, scale, settle, stride
 from onlearn.engine.spec import choice, param
-from onlearn.theory.bounds import best_eta
-from onlearn.theory.separable import simplex_margin
 
 SAMPLED = 100_000  # numbers to estimate a margin from, which takes a second or two
 LEAST_MARGIN = 0.05
@@ -39,6 +37,7 @@ class Exponentiated:
     margin: float | None = param(None, "for eta=auto; None: estimated from the data", above=0, below=1, words=(None,))
 
     positive_weights = True
+    normalised = True
 
     def check(self):
         if self.margin is not None and self.eta != "auto":
@@ -47,10 +46,10 @@ class Exponentiated:
     def start(self, features, outputs):
         if self.eta == "auto" and self.margin is None:
             raise ValueError('exponentiated: eta="auto" without a margin needs fit, which sees all the data')
-        eta = self.eta if self.margin is None else best_eta(self.margin)
+        eta = self.eta if self.margin is None else _best_eta(self.margin)
         v = np.ones(features * outputs)
         total = np.full(outputs, float(features))
-        return Normalised(
+        return ExponentiatedState(
             v, np.zeros(v.size), total, total.copy(), np.zeros(outputs), np.zeros(outputs), np.array([eta])
         )
 
@@ -61,8 +60,10 @@ class Exponentiated:
 
     def estimate(self, X, signs, bias):
         """This geometry with eta from the margin of the data, by linear programming on some of the rows."""
+        from onlearn.theory.separable import simplex_margin  # which needs SciPy
+
         some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 50 + SAMPLED // X.shape[1])).astype(int)
-        rows = X[some].toarray() if sp.issparse(X) else np.asarray(X[some])
+        rows = dense_rows(X, some)
         rows = np.column_stack([rows, np.full(len(rows), bias)]) if bias else rows
         size = float(np.abs(rows).max()) or 1.0
         margin, _ = simplex_margin(rows, signs[some])
@@ -72,7 +73,7 @@ class Exponentiated:
                 f"{LEAST_MARGIN} times the largest feature",
                 stacklevel=6,  # where fit was called
             )
-        return Exponentiated(eta=best_eta(min(max(margin / size, LEAST_MARGIN), 0.999)) / size)
+        return Exponentiated(eta=_best_eta(min(max(margin / size, LEAST_MARGIN), 0.999)) / size)
 
     def rate_of(self, state):
         """The eta in use."""
@@ -92,7 +93,13 @@ class Exponentiated:
         state.origin[:] = state.total
 
 
-class Normalised(NamedTuple):
+def _best_eta(margin: float) -> float:
+    from onlearn.theory.bounds import best_eta  # where SciPy's sparse rows are known
+
+    return best_eta(margin)
+
+
+class ExponentiatedState(NamedTuple):
     w: Weights  # v
     logarithm: Weights
     total: Outputs
@@ -102,18 +109,18 @@ class Normalised(NamedTuple):
     knobs: Numbers  # eta
 
 
-@scale.on(Normalised)
+@scale.on(ExponentiatedState)
 def _(g, c):
     return 1.0 / g.total[c]
 
 
-@stride.on(Normalised)
+@stride.on(ExponentiatedState)
 def _(g, t, c):
     g.steps[c] += 1.0
     return min(max(t * g.knobs[0], -FINITE), FINITE)
 
 
-@move.on(Normalised)
+@move.on(ExponentiatedState)
 def _(g, j, x, t, sqnorm):
     c = j % np.uint64(len(g.total))
     before = g.w[j]
@@ -123,7 +130,7 @@ def _(g, j, x, t, sqnorm):
     return g.w[j] - before
 
 
-@settle.on(Normalised, object)
+@settle.on(ExponentiatedState, object)
 def _(g, st):
     for c in range(len(g.total)):
         change = g.total[c] / g.origin[c]

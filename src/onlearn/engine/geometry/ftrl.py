@@ -30,10 +30,10 @@ class FTRL:
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
         knobs = np.array([self.rate, self.beta, self.l1, self.l2])
-        return Leader(w, w.copy(), w.copy(), np.zeros(outputs), knobs)
+        return FTRLState(w, w.copy(), w.copy(), np.zeros(outputs), knobs)
 
 
-class Leader(NamedTuple):
+class FTRLState(NamedTuple):
     w: Weights
     z: Weights
     n: Weights
@@ -41,7 +41,7 @@ class Leader(NamedTuple):
     knobs: Numbers  # rate, beta, l1, l2
 
 
-@move.on(Leader)
+@move.on(FTRLState)
 def _(g, j, x, t, sqnorm):
     q = -min(max(t * x, -LARGEST), LARGEST)
     rate, before = g.knobs[0], g.w[j]

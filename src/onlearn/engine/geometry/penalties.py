@@ -41,7 +41,7 @@ def history_length(weights: int) -> int:
     return int(min(max(weights, 1 << 12), 1 << 20))
 
 
-class Decayed(NamedTuple):
+class DecayedState(NamedTuple):
     w: Weights  # v, in units of M
     m: Numbers  # M
     steps: Numbers
@@ -49,7 +49,7 @@ class Decayed(NamedTuple):
     free: Outputs  # its length counts the weights without penalty
 
 
-class Truncated(NamedTuple):
+class TruncatedState(NamedTuple):
     w: Weights  # v, in units of M
     last: Weights  # the place in the history up to which a weight is up to date; -1: always
     m: Numbers
@@ -82,27 +82,27 @@ def restart(g: Any, st: Any) -> None:
     g.m[0] = 1.0
 
 
-@scale.on(Truncated)
-@scale.on(Decayed)
+@scale.on(TruncatedState)
+@scale.on(DecayedState)
 def _(g, c):
     return g.m[0]
 
 
-@stride.on(Truncated)
-@stride.on(Decayed)
+@stride.on(TruncatedState)
+@stride.on(DecayedState)
 def _(g, t, c):
     return t * rate_at(g) / g.m[0]
 
 
-@move.on(Truncated)
-@move.on(Decayed)
+@move.on(TruncatedState)
+@move.on(DecayedState)
 def _(g, j, x, t, sqnorm):
     change = min(max(t * x, -LARGEST), LARGEST)
     g.w[j] += change
     return change
 
 
-@settle.on(Decayed, object)
+@settle.on(DecayedState, object)
 def _(g, st):
     shrink(g, st)
     g.steps[0] += 1.0
@@ -110,7 +110,7 @@ def _(g, st):
         restart(g, st)
 
 
-@catch_up.on(Truncated, object)
+@catch_up.on(TruncatedState, object)
 def _(g, st, j):
     last, now = g.last[j], g.now[0]
     if last >= 0 and last != now:
@@ -139,7 +139,7 @@ def truncate(g: Any, st: Any, j: int, last: int, now: int) -> None:
         note(st, j, -sign * (g.taken[low] - g.taken[last] + rest * g.at[high]), 1.0)
 
 
-@settle.on(Truncated, object)
+@settle.on(TruncatedState, object)
 def _(g, st):
     at, now = clock(st, 0), g.now[0]
     due = rate_at(g) * g.knobs[2] / g.m[0]

@@ -28,18 +28,18 @@ class Winnow:
 
     def start(self, features, outputs):
         theta = features - 1 if self.threshold is None else self.threshold
-        return Multiplied(np.ones(features * outputs), np.array([self.alpha, float(theta)]))
+        return WinnowState(np.ones(features * outputs), np.array([self.alpha, float(theta)]))
 
     def theta(self, state):
         return float(state.knobs[1])
 
 
-class Multiplied(NamedTuple):
+class WinnowState(NamedTuple):
     w: Weights
     knobs: Numbers  # alpha, threshold
 
 
-@move.on(Multiplied)
+@move.on(WinnowState)
 def _(g, j, x, t, sqnorm):
     before = g.w[j]
     g.w[j] = min(max(before * g.knobs[0] ** min(max(t * x, -LARGEST), LARGEST), LIGHTEST), HEAVIEST)
@@ -63,19 +63,19 @@ class BalancedWinnow:
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
         limit = np.log(HEAVIEST) / np.log(self.alpha)
-        return Balanced(w, w.copy(), np.array([self.alpha, limit]))
+        return BalancedWinnowState(w, w.copy(), np.array([self.alpha, limit]))
 
     def theta(self, state):
         return self.threshold
 
 
-class Balanced(NamedTuple):
+class BalancedWinnowState(NamedTuple):
     w: Weights
     exponent: Weights
     knobs: Numbers  # alpha, largest exponent
 
 
-@move.on(Balanced)
+@move.on(BalancedWinnowState)
 def _(g, j, x, t, sqnorm):
     before = g.w[j]
     e = min(max(g.exponent[j] + min(max(t * x, -LARGEST), LARGEST), -g.knobs[1]), g.knobs[1])

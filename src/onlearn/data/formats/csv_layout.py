@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
 from onlearn.data.bad_rows import DataError
 from onlearn.data.registry import Options
 from onlearn.data.table_roles import TARGETS
@@ -127,5 +125,5 @@ def check_types(options: Options, names: list[str], numeric: list[bool], where: 
     return numeric
 
 
-def most_common_width(widths: np.ndarray) -> int:
-    return int(Counter(widths.tolist()).most_common(1)[0][0])
+def most_common_width(widths: list[int]) -> int:
+    return int(Counter(widths).most_common(1)[0][0])

@@ -1,49 +1,12 @@
-"""Targets and weights as users pass them in: checked, and refused with the row that is wrong."""
+"""How much examples count: the weights users give to examples and classes, checked and multiplied."""
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
-from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _ensure_no_complex_data, column_or_1d
 
-from onlearn.engine.inputs import refuse_times
-from onlearn.engine.labels import balanced, from_nullable, plain
-
-# ----------------------------------------------------------------------------------------------------
-# The numbers that regression is to predict, as users pass them in: checked, and refused with the row that is wrong.
-
-
-def check_targets(y: Any) -> np.ndarray:
-    """y as doubles, all finite."""
-    y = column_or_1d(from_nullable(y, "number"), warn=True)
-    refuse_times(y, "y")
-    _ensure_no_complex_data(y)
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        numbers = np.array([_refused(value, row) for row, value in enumerate(y)])
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        what = y[row] if y.dtype == object and y[row] is None else "NaN" if np.isnan(numbers[row]) else "infinity"
-        raise ValueError(f"y contains {what} in row {row}: remove the row, or fill the value in")
-    return numbers
-
-
-def _refused(value: Any, row: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"y holds a whole number in row {row} that is too large for float64: scale it") from None
-    except (TypeError, ValueError):
-        raise ValueError(f"y holds {reprlib.repr(plain(value))} in row {row}, which is not a number") from None
-
-
-# ----------------------------------------------------------------------------------------------------
-# How much examples count: the weights users give to examples and classes, checked and multiplied.
-
+from onlearn.engine.labels import balanced
 
 HEAVIEST = 1e100  # times the longest step, and the sum of very many such weights, are finite
 
@@ -86,9 +49,26 @@ def class_weights(given: Any, classes: np.ndarray, counts: np.ndarray) -> np.nda
     for label, weight in given.items():
         if _as_numbers(weight, f"class_weight of {label!r}").ndim:
             raise ValueError(f"class_weight of {label!r} must be one number, not {weight!r}")
-    weights = compute_class_weight(given, classes=classes, y=classes)
+    weights = _by_label(given, classes)
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError(f"class weights must be numbers of at least 0, and not all 0: {given}")
+    return weights
+
+
+def _by_label(given: dict[Any, Any], classes: np.ndarray) -> np.ndarray:
+    """The weight of each class; classes that are not given weigh 1, unless labels are given that are no classes."""
+    weights, missing = np.ones(len(classes)), []
+    for k, one in enumerate(classes):
+        try:
+            label: Any = int(one)
+        except ValueError:  # a word
+            label = str(one)
+        if label in given:
+            weights[k] = given[label]
+        else:
+            missing.append(label)
+    if missing and given and len(classes) - len(missing) != len(given):
+        raise ValueError(f"The classes, {missing}, are not in class_weight")
     return weights
 
 

@@ -11,15 +11,11 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from onlearn import data
-from onlearn.data import kept as kept_module
-from onlearn.data.kept import place
+from onlearn.data import row_store
 from onlearn.data.named_rows import NamedRows
-from onlearn.data.packing import restored, squeezed
+from onlearn.data.row_store import place
 
 
 def files(folder):
@@ -111,7 +107,7 @@ def test_not_used_with_other_options_or_a_changed_file(tmp_path, monkeypatch):
     os.utime(other, ns=(5, 5))
     os.replace(other, source)  # the same name, size and time
     assert not used()
-    monkeypatch.setattr(kept_module, "code", lambda: "another version")
+    monkeypatch.setattr(row_store, "code", lambda: "another version")
     assert not used() and used()
 
 
@@ -137,7 +133,124 @@ def test_damaged_is_rebuilt_and_never_believed(tmp_path):
         path.write_bytes(raw)
         found, reader = all_of(source, cache=True)
         assert found == plain
-        assert reader.kept.used or path.read_bytes() == whole  # a changed byte between two arrays does no harm
+        assert not reader.kept.used and path.read_bytes() == whole
+
+
+def change(arrays, name, place, value):
+    arrays[name] = arrays[name].copy()
+    arrays[name][place] = value
+
+
+FORGED = {
+    "a.svm": [
+        lambda facts, arrays: change(arrays, "rows.indices", 3, 10**6),
+        lambda facts, arrays: change(arrays, "rows.indices", 3, -1),
+        lambda facts, arrays: change(arrays, "rows.indptr", 1, 10**6),
+        lambda facts, arrays: change(arrays, "rows.indptr", -1, 10**6),
+        lambda facts, arrays: change(arrays, "rows.indptr", 0, 1),
+        lambda facts, arrays: change(arrays, "codes", 0, 99),
+        lambda facts, arrays: change(arrays, "codes", 0, -2),
+        lambda facts, arrays: facts.update(shape=[1, 10**9]),
+        lambda facts, arrays: facts.update(shape="large"),
+        lambda facts, arrays: facts.update(names=[1, 2, 3]),
+        lambda facts, arrays: facts.update(bad=[["a"]]),
+        lambda facts, arrays: facts.pop("names"),
+        lambda facts, arrays: facts["types"].update({"rows.data": "<U9"}),
+        lambda facts, arrays: facts["types"].update({"rows.indices": "<f8"}),
+        lambda facts, arrays: arrays.update({"rows.data": arrays["rows.data"][:-1]}),
+        lambda facts, arrays: arrays.update({"lines": arrays["lines"][:-1]}),
+        lambda facts, arrays: arrays.pop("rows.indptr"),
+    ],
+    "a.vw": [
+        lambda facts, arrays: change(arrays, "rows.starts", 0, 2**62),
+        lambda facts, arrays: change(arrays, "rows.starts", 0, -1),
+        lambda facts, arrays: change(arrays, "rows.lengths", 0, 2**62),
+        lambda facts, arrays: change(arrays, "rows.lengths", 0, -(2**62)),
+        lambda facts, arrays: change(arrays, "rows.groups", 0, 60_000),
+        lambda facts, arrays: facts.update(prefixes=[]),
+        lambda facts, arrays: arrays.update({"rows.text": arrays["rows.text"][:5]}),
+    ],
+    "a.csv": [
+        lambda facts, arrays: change(arrays, "rows.table", slice(0, 400), 0xFF),
+        lambda facts, arrays: change(arrays, "rows.table", slice(-900, -100), 0xFF),
+        lambda facts, arrays: arrays.update({"rows.table": arrays["rows.table"][:300]}),
+        lambda facts, arrays: facts.update(ids=["only one"]),
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "number"), [(name, n) for name, all_ in FORGED.items() for n in range(len(all_))])
+def test_forged_is_not_believed_though_its_checksums_are_right(tmp_path, name, number):
+    source, options = files(tmp_path) / name, OPTIONS.get(name, {})
+    plain, _ = all_of(source, **options)
+    true = row_store.pack
+
+    def forge(parsed):
+        facts, arrays = true(parsed)
+        FORGED[name][number](facts, arrays)
+        return facts, arrays
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_store, "pack", forge)
+        assert all_of(source, cache=True, **options)[1].kept.written
+    found, reader = all_of(source, cache=True, **options)
+    assert found == plain and not reader.kept.used and reader.kept.written
+    assert all_of(source, cache=True, **options)[1].kept.used
+
+
+def test_what_others_can_write_to_is_not_used(tmp_path):
+    source = files(tmp_path) / "a.svm"
+    path = all_of(source, cache=True)[1].kept.path
+    assert path.stat().st_mode & 0o022 == 0
+    for mode in (0o664, 0o646):
+        path.chmod(mode)
+        assert not all_of(source, cache=True)[1].kept.used
+        assert all_of(source, cache=True)[1].kept.used  # written anew, as it should be
+
+
+def test_what_belongs_to_others_is_not_used(tmp_path, monkeypatch):
+    source = files(tmp_path) / "a.svm"
+    path = all_of(source, cache=True)[1].kept.path
+    own = os.getuid()
+    if own == 0:
+        os.chown(path, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    assert not all_of(source, cache=True)[1].kept.used
+
+
+def test_links_are_neither_written_nor_read_through(tmp_path):
+    """As another user may plant in a shared folder."""
+    source = files(tmp_path) / "a.svm"
+    plain, _ = all_of(source)
+    kept = place([source], None)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    foretold = [tmp_path / f"{kept.name}.{os.getpid()}.tmp", tmp_path / f"{kept.name}.tmp", kept]
+    for link in foretold:
+        link.symlink_to(victim)
+    found, reader = all_of(source, cache=True)
+    assert found == plain and reader.kept.written and victim.read_text() == "precious"
+    assert kept.is_file() and not kept.is_symlink()
+    kept.rename(tmp_path / "elsewhere")
+    kept.symlink_to(tmp_path / "elsewhere")
+    found, reader = all_of(source, cache=True)
+    assert found == plain and not reader.kept.used
+    kept.unlink()
+    kept.mkdir()
+    found, reader = all_of(source, cache=True)
+    assert found == plain and "not kept" in reader.kept.said
+    assert not [one for one in os.listdir(tmp_path) if one.endswith(".tmp") and not (tmp_path / one).is_symlink()]
+
+
+def test_temporary_names_cannot_be_foretold(tmp_path):
+    source = files(tmp_path) / "a.svm"
+    names = set()
+    for _ in range(2):
+        with data.read(source, block_size=1500, cache=True) as reader:
+            next(reader)
+            names |= {name for name in os.listdir(tmp_path) if name.endswith(".tmp")}
+    assert len(names) == 2
 
 
 def test_stopped_leaves_nothing(tmp_path):
@@ -152,10 +265,11 @@ def test_stopped_leaves_nothing(tmp_path):
 def test_what_a_killed_run_left_is_removed(tmp_path):
     source = files(tmp_path) / "a.svm"
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
-    left = tmp_path / f".a.svm.onlearn-cache.{gone.stdout.strip()}.tmp"
-    left.write_text("half")
+    left = [tmp_path / f".a.svm.onlearn-cache.{gone.stdout.strip()}.{more}tmp" for more in ("", "x_9az.")]
+    for path in left:
+        path.write_text("half")
     all_of(source, cache=True)
-    assert not left.exists() and place([source], None).exists()
+    assert not any(path.exists() for path in left) and place([source], None).exists()
 
 
 def test_several_files_in_a_folder(tmp_path):
@@ -187,7 +301,7 @@ def test_disk_full_is_no_error(tmp_path, monkeypatch):
 
     reader = data.read(source, block_size=1500, bad=data.BadRows(limit=0.5), cache=True)
     next(reader)
-    monkeypatch.setattr(kept_module, "squeezed", full)
+    monkeypatch.setattr(row_store, "write_arrays", full)
     assert len(list(reader)) > 3
     assert reader.kept.said == "not kept: No space left on device"
     assert not any("cache" in name for name in os.listdir(tmp_path))
@@ -209,26 +323,3 @@ def test_sentences_and_formats_of_ones_own_are_not_kept(tmp_path, monkeypatch):
     reader = data.read(files(tmp_path) / "a.svm", bad=data.BadRows(limit=0.5), cache=True)
     assert sum(map(len, reader)) == 399 and "of your own" in reader.kept.said
     assert not any("cache" in name for name in os.listdir(tmp_path))
-
-
-@given(
-    hnp.arrays(
-        st.sampled_from([np.int64, np.int32, np.uint64, np.uint16, np.uint8, np.float64, np.float32]),
-        st.integers(0, 200),
-        elements=st.one_of(st.sampled_from([0, 1]), st.integers(0, 255)),
-    ),
-    st.sampled_from(["as it is", "sorted", "steps", "wild"]),
-    st.integers(0, 2**32 - 1),
-)
-def test_squeezing_keeps_every_bit(array, kind, seed):
-    if kind == "sorted":
-        array = np.sort(array)
-    elif kind == "steps":
-        array = np.arange(len(array)).astype(array.dtype)
-    elif kind == "wild":
-        raw = np.random.default_rng(seed).integers(0, 256, array.nbytes, dtype=np.uint8)
-        array = raw.view(array.dtype) if seed % 2 else np.where(array > 1, -array.astype(np.float64), np.nan)
-    how, stored = squeezed(array)
-    made = restored(json.loads(json.dumps(how)), stored)
-    assert made.dtype == array.dtype and made.tobytes() == array.tobytes()
-    assert stored.nbytes <= array.nbytes

@@ -1,0 +1,398 @@
+"""Rows of CSV text: where they are, and the text in the form in which ``pyarrow.csv`` reads it by our rules.
+
+The rules: a cell is quoted if its first byte after blanks is the quote; a quote within is written twice; line breaks
+within belong to it. Blanks around cells, but not within quotes, are no part of them. A row that spans lines and has the
+wrong number of cells is taken for a stray quote: its first line is bad, and reading goes on with the second.
+
+Most lines are plain: one row each, and PyArrow's rules agree with ours. NumPy finds lines that may not be, and a plain
+loop over bytes (``RowScanner``) looks at them: bad rows are left out of the text, and those with a carriage return in
+the middle of a cell, where PyArrow would end the line, are written anew with every cell in quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn.data.sources import BOM
+
+QUOTE = ord('"')
+NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
+BLANKS = b" \r\n\t"
+# What is wrong with a row.
+FINE, WIDTH, OPEN, AFTER = range(4)
+SAMPLE_ROWS = 100  # that tell how many cells a row has
+
+
+class Dialect(NamedTuple):
+    delimiter: int
+    quote: int  # 0: none
+
+    @property
+    def usual(self) -> bool:
+        """Whether PyArrow can separate cells like this."""
+        return self.delimiter != self.quote and (self.delimiter >= SPACE or self.delimiter == TAB)
+
+    @property
+    def leading(self) -> bytes:
+        """Blanks before a cell that are no part of it. Spaces between cells count once, as one delimiter."""
+        return b" " if self.delimiter == TAB else b" \t"
+
+    @property
+    def trailing(self) -> bytes:
+        """Blanks after a cell that are no part of it."""
+        return b" \r\t".replace(bytes([self.delimiter]), b"")
+
+
+class Row(NamedTuple):
+    """A row that was cut byte by byte. Of a bad one, ``stop`` is where reading goes on."""
+
+    start: int
+    stop: int
+    width: int  # cells, but for one that is never closed
+    wrong: int
+    cells: list[tuple[int, int, bool]]  # start, stop, whether it is quoted
+    several_lines: bool
+    lone_return: bool = False  # there is a carriage return outside quotes that does not end the line
+
+    def is_empty(self, text: bytes) -> bool:
+        return self.width == 1 and self.wrong != OPEN and not text[self.start : self.stop].strip(BLANKS)
+
+
+class RowScanner:
+    """Cuts one row at a time, exactly and slowly. With width 0, any number of cells will do."""
+
+    def __init__(self, dialect: Dialect, width: int) -> None:
+        self.delimiter, self.quote, self.width = bytes([dialect.delimiter]), dialect.quote, width
+        self.leading, self.trailing = dialect.leading, dialect.trailing
+        self._plain: re.Pattern[bytes] | None = None
+        if width and dialect.usual and dialect.quote and dialect.delimiter != SPACE:
+            mark, edge = re.escape(bytes([dialect.quote])), re.escape(self.delimiter)
+            lead, trail = re.escape(self.leading), re.escape(self.trailing)
+            quoted = mark + b"[^%b]*(?:%b%b[^%b]*)*%b[%b]*" % (mark, mark, mark, mark, mark, trail)
+            cell = b"[%b]*(?![%b])(?:%b|[^%b%b\\n]*)" % (lead, lead, quoted, mark, edge)
+            self._plain = re.compile(cell + b"(?:%b%b){%d}\\n" % (edge, cell, width - 1))
+
+    def plain_row(self, text: bytes, start: int, stop: int) -> Row | None:
+        """The row, if it is a good one, with no quotes but around cells and no returns but at line ends.
+
+        What ``row`` finds, at once; its cells are not listed.
+        """
+        found = None if self._plain is None else self._plain.match(text, start, stop)
+        if found is None:
+            return None
+        end = found.end()
+        if text.count(b"\r", start, end) > text.endswith(b"\r\n", start, end):
+            return None
+        return Row(start, end, self.width, FINE, [], text.find(b"\n", start, end) + 1 < end)
+
+    def row(self, text: bytes, start: int, stop: int, final: bool = True) -> Row | None:
+        """The row that begins at ``start``; None if it goes on after ``stop`` and more text follows."""
+        cells: list[tuple[int, int, bool]] = []
+        p, second, wrong = start, 0, FINE  # second: where the second line of the row begins
+        while True:
+            while p < stop and text[p] in self.leading:
+                p += 1
+            first, quoted = p, bool(self.quote) and p < stop and text[p] == self.quote
+            if quoted:
+                first += 1
+                last = self._closing(text, first, stop)
+                second = second or text.find(b"\n", first, stop if last < 0 else last) + 1
+                if last < 0:
+                    wrong = OPEN
+                    break
+                p = last + 1
+                while p < stop and text[p] in self.trailing:
+                    p += 1
+            line_end = text.find(b"\n", p, stop)
+            end = text.find(self.delimiter, p, stop if line_end < 0 else line_end)
+            end = end if end >= 0 else line_end if line_end >= 0 else stop
+            if quoted:
+                wrong = AFTER if p < end else wrong
+            else:
+                last = end
+                while last > first and text[last - 1] in self.trailing:
+                    last -= 1
+            cells.append((first, last, quoted))
+            p = end + 1
+            if end in (line_end, stop):
+                break
+        if (wrong == OPEN or p > stop) and not final:
+            return None
+        p = stop if wrong == OPEN else min(p, stop)
+        if wrong == FINE and self.width and len(cells) != self.width:
+            wrong = WIDTH
+        p = second if wrong and second else p
+        returns = text.count(b"\r", start, p)
+        if returns and not wrong:
+            returns -= sum(text.count(b"\r", first, last) for first, last, quoted in cells if quoted)
+            returns -= text.endswith(b"\r\n", start, p)
+        return Row(start, p, len(cells), wrong, cells, bool(second), returns > 0)
+
+    def _closing(self, text: bytes, p: int, stop: int) -> int:
+        """Where the quote is that closes a cell; -1: nowhere."""
+        mark = bytes([self.quote])
+        while (p := text.find(mark, p, stop)) >= 0 and p + 1 < stop and text[p + 1] == self.quote:
+            p += 2
+        return p
+
+    def values(self, text: bytes, row: Row) -> list[bytes]:
+        """The cells of a row, each doubled quote as one."""
+        mark = bytes([self.quote])
+        return [
+            text[first:last].replace(mark + mark, mark) if quoted else text[first:last]
+            for first, last, quoted in row.cells
+        ]
+
+
+class Lines(NamedTuple):
+    """The lines of a block of whole rows, and those rows that are not just a plain line each."""
+
+    ends: np.ndarray  # of each line, where its line break is
+    odd: list[Row]
+    quotes: np.ndarray  # those around cells, in good rows: opening and closing ones in turn
+
+
+def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int) -> tuple[Lines, int]:
+    """Look through ``text[:stop]``; where its last whole row ends comes second."""
+    ends = np.flatnonzero(text[:stop] == NEWLINE)
+    if not len(ends):
+        return Lines(ends, [], ends), 0
+    end = int(ends[-1]) + 1
+    quotes = np.flatnonzero(text[:end] == dialect.quote) if dialect.quote else ends[:0]
+    lines, around = odd_lines(text[:end], ends, quotes, dialect)
+    odd: list[Row] = []
+    if len(lines):
+        looked_at: list[Row] = []
+        raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, width), 0
+        for start in np.concatenate([np.zeros(1, dtype=np.int64), ends + 1])[lines].tolist():
+            if start < p:
+                continue
+            row = scanner.plain_row(raw, start, stop) or scanner.row(raw, start, stop, final)
+            if row is None or row.stop > end:
+                end = start
+                break
+            p = row.stop
+            looked_at.append(row)
+            if row.wrong or row.several_lines or row.lone_return or not dialect.usual:
+                odd.append(row)
+        mark_quotes(quotes, around, looked_at)
+    upto = np.searchsorted(quotes, end)
+    return Lines(ends[: np.searchsorted(ends, end)], odd, quotes[:upto][around[:upto]]), end
+
+
+def mark_quotes(quotes: np.ndarray, around: np.ndarray, rows: list[Row]) -> None:
+    """Say in ``around`` which quotes are around cells of some good rows."""
+    rows = [row for row in rows if not row.wrong]
+    bounds = np.searchsorted(quotes, [[row.start, row.stop] for row in rows]).tolist()
+    edges: list[int] = []
+    for row, (first, last) in zip(rows, bounds):
+        around[first:last] = not row.cells  # a plain row has no others
+        for start, stop, quoted in row.cells:
+            if quoted:
+                edges += (start - 1, stop)
+    around[np.searchsorted(quotes, edges)] = True
+
+
+def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> list[int]:
+    """How many cells the first rows have."""
+    raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, 0), 0
+    widths: list[int] = []
+    while p < stop and len(widths) < SAMPLE_ROWS and (row := scanner.row(raw, p, stop, final)) is not None:
+        if row.width and not row.is_empty(raw):
+            widths.append(row.width)
+        p = row.stop
+    return widths
+
+
+def odd_lines(
+    text: np.ndarray, ends: np.ndarray, quotes: np.ndarray, dialect: Dialect
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the lines that PyArrow may read otherwise than we do, or that are not a row each, if a row begins
+    with them; and which quotes are around cells in the other lines. ``text`` ends with a line break."""
+    around = np.zeros(len(quotes), dtype=bool)
+    if not dialect.usual:
+        return np.arange(len(ends)), around
+    odd = np.zeros(len(ends), dtype=bool)
+    returns = np.flatnonzero(text == RETURN)
+    odd[np.searchsorted(ends, returns[text[returns + 1] != NEWLINE])] = True  # PyArrow ends a line there
+    if not len(quotes):
+        return np.flatnonzero(odd), around
+    # Quotes at the edges of cells open and close them in turn; a doubled one closes a cell and opens it at once. Others
+    # are text, if no cell is open.
+    before, after = text[quotes - 1] == dialect.quote, text[quotes + 1] == dialect.quote
+    begins = at_edge(text, quotes - 1, dialect, dialect.leading, -1)
+    finishes = at_edge(text, quotes + 1, dialect, dialect.trailing, 1)
+    at_edges = begins | finishes | before | after
+    upto = np.searchsorted(quotes, ends)  # the quotes of a line are those up to here
+    counts = np.diff(upto, prepend=0)
+    passed = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(at_edges)])
+    edges_before = passed[:-1] - np.repeat(passed[upto - counts], counts)  # in the line
+    is_open = edges_before % 2 == 1
+    right = np.where(at_edges, np.where(is_open, finishes | after, begins | before), ~is_open)
+    some = np.flatnonzero(counts)
+    firsts = (upto - counts)[some]
+    opened = np.zeros(len(ends), dtype=bool)
+    opened[some] = np.logical_or.reduceat(begins, firsts)  # else all quotes are text
+    even = (passed[upto] - passed[upto - counts])[some] % 2 == 0
+    odd[some] |= opened[some] & ~(np.logical_and.reduceat(right, firsts) & even)
+    return np.flatnonzero(odd), at_edges & np.repeat(opened & ~odd, counts)
+
+
+def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, step: int) -> np.ndarray:
+    """Whether there are but blanks between some places and the edge of a cell; before the text comes a line break, as
+    at its end, which place -1 is."""
+    edge, skipped = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
+    edge[[dialect.delimiter, NEWLINE]] = True
+    skipped[list(blanks)] = True
+    skipped &= ~edge
+    found = text[at]
+    moving = np.flatnonzero(skipped[found])
+    at = at[moving]
+    while len(moving):
+        at = at + step
+        found[moving] = text[at]
+        still = skipped[found[moving]]
+        moving, at = moving[still], at[still]
+    return edge[found]
+
+
+def blanks_around(text: np.ndarray, quotes: np.ndarray, dialect: Dialect) -> np.ndarray | None:
+    """Which bytes of plain lines are blanks around cells; None if none are but returns at line ends."""
+    if not (text == SPACE).any() and (dialect.delimiter == TAB or not (text == TAB).any()):
+        return None
+    edges = np.flatnonzero((text == dialect.delimiter) | (text == NEWLINE))
+    if len(quotes):
+        edges = edges[np.searchsorted(quotes, edges) % 2 == 0]  # not those within quotes
+    leading, trailing = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
+    leading[list(dialect.leading)] = True
+    trailing[list(dialect.trailing)] = True
+    trailing[RETURN] = False
+    first, last = np.concatenate([np.zeros(1, dtype=np.int64), edges[:-1] + 1]), edges - 1
+    last -= text[last] == RETURN
+    first, last = first[leading[text[first]]], last[trailing[text[last]]]
+    if not len(first) and not len(last):
+        return None
+    gone = np.zeros(len(text), dtype=bool)
+    for at, blank, step in ((first, leading, 1), (last, trailing, -1)):
+        while len(at):  # along runs of blanks; the last byte, at -1 as well, is none
+            gone[at] = True
+            at = at + step
+            at = at[blank[text[at]] & ~gone[at]]
+    returns = np.flatnonzero(text == RETURN)
+    if len(quotes):
+        returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
+    gone[returns] = True
+    return gone
+
+
+class CleanText(NamedTuple):
+    """Text for PyArrow, and how to read it."""
+
+    text: Any  # bytes, or an array of them
+    delimiter: str
+    quote: str | bool
+    several_lines: bool  # there may be line breaks within cells
+    padded: bool  # there may be blanks at the edges of quoted cells, which PyArrow leaves out of numbers
+
+
+class RowTable:
+    """The rows of a block that have yet to be found bad: where they start and stop, and in which lines."""
+
+    def __init__(self, text: np.ndarray, lines: Lines, dialect: Dialect, width: int) -> None:
+        self.text, self.quotes, self.odd, self.dialect = text, lines.quotes, lines.odd, dialect
+        self.scanner, self.width, self.line_count = RowScanner(dialect, width), width, len(lines.ends)
+        self.stops = lines.ends + 1
+        self.starts = np.concatenate([np.zeros(1, dtype=np.int64), self.stops])[: len(self.stops)]
+        self.lines = np.arange(len(self.starts))
+        self.bad: list[tuple[int, Row]] = []  # with its line
+        self._raw: bytes | None = None
+        self._around = blanks_around(text, self.quotes, dialect)
+        kept = ~self._empty_lines()
+        firsts = np.searchsorted(self.starts, [row.start for row in self.odd])
+        nexts = np.searchsorted(self.starts, [row.stop for row in self.odd])
+        for row, first, after in zip(self.odd, firsts.tolist(), nexts.tolist()):
+            kept[first:after] = False
+            if not row.is_empty(self.raw):
+                if row.wrong:
+                    self.bad.append((first, row))
+                else:
+                    kept[first], self.stops[first] = True, row.stop
+        self._dropped: list[tuple[int, int]] = []
+        self.keep(kept, drop=False)
+
+    @property
+    def raw(self) -> bytes:
+        if self._raw is None:
+            self._raw = self.text.tobytes()
+        return self._raw
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def _empty_lines(self) -> np.ndarray:
+        if self._around is not None:
+            gone = self._around | (self.text == NEWLINE)
+            return np.asarray(np.logical_and.reduceat(gone, self.starts)) if len(self.starts) else gone
+        sizes = self.stops - self.starts
+        return (sizes == 1) | ((sizes == 2) & (self.text[self.starts] == RETURN))
+
+    def keep(self, kept: np.ndarray, drop: bool = True) -> None:
+        """Go on with some rows only; ``drop`` the others from the text, too."""
+        if drop:
+            self._dropped += zip(self.starts[~kept].tolist(), self.stops[~kept].tolist())
+        self.starts, self.stops, self.lines = self.starts[kept], self.stops[kept], self.lines[kept]
+
+    def bytes_of(self, row: int) -> bytes:
+        return self.text[self.starts[row] : self.stops[row]].tobytes()
+
+    def scan(self, row: int) -> Row:
+        """A row cut byte by byte."""
+        found = self.scanner.row(self.raw, int(self.starts[row]), int(self.stops[row]))
+        assert found is not None
+        return found
+
+    def clean(self) -> CleanText | None:
+        """The rows as PyArrow is to read them; None if no sign is left that could enclose cells."""
+        mark, padded = self.dialect.quote, False
+        if len(self.quotes):
+            edges = self.text[np.concatenate([self.quotes[::2] + 1, self.quotes[1::2] - 1])]
+            padded = bool(((edges == SPACE) | (edges == TAB)).any())
+        new: list[tuple[int, int, bytes]] = [(start, stop, b"") for start, stop in self._dropped]
+        gone = {start for start, _ in self._dropped}
+        if self.odd and not mark:
+            present = np.bincount(self.text, minlength=SPACE)
+            mark = next((sign for sign in range(1, TAB) if not present[sign]), 0)
+            if not mark:
+                return None
+        delimiter, quote = bytes([self.dialect.delimiter]) if self.dialect.usual else b",", bytes([mark])
+        several = False
+        for row in self.odd:
+            if row.start in gone:
+                continue
+            if row.wrong or row.is_empty(self.raw):
+                new.append((row.start, row.stop, b""))
+                continue
+            several |= row.several_lines
+            if not self.dialect.usual or row.lone_return:
+                cells = [cell.replace(quote, quote + quote) for cell in self.scanner.values(self.raw, row)]
+                new.append((row.start, row.stop, quote + (quote + delimiter + quote).join(cells) + quote + b"\n"))
+                padded |= any(cell != cell.strip(b" \t") for cell in cells)
+        text = self._joined(sorted(new))
+        if bytes(text[: len(BOM)]) == BOM:
+            text = b"\n" + bytes(text)  # PyArrow would leave it out at the start
+        return CleanText(text, delimiter.decode(), quote.decode() if mark else False, several, padded)
+
+    def _joined(self, new: list[tuple[int, int, bytes]]) -> Any:
+        """The text with some stretches written anew, and without blanks around cells."""
+        if not new and self._around is None:
+            return self.text
+        parts: list[Any] = []
+        p = 0
+        for start, stop, written in [*new, (len(self.text), len(self.text), b"")]:
+            part = self.text[p:start]
+            parts += [part if self._around is None else part[~self._around[p:start]], written]
+            p = stop
+        return b"".join(parts)

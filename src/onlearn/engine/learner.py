@@ -1,0 +1,466 @@
+"""The linear learner: a rule, a geometry and a stabilizer, taught from rows of numbers.
+
+A ``Learner`` needs NumPy and the compiler only. Estimators are facades over it, with scikit-learn's checks of input;
+training runs over files drive it directly. Rows are a dense array or sparse (``csr.CSR`` or a SciPy matrix in CSR
+format), of floats; others are converted.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from onlearn.engine import csr, regression
+from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
+from onlearn.engine.classification import Classification
+from onlearn.engine.interrupts import all_or_nothing, to_the_end
+from onlearn.engine.labels import encode
+from onlearn.engine.named import COMPOSITIONS, Composition
+from onlearn.engine.passes import run_passes, warn_caller
+from onlearn.engine.regression import Regression
+from onlearn.engine.rules import with_rule, without_rule
+from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
+from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
+from onlearn.engine.training import Training
+from onlearn.engine.weighting import check_heaviest, check_weights
+from onlearn.model_file import ESTIMATOR, check_facts
+
+
+class Learner:
+    """A linear learner by the name of its composition, such as "OnlineClassifier" or "AdaGrad", with its parameters.
+
+    >>> X, y = np.array([[0.0], [1.0]]), np.array(["no", "yes"])
+    >>> Learner("PassiveAggressive", aggressiveness=0.5, random_state=0).fit(X, y).predict(X)
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        self.name, self.warning = name, warning
+        self.configure({**self.defaults(), **params})
+        self.task: Any = Classification() if self.composition.task == "classify" else Regression()
+        self.training: Training | None = None  # once learning has begun
+        self.began_with: dict[str, Any] = {}
+        self.seed, self.dtype = 0, np.dtype(np.float64)
+        self.features = 0  # columns of the rows
+        self.names: np.ndarray | None = None  # what they are called
+        self.separable: bool | None = None
+        self.held_out: HeldOut | None = None  # rows for calibration
+
+    # ------------------------------------------------------------------ parameters
+
+    @property
+    def composition(self) -> Composition:
+        """Which parameters it has, and what they mean."""
+        return COMPOSITIONS[self.name]
+
+    def defaults(self) -> dict[str, Any]:
+        """The parameters as they are if nothing is said."""
+        return {name: one.default for name, one in self.composition.parameters.items()}
+
+    def configure(self, values: dict[str, Any]) -> None:
+        """Take the values of all parameters; those that learning depends on must not change while it goes on."""
+        unknown = values.keys() - self.composition.parameters.keys()
+        if unknown:
+            raise TypeError(f"{self.name} has no parameter {min(unknown)!r}")
+        self.settings = SimpleNamespace(**values)
+        self._choices: dict[str, Any] | None = None
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """The parameters by name, in alphabetical order."""
+        return dict(sorted(vars(self.settings).items()))
+
+    def set_params(self, **params: Any) -> Learner:
+        self.configure({**vars(self.settings), **params})
+        return self
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The rule, geometry, stabilizer and calibration that the parameters mean."""
+        if self._choices is None:
+            self._choices = self.composition.choices(vars(self.settings))
+        return self._choices
+
+    def check(self) -> None:
+        """Refuse parameters that cannot be."""
+        check_settings(vars(self.settings))
+        self.choices  # noqa: B018  a wrong spelling raises
+
+    def __repr__(self) -> str:
+        usual = self.defaults()
+        changed = [f"{name}={one!r}" for name, one in self.get_params().items() if repr(one) != repr(usual[name])]
+        return f"{self.name}({', '.join(changed)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return with_rule({**self.__dict__, "_choices": None}, getattr(self.settings, "rule", None))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(without_rule(state))
+
+    # ------------------------------------------------------------------ rows
+
+    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None) -> Any:
+        """Rows as the engine takes them; ``first`` if their width is not known yet."""
+        X = csr.as_floats(X)
+        if csr.is_sparse(X):
+            X = csr.without_duplicates(X)
+        if not first and X.shape[1] != self.features:
+            if not self.settings.grow:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {self.name} is expecting {self.features} features as input"
+                )
+            X = csr.of_width(X, self.features)  # of wider rows as far as the features are known
+        positive = (self.choices["geometry"] if self.training is None else self.training.geometry).positive_only
+        if finite or positive:
+            csr.check_finite(X, self.names if names is None else names)
+        if positive:
+            csr.check_positive(X, self.name)
+        return X
+
+    def _rows_to_fit(self, X: Any, sample_weight: Any, names: Any, going_on: bool) -> tuple[Any, bool]:
+        """What ``fit`` is to learn from, and whether it was searched for NaN and infinity.
+
+        They show in the scores, so a new learner meets them before it learns from them; but not in rows without weight.
+        Where columns have names, the name is said.
+        """
+        estimated = self.settings.intercept_scaling == "radius" or self.choices["geometry"].undecided
+        weightless = self._holds_out() or sample_weight is not None or isinstance(self._class_weight, dict)
+        finite = going_on or estimated or weightless or names is not None
+        return self._rows(X, first=not going_on, finite=finite, names=names), finite
+
+    def _holds_out(self) -> bool:
+        return self.task.classifies and self.choices["calibration"].name == "holdout"
+
+    @property
+    def _class_weight(self) -> Any:
+        return getattr(self.settings, "class_weight", None)
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any, sees_all: bool) -> tuple[np.ndarray, np.ndarray]:
+        """y and the weights of the rows, checked."""
+        y = self.task.check(y, X.shape[0])
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} entries: inconsistent numbers of samples")
+        return y, check_weights(sample_weight, X.shape[0], sees_all=sees_all)
+
+    # ------------------------------------------------------------------ learning
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None) -> Learner:
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
+        self.check()
+        going_on = bool(self.settings.warm_start) and self.training is not None
+        if going_on:
+            self._refuse_changes()
+        X, checked = self._rows_to_fit(X, sample_weight, names, going_on)
+        y, weight = self._targets(X, y, sample_weight, sees_all=True)
+        if not going_on:
+            self.task = self.task.of_all(y, weight)
+            self._begin(X, y, names, sees_all=True).checked = checked
+        training: Any = self.training
+        numbers = self.task.numbers(y, weight)
+        if isinstance(self._class_weight, str):
+            self.task = self.task.counted(numbers, weight)
+        weight = self.task.weighted(numbers, weight, self._class_weight)
+        held = held_out_rows(self.choices["calibration"], len(y), self.seed) if self._holds_out() else np.empty(0)
+        if held.size:
+            weight = weight.copy()
+            weight[held] = 0.0
+        targets = self.task.targets(numbers, training.output)
+        self.separable = run_passes(training, X, targets, weight, self.settings, self.seed, self.warning)
+        self.held_out = None
+        if held.size:
+            scores = self.task.columns(scores_by(training, csr.rows_at(X, held), self.names))
+            self.held_out = HeldOut(scores, numbers[held], self.choices["calibration"].fraction)
+        if not self.task.classifies:
+            said = regression.worse_than_mean(
+                training, numbers, weight, lambda: scores_by(training, X, self.names)[:, 0]
+            )
+            if said is not None:
+                warn_caller(said, self.warning)
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None,
+                    names: list[str] | None = None) -> Learner:  # fmt: skip
+        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        self.check()
+        first, grow = self.training is None, self.settings.grow
+        if not first:
+            self._refuse_changes()
+        if self._holds_out():
+            raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
+        classes = self.task.expected(classes, grow is True, None if self.training is None else self.training.outputs)
+        X = csr.as_floats(X)
+        wider = not first and bool(grow) and X.shape[1] > self.features
+        X = self._rows(X, first=first or wider, names=names)
+        y, weight = self._targets(X, y, sample_weight, sees_all=False)
+        self.held_out = None  # whose scores were those of the hypothesis before
+        if first:
+            self.task = self.task.of_stream(y, weight, classes, grow is True)
+            self._begin(X, y, names, sees_all=False)
+        elif wider:
+            self._call_columns(X.shape[1], names)
+        training: Any = self.training
+        if grow is True and self.task.classifies:
+            self.task, y = self.task.with_labels(y, weight)
+            training.grow(X.shape[1], max(2, len(self.task.classes)))
+        elif grow:
+            training.grow(X.shape[1], training.outputs)
+        numbers = self.task.numbers(y, weight)
+        if isinstance(self._class_weight, str):
+            self.task, weight = self.task.balanced(numbers, weight)
+        else:
+            weight = self.task.weighted(numbers, weight, self._class_weight)
+        self.separable = None
+        with to_the_end(len(y)):
+            training.learn(X, self.task.targets(numbers, training.output), weight, np.arange(len(y)))
+        return self
+
+    def _refuse_changes(self) -> None:
+        refuse_changes(self.began_with, what_learning_depends_on(self.choices, vars(self.settings)))
+
+    def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
+        """A new training for data like X; what needs all the data is refused unless these are all."""
+        settings, choices, geometry = self.settings, self.choices, self.choices["geometry"]
+        self.began_with = what_learning_depends_on(choices, vars(settings))
+        if self.task.classifies:
+            output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
+        else:
+            regression.check_choices(choices, settings.epochs, settings.tol)
+            output, outputs = None, 1
+        bias = float(settings.fit_intercept)
+        if settings.fit_intercept and settings.intercept_scaling == "radius":
+            if not sees_all:
+                raise ValueError(
+                    "intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number"
+                )
+            bias = csr.radius(X) or 1.0
+        elif settings.fit_intercept:
+            bias = float(settings.intercept_scaling)
+        if geometry.undecided:
+            if not sees_all or output is not None:
+                raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
+            geometry = geometry.estimate(X, self.task.signs(y), bias)
+        self.seed = seed_of(settings.random_state)
+        training = Training(choices["rule"], geometry, choices["stabilizer"], output, X.shape[1], outputs, bias)
+        training.classifies = self.task.classifies
+        if settings.init == "random":
+            training.randomize(np.random.default_rng([self.seed, 1]))
+        self.training, self.dtype = training, np.dtype(X.dtype)
+        self._call_columns(X.shape[1], names)
+        return training
+
+    def _call_columns(self, count: int, names: Any) -> None:
+        self.features, self.names = count, None if names is None else np.array(names, dtype=object)
+
+    # ------------------------------------------------------------------ passes over rows that come in parts
+
+    def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
+        """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
+        self.check()
+        empty = csr.CSR(np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(1, np.int32), (0, features))
+        self.task, self.held_out, self.separable = self.task.numbered(counts), None, None
+        self._begin(empty, np.arange(len(counts)), None, sees_all=False)
+
+    def take_in(self, features: int, classes: int) -> None:
+        """Make room for features, and for classes 0 to K - 1, before they are met; for learners that grow."""
+        training = self._trained()
+        outputs = training.outputs
+        if self.settings.grow is True and self.task.classifies:
+            self.task, outputs = self.task.with_classes(classes), max(2, classes)
+        self.features = max(features, self.features)
+        training.grow(self.features, outputs)
+
+    def learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
+        """Learn from the rows in the given order: for passes over data that ``fit`` cannot have all at once.
+
+        What ``partial_fit`` does is done but for growing and checking: X and y must be sound. ``first`` says that these
+        rows are met for the first time, so that their scores tell something about calibration.
+        """
+        training = self._trained()
+        # Of these rows only, for there may be many more in X, which come in other calls.
+        weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[order]
+        check_heaviest(weight, "the weight")
+        numbers = self.task.numbers(np.asarray(y)[order], weight)
+        weight = self.task.weighted(numbers, weight, self._class_weight)  # by now the counts are known
+        targets = self.task.targets(numbers, training.output)
+        training.learn(X, targets, weight, order, audit=first, gathered=True)
+
+    def end_pass(self) -> None:
+        """A pass is over: count it in ``history_``."""
+        self._trained().end_pass()
+
+    def keep_features(self, kept: np.ndarray) -> None:
+        """Forget all features but some, which are numbered anew in the given order."""
+        self._trained().select(kept)
+        self._call_columns(len(kept), None if self.names is None else self.names[kept])
+
+    # ------------------------------------------------------------------ what was learned
+
+    def _trained(self) -> Training:
+        if self.training is None:
+            raise AttributeError(f"this {self.name} has learned nothing yet")
+        return self.training
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights: (1, features) for two classes, (classes, features) for more, (features,) in regression."""
+        w, _ = hypothesis(self._trained())
+        return np.array(narrow(self.task.columns(w).T if self.task.classifies else w[:, 0], self.dtype))
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """What is added to the weighted sum: (1,) for two classes and in regression, (classes,) for more."""
+        _, b = hypothesis(self._trained())
+        return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels of the classes."""
+        self._trained()
+        if not self.task.classifies:
+            raise AttributeError("regression has no classes")
+        return np.asarray(self.task.classes)
+
+    @property
+    def separable_(self) -> bool | None:
+        """Whether the classes are known to be separable (True) or inseparable (False) by a hyperplane."""
+        self._trained()
+        return self.separable
+
+    @property
+    def n_features_in_(self) -> int:
+        """Features of the rows learned from."""
+        self._trained()
+        return self.features
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns learned from, if they have names."""
+        self._trained()
+        if self.names is None:
+            raise AttributeError("the columns learned from had no names")
+        return np.asarray(self.names)
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, over all passes."""
+        if not self.task.classifies:
+            raise AttributeError("regression makes no mistakes")
+        return self._trained().n_mistakes
+
+    @property
+    def n_updates_(self) -> int:
+        """Examples that changed the hypothesis, over all passes."""
+        return self._trained().n_updates
+
+    @property
+    def n_seen_(self) -> int:
+        """Examples learned from, over all passes."""
+        return self._trained().n_seen
+
+    @property
+    def history_(self) -> dict[str, list[dict[str, float]]]:
+        """``"passes"``: mistakes and mean loss of each pass. ``"doubling"``: the same, from the start, when the
+        count of examples reached a power of two. Each example is counted before it is learned from."""
+        return self._trained().history
+
+    # ------------------------------------------------------------------ predicting
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: one a row for two classes (positive: the second), one a class for more."""
+        training = self._trained()
+        return np.asarray(self.task.shaped(scores_by(training, self._rows(X, first=False, finite=False), self.names)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row, on a tie the first of them; in regression the number."""
+        training = self._trained()
+        X = self._rows(X, first=False, finite=False)
+        if not self.task.classifies:
+            return scores_by(training, X, self.names)[:, 0]
+        if len(self.task.classes) > 2:
+            return np.asarray(self.task.named(best_by(training, X, self.names)))
+        return np.asarray(self.task.chosen(self.task.shaped(scores_by(training, X, self.names))))
+
+    def predict_proba(self, X: Any, calibration: Any = None) -> np.ndarray:
+        """The probability of each class; the largest is where ``predict`` is."""
+        scores = self.decision_function(X)
+        choice = self.choices["calibration"] if calibration is None else CALIBRATIONS.get(calibration)
+        return fit_curve(choice, self._trained(), self.task.columns, self.held_out).probabilities(scores)
+
+    def certificate(self, X: Any, y: Any) -> Any:
+        """What theory promises for these examples, and whether its assumptions hold; two classes only."""
+        from onlearn.theory.certificate import certify
+
+        training = self._trained()
+        X = self._rows(X, first=False)
+        y, _ = self._targets(X, y, None, sees_all=False)
+        if len(self.task.classes) != 2:
+            raise ValueError(f"a certificate is for two classes; this learner has {len(self.task.classes)}")
+        geometry = training.geometry
+        certificate = certify(
+            X,
+            np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0),
+            *training.separator(),
+            training.bias,
+            training.n_mistakes,
+            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
+            geometry=geometry.name,
+            passes=training.n_seen / X.shape[0],
+            init_zero=self.began_with["init"] == "zeros",
+            single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
+            threshold=training.theta,
+            alpha=geometry.alpha,
+            eta=geometry.rate_of(training.g),
+        )
+        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
+
+    # ------------------------------------------------------------------ the model file
+
+    @property
+    def stored_as(self) -> str:
+        """What the model file calls it."""
+        return self.name
+
+    def save(self, path: Any) -> None:
+        """Write the learner to a ``.onl`` file, with all that it needs to go on learning."""
+        from onlearn import model_file
+
+        self._trained()
+        model_file.save(self, path)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What the model file holds of this learner, besides its parameters."""
+        facts, arrays = self._trained().pack()
+        mine = {
+            "n_features_in": int(self.features),
+            "feature_names_in": None if self.names is None else [str(name) for name in self.names],
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+        labels, more = self.task.pack(self.separable)
+        made = {"training": facts, "estimator": mine, **labels}
+        kept = {**{f"training.{key}": array for key, array in arrays.items()}, **more}
+        if self.held_out is not None:
+            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
+        return made, kept
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        prefix, mine = "training.", facts["estimator"]
+        check_facts(mine, ESTIMATOR)
+        kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+        training = Training.unpack(facts["training"], kept)
+        count, names = mine["n_features_in"], mine["feature_names_in"]
+        if count != training.features:
+            raise ValueError(f"{count} features do not go with {training.features} weights")
+        if names is not None and len(names) != count:
+            raise ValueError(f"{len(names)} names do not go with {count} features")
+        if self.task.classifies:
+            self.task = Classification.unpack(facts, arrays, training)
+            self.separable = facts["separable"]
+            if "held_out" in facts or "held_out.scores" in arrays:
+                self.held_out = HeldOut.unpack(facts, arrays, len(self.task.classes))
+        self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
+        self._call_columns(count, names)
+        self.began_with = what_learning_depends_on(self.choices, vars(self.settings))

@@ -1,0 +1,198 @@
+"""``Features``: a ``FeatureMap`` as a scikit-learn transformer, from raw rows to SciPy matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+
+from onlearn.engine.csr import CSR
+from onlearn.features.feature_map import MATRIX, NOTHING_LEARNED, FeatureMap
+from onlearn.features.roles import Role
+from onlearn.features.vocabulary import Vocabulary
+
+
+class Features(TransformerMixin, BaseEstimator):
+    """Turns rows of a table, texts, dicts or named features into a sparse matrix, and learns on the way.
+
+    ``extractors`` is a list of ``Text``, ``Category``, ``Number`` and ``Interaction``, of functions decorated by
+    ``@onlearn.feature``, and of the word "auto", which stands for an extractor for every column that no other is
+    for, as ``guess_roles`` sees it in the first rows learned from. A matrix goes through as it is.
+
+    The vocabulary, the scales and the document counts change in ``fit``, ``partial_fit`` and ``learn_transform`` only.
+
+    >>> from onlearn.features import Category, Number
+    >>> features = Features([Category("colour"), Number("size", scale="none")])
+    >>> features.fit_transform([{"colour": "red", "size": 2}, {"colour": "blue"}]).toarray()
+    array([[1., 2., 0.],
+           [0., 0., 1.]], dtype=float32)
+    >>> list(features.get_feature_names_out())
+    ['colour=red', 'size', 'colour=blue']
+    """
+
+    _map: FeatureMap
+
+    def __init__(
+        self,
+        extractors: Any = "auto",
+        *,
+        max_names: int = 1 << 21,
+        bits: int = 22,
+        dtype: Any = "float32",
+    ) -> None:
+        self.extractors = extractors
+        self.max_names = max_names
+        self.bits = bits
+        self.dtype = dtype
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any = None) -> Features:
+        """Learn from these rows only."""
+        self.__dict__.pop("_map", None)
+        return self.partial_fit(X)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Features:
+        """Learn from more rows."""
+        self._learning().learn(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> sp.csr_matrix:
+        """Learn from these rows only, and their matrix."""
+        self.__dict__.pop("_map", None)
+        return self.learn_transform(X)
+
+    def learn_transform(self, X: Any, ordered: bool = True) -> sp.csr_matrix:
+        """Learn from more rows, and their matrix, in one walk; statistics are those so far, these rows included.
+
+        If not ``ordered``, the features of a row come as they are met, which takes less time.
+        """
+        return self._public(X, self._learning().learn_transform(X, ordered), ordered)
+
+    def look_up(self, X: Any) -> Any:
+        """Rows to be learned from later, with what can be found out now, while another thread learns from others.
+
+        What it finds is good until ``keep`` numbers the features anew.
+        """
+        return self._fitted.look_up(X) if self.__sklearn_is_fitted__() else X
+
+    def transform(self, X: Any) -> sp.csr_matrix:
+        """The rows' matrix; features that were not learned are left out."""
+        return self._public(X, self._fitted.transform(X), True)
+
+    def _learning(self) -> FeatureMap:
+        """The map that learns, with the parameters as they are now: it refuses those that it cannot change to."""
+        parameters = self.get_params(deep=False)
+        if "_map" not in self.__dict__:
+            self._map = FeatureMap(**parameters)
+        for name, value in parameters.items():
+            setattr(self._map, name, value)
+        return self._map
+
+    def _public(self, X: Any, made: CSR, ordered: bool) -> sp.csr_matrix:
+        """What was made of X, for SciPy; a matrix that need not be changed is the same object."""
+        if sp.issparse(X) and X.shape == made.shape:
+            return X.tocsr()
+        matrix = made.to_scipy()
+        if ordered and self.kind_ != MATRIX:
+            matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
+    # ------------------------------------------------------------------ what was learned
+
+    @property
+    def _fitted(self) -> FeatureMap:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(NOTHING_LEARNED)
+        return self._map
+
+    @property
+    def kind_(self) -> str:
+        """The kind of rows: a matrix, named rows or a table."""
+        return str(self._fitted.kind_)
+
+    @property
+    def extractors_(self) -> list[Any]:
+        """The extractors in use."""
+        return self._fitted.extractors_
+
+    @property
+    def roles_(self) -> dict[str, Role]:
+        """The role of each column that "auto" found an extractor for, or none."""
+        return self._fitted.roles_
+
+    @property
+    def n_seen_(self) -> int:
+        """How many rows were learned from."""
+        return self._fitted.n_seen_
+
+    @property
+    def vocabulary_(self) -> Vocabulary:
+        """The names of the features."""
+        return self._fitted.vocabulary_
+
+    @property
+    def n_features_out_(self) -> int:
+        """The width of the matrices now."""
+        return self._fitted.n_features_out_
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of the first table, or of the widest matrix."""
+        if self.kind_ == MATRIX:
+            return self._fitted.width_
+        return len(self.feature_names_in_)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The columns of the first table."""
+        if self._fitted.columns_ is None:
+            raise AttributeError("these features were learned from rows without columns")
+        return np.array(self._fitted.columns_, dtype=object)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the features, by number."""
+        return self._fitted.get_feature_names_out()
+
+    def expect(self, share: float) -> None:
+        """Make room for the rest of the data; ``share`` is the part of it that has been learned from."""
+        self._fitted.expect(share)
+
+    def name_of(self, number: int) -> str:
+        """The name of one feature."""
+        return self._fitted.name_of(number)
+
+    def keep(self, kept: np.ndarray, state: str | None = "drop") -> np.ndarray:
+        """Keep some features only, numbered anew; returns which columns of a matrix, or of weights, remain.
+
+        By default no further names are taken in from now on, or what was dropped would come back.
+        """
+        return self._fitted.keep(kept, state)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_map" in self.__dict__ and self._map.kind_ is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.sparse = tags.input_tags.two_d_array = True
+        tags.requires_fit, tags.no_validation = True, True
+        return tags
+
+    # ------------------------------------------------------------------ the model file
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return self._fitted.pack()
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self._map = FeatureMap.restore(facts, arrays)
+        self.set_params(**{name: getattr(self._map, name) for name in self.get_params(deep=False)})
+
+    @classmethod
+    def _restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Features:
+        """The features that were packed."""
+        self = cls()
+        self._unpack(facts, arrays)
+        return self

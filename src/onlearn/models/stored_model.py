@@ -1,0 +1,106 @@
+"""``StoredModel``: a model of a large file that reads only the weights that rows need.
+
+To predict a few rows, most of a large file need not be read: the vocabulary is, but of the weights only those of the
+features that occur. When there are many rows, all weights are read.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from onlearn import model_file
+from onlearn.engine.csr import is_sparse, select
+from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.stabilizers import STABILIZERS
+from onlearn.models.model import Model, open_model
+
+LARGE = 8 << 20  # bytes of a file that is not read whole
+FEW = 16  # times that weights are read anew before all of them are
+PART = 8  # all weights are read when rows have more values than one in so many features
+
+
+class StoredModel(Model):
+    """A model that predicts; its learner is read from the file as far as it is needed."""
+
+    def __init__(self, arrays: model_file.StoredArrays) -> None:
+        self._learner: Any = None
+        super().__init__()
+        self._arrays, self._facts = arrays, arrays.header["inner"]
+        self._times = 0
+        self._unpack_rest(arrays.header, arrays)
+
+    @property
+    def learner(self) -> Any:
+        """The whole learner."""
+        if self._learner is None:
+            own = {key: self._arrays[key] for key in self._arrays if key.startswith("learner.")}
+            self._learner = model_file.rebuild(self._facts, {key.removeprefix("learner."): own[key] for key in own})
+            self._check()
+        return self._learner
+
+    @learner.setter
+    def learner(self, learner: Any) -> None:
+        self._learner = learner
+
+    def learner_for(self, X: Any) -> tuple[Any, Any]:
+        """A learner of the features that these rows have, and the rows as it takes them."""
+        known = int(self._facts["estimator"]["n_features_in"])
+        self._times += 1
+        if self._learner is not None or self._times > FEW or not is_sparse(X) or X.nnz * PART > known:
+            return self.learner, X
+        columns = np.unique(X.indices)
+        columns = columns[columns < known]
+        made = self._learner_of(columns)
+        if made is None:
+            return self.learner, X
+        places = np.full(X.shape[1], -1, np.int64)
+        places[columns] = np.arange(len(columns))
+        return made, select(X, places, len(columns))
+
+    def _learner_of(self, columns: np.ndarray) -> Any:
+        """A learner of some features only; None if its weights depend on each other."""
+        training = self._facts["training"]
+        outputs = int(training["outputs"])
+        size = (int(training["capacity"]) + 1) * outputs
+        rows = np.concatenate([[0], columns.astype(np.int64) + 1])  # row 0 is the intercept
+        arrays = {}
+        for key in self._arrays:
+            if key.startswith("learner."):
+                of_weights = key.startswith(("learner.training.g.", "learner.training.st."))
+                whole = of_weights and self._arrays.size(key) == size
+                array = self._arrays.rows(key, rows, outputs) if whole else self._arrays[key]
+                arrays[key.removeprefix("learner.")] = array
+        facts = {
+            **self._facts,
+            "training": {**training, "features": len(columns), "capacity": len(columns)},
+            "estimator": {**self._facts["estimator"], "n_features_in": len(columns), "feature_names_in": None},
+        }
+        try:
+            return model_file.rebuild(facts, arrays)
+        except ValueError:  # the whole learner may be sound, or says what is wrong
+            return None
+
+
+def open_for_prediction(path: str | os.PathLike[str]) -> Model:
+    """The model in a file, to predict with; of a large one no more is read than rows need."""
+    if not os.path.isfile(path) or os.path.getsize(path) < LARGE:
+        return open_model(path)
+    header = model_file.read_header(path)
+    if header.get("learner") != "Model" or not _can_be_split(header.get("inner", {})):
+        return open_model(path)
+    try:
+        return StoredModel(model_file.StoredArrays(path))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        return open_model(path)  # which says what is wrong
+
+
+def _can_be_split(inner: dict[str, Any]) -> bool:
+    """Whether a feature's weights are the same without those of others."""
+    if "dual" in inner or "training" not in inner or "estimator" not in inner:
+        return False
+    geometry = GEOMETRIES.get(inner["training"]["geometry"])
+    stabilizer = STABILIZERS.get(inner["training"]["stabilizer"])
+    return not (geometry.normalised or stabilizer.every_hypothesis)

@@ -1,0 +1,169 @@
+"""The options of training. ``onlearn train`` and ``onlearn.train`` both take them from here.
+
+Each option is stated once: its type, its default, its help, its range, and what it goes with. Nothing heavy is imported
+here, so that the command line can show its help at once.
+"""
+
+# ruff: noqa: RUF009 (a field is what option() makes)
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+MAX_NAMES = 1 << 21  # names of features that are kept
+BITS = 22  # hashed features share 2^BITS weights
+MAX_BAD = "1%"  # rows that may be bad
+
+Path = str | os.PathLike[str]
+
+
+class About(NamedTuple):
+    """What an option means, and how the command line takes it."""
+
+    help: str
+    type: Any = str  # on the command line; a list is an option that may be repeated
+    flags: tuple[str, ...] = ()  # how the command line spells it, where that is not --name
+    min: float | None = None
+    max: float | None = None
+    metavar: str | None = None
+    in_model: bool = False  # a model holds what was chosen, so it cannot be changed when training is resumed
+    classes_only: bool = False  # has no use in regression
+    with_kernel: bool = False  # has no use without a kernel
+    of_features: bool = False  # has no use with a kernel that compares texts
+
+
+def option(default: Any, help: str, type: Any = str, **about: Any) -> Any:
+    """A field of ``TrainOptions``."""
+    return field(default=default, metadata={"about": About(help, type, **about)})
+
+
+def about(name: str) -> About:
+    """What is stated of an option."""
+    return next(one.metadata["about"] for one in fields(TrainOptions) if one.name == name)
+
+
+@dataclass(kw_only=True)
+class TrainOptions:
+    """All options of training, by name; the defaults are those of ``onlearn train``."""
+
+    sources: Path | list[Path] = field(
+        metadata={
+            "about": About("Files to learn from: paths, patterns, or - for standard input.", list, metavar="DATA...")
+        }
+    )
+    output: Path | None = option(None, "Where to write the model.", flags=("--output", "-o"))
+    target: str | int | None = option(None, "The column to predict; guessed by default.")
+    task: str | None = option(None, "classify (by default) or regress.", in_model=True)
+    learner: Any = option(
+        None, "A named learner, such as AROW or LogisticRegression; see onlearn demo.", in_model=True, classes_only=True
+    )
+    rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
+    geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
+    stabilizer: Any = option(None, "last, averaged, survivor or voted.", in_model=True)
+    multiclass: str | None = option(None, "true, one-vs-all or softmax.", in_model=True, classes_only=True)
+    kernel: Any = option(
+        None,
+        'Learn with a kernel, such as "polynomial(3)" or "0.5*gaussian(2) + linear".',
+        in_model=True,
+        classes_only=True,
+    )
+    budget: int | None = option(
+        None, "With --kernel: the most support examples.", int, min=1, in_model=True, with_kernel=True
+    )
+    budget_policy: Any = option(
+        None,
+        'With --budget: project, merge, "remove(random)" or "remove(oldest)".',
+        in_model=True,
+        with_kernel=True,
+    )
+    cache_mb: float | None = option(
+        None, "With --kernel: memory for kernel values, in MB.", float, min=0, in_model=True, with_kernel=True
+    )
+    class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
+    classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
+    passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
+    test: Path | list[Path] | None = option(None, "Files to test the model on.", list)
+    holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
+    resume: Path | None = option(None, "A model to continue training.")
+    checkpoint_every: int | None = option(None, "Save the model every so many examples.", int, min=1)
+    format: str | None = option(None, "The format of the files, if the extension does not say.")
+    delimiter: str | None = option(None, "The character between the columns of CSV files.")
+    header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
+    weight: str | int | None = option(None, "The column that holds the weight of a row.")
+    id: str | int | None = option(None, "The column that identifies a row.")
+    numeric: str | list[str] | None = option(None, "A column of numbers.", list, in_model=True, of_features=True)
+    categorical: str | list[str] | None = option(None, "A column of categories.", list, in_model=True, of_features=True)
+    text: str | list[str] | None = option(None, "A column of text.", list, in_model=True)
+    ignore: str | list[str] | None = option(None, "A column to leave out.", list, in_model=True)
+    ngrams: str | tuple[int, int] | None = option(
+        None, "Lengths of word n-grams, such as 1-2; or none.", in_model=True, of_features=True
+    )
+    chars: str | tuple[int, int] | None = option(
+        None, "Lengths of character n-grams, such as 2-5.", in_model=True, of_features=True
+    )
+    weighting: str | None = option(
+        None, "Weights of words: counts, binary, log, idf, tfidf or log-tfidf.", in_model=True, of_features=True
+    )
+    norm: bool | None = option(
+        None,
+        "Scale the vector of a text to length 1.",
+        bool,
+        flags=("--norm/--no-norm",),
+        in_model=True,
+        of_features=True,
+    )
+    scale: str | None = option(
+        None, "Scaling of numbers: standard, max-abs, log1p or none.", in_model=True, of_features=True
+    )
+    missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
+    interact: str | list[str] | None = option(
+        None,
+        "Columns or namespaces to multiply: A,B; or pairs, or triples.",
+        list,
+        in_model=True,
+        of_features=True,
+    )
+    max_names: int = option(MAX_NAMES, "Names of features to keep; others are hashed.", int, min=1, in_model=True)
+    bits: int = option(BITS, "Hashed features get 2^bits weights.", int, min=1, max=28, in_model=True)
+    min_count: int = option(1, "Leave out features that are in fewer rows.", int, min=1, in_model=True)
+    per_class: bool = option(
+        False,
+        "Count for --min-count within each class.",
+        bool,
+        flags=("--per-class",),
+        in_model=True,
+        classes_only=True,
+    )
+    prune_weights: float = option(
+        0.0, "Drop features whose weights are no larger, after training.", float, min=0, in_model=True
+    )
+    bad_rows: Path | None = option(None, "A file to write rows to that cannot be read.")
+    max_bad: str | float = option(MAX_BAD, "The part of the rows that may be bad, such as 5%.")
+    strict: bool = option(False, "Stop at the first bad row.", bool, flags=("--strict",))
+    cache: Path | None = option(None, "A folder to keep parsed rows in; by default beside large files.")
+    no_cache: bool = option(False, "Neither keep nor use parsed rows.", bool, flags=("--no-cache",))
+    seed: int = option(0, "The same seed gives the same model.", int, min=0, max=2**32 - 1, in_model=True)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if one.metadata["about"].type is list:
+                setattr(self, one.name, as_list(getattr(self, one.name)))
+
+    def is_given(self, name: str) -> bool:
+        """Whether an option is not as it is by default."""
+        usual = next(one.default for one in fields(self) if one.name == name)
+        value = getattr(self, name)
+        return not (value == [] if usual is None and isinstance(value, list) else value is usual or value == usual)
+
+    def given(self, kind: str) -> list[str]:
+        """The names of the options that are given, of those marked so: ``in_model``, ``classes_only`` and the like."""
+        return [one.name for one in fields(self) if getattr(one.metadata["about"], kind) and self.is_given(one.name)]
+
+
+def as_list(value: Any) -> list[str]:
+    """Paths or names as a list of strings; None is an empty one."""
+    if value is None:
+        return []
+    return [os.fspath(one) for one in ([value] if isinstance(value, (str, os.PathLike)) else value)]
