@@ -163,7 +163,7 @@ def test_classes_that_come_late(tmp_path):
     late = str(tmp_path / "e.svm")
     with open(late, "w") as file:
         file.write("a 1:1\nc 3:1\n")
-    with pytest.raises(data.DataError, match=r"e\.svm, line 2: the label 'c' is not one of .*--classes"):
+    with pytest.raises(data.DataError, match=r"e\.svm, line 2: the label 'c' is not one of .*classes="):
         Run(Plan([str(tmp_path / "d.svm"), late], passes=1)).go()
     for plan in ({"labels": ["a", "b", "c"], "passes": 1}, {"passes": 3}):  # by name, or by reading all before learning
         assert Run(Plan([str(tmp_path / "d.svm"), late], **plan)).go().labels == ["a", "b", "c"]

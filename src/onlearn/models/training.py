@@ -174,7 +174,7 @@ def kernel_of(learner: Any) -> dict[str, Any]:
 
 def hashed_features(model: Model) -> dict[str, Any]:
     """The names that are kept (None: there are none to keep), how many features are hashed, and how many collide."""
-    named = hasattr(model.features, "_extraction")
+    named = model.features.has_vocabulary
     found = model.features.vocabulary_.collisions() if named else model.far.collisions()
     bits = model.features.bits if named else getattr(model.far, "bits", 0)
     there = found is not None and found["features"] > 0
