@@ -151,6 +151,30 @@ class Classification:
         """The classes of these numbers, in place where that goes: fresh memory takes longer than the rest."""
         return np.take(self.classes, best, out=best if best.dtype == self.classes.dtype else None, mode="clip")
 
+    def certificate(self, training: Any, X: Any, y: np.ndarray, *, init_zero: bool) -> Any:
+        """What theory promises for these examples, and whether its assumptions hold."""
+        from onlearn.theory.certificate import certify
+
+        if len(self.classes) != 2:
+            raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes)}")
+        geometry = training.geometry
+        certificate = certify(
+            X,
+            np.where(encode(y, self.classes, grows=False) == 1, 1.0, -1.0),
+            *training.separator(),
+            training.bias,
+            training.n_mistakes,
+            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
+            geometry=geometry.name,
+            passes=training.n_seen / X.shape[0],
+            init_zero=init_zero,
+            single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
+            threshold=training.theta,
+            alpha=geometry.alpha,
+            eta=geometry.rate_of(training.g),
+        )
+        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
+
     # ------------------------------------------------------------------ the model file
 
     def pack(self, separable: bool | None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -7,6 +7,7 @@ format), of floats; others are converted.
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,6 @@ from onlearn.engine import csr, regression
 from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
 from onlearn.engine.classification import Classification
 from onlearn.engine.interrupts import all_or_nothing, to_the_end
-from onlearn.engine.labels import encode
 from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.passes import run_passes, warn_caller
 from onlearn.engine.regression import Regression
@@ -38,6 +38,7 @@ class Learner:
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         self.name, self.warning = name, warning
+        self._checked: dict[str, Any] = {}  # values of parameters that were found right
         self.configure({**self.defaults(), **params})
         self.task: Any = Classification() if self.composition.task == "classify" else Regression()
         self.training: Training | None = None  # once learning has begun
@@ -84,7 +85,10 @@ class Learner:
 
     def check(self) -> None:
         """Refuse parameters that cannot be."""
-        check_settings(vars(self.settings))
+        values, known = vars(self.settings), self._checked
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            check_settings(values)
+            self._checked = dict(values)
         self.choices  # noqa: B018  a wrong spelling raises
 
     def __repr__(self) -> str:
@@ -93,7 +97,7 @@ class Learner:
         return f"{self.name}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return with_rule({**self.__dict__, "_choices": None}, getattr(self.settings, "rule", None))
+        return with_rule({**self.__dict__, "_choices": None, "_checked": {}}, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(without_rule(state))
@@ -223,7 +227,7 @@ class Learner:
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
         """A new training for data like X; what needs all the data is refused unless these are all."""
         settings, choices, geometry = self.settings, self.choices, self.choices["geometry"]
-        self.began_with = what_learning_depends_on(choices, vars(settings))
+        self.began_with = copy.deepcopy(what_learning_depends_on(choices, vars(settings)))
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
@@ -391,30 +395,10 @@ class Learner:
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""
-        from onlearn.theory.certificate import certify
-
         training = self._trained()
         X = self._rows(X, first=False)
         y, _ = self._targets(X, y, None, sees_all=False)
-        if len(self.task.classes) != 2:
-            raise ValueError(f"a certificate is for two classes; this learner has {len(self.task.classes)}")
-        geometry = training.geometry
-        certificate = certify(
-            X,
-            np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0),
-            *training.separator(),
-            training.bias,
-            training.n_mistakes,
-            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
-            geometry=geometry.name,
-            passes=training.n_seen / X.shape[0],
-            init_zero=self.began_with["init"] == "zeros",
-            single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
-            threshold=training.theta,
-            alpha=geometry.alpha,
-            eta=geometry.rate_of(training.g),
-        )
-        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
+        return self.task.certificate(training, X, y, init_zero=self.began_with["init"] == "zeros")
 
     # ------------------------------------------------------------------ the model file
 
@@ -463,4 +447,4 @@ class Learner:
                 self.held_out = HeldOut.unpack(facts, arrays, len(self.task.classes))
         self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
         self._call_columns(count, names)
-        self.began_with = what_learning_depends_on(self.choices, vars(self.settings))
+        self.began_with = copy.deepcopy(what_learning_depends_on(self.choices, vars(self.settings)))
