@@ -157,11 +157,12 @@ class Classification:
 
         if len(self.classes) != 2:
             raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes)}")
-        geometry = training.geometry
+        geometry, (w, b) = training.geometry, training.separator()
         certificate = certify(
             X,
             np.where(encode(y, self.classes, grows=False) == 1, 1.0, -1.0),
-            *training.separator(),
+            w,
+            b,
             training.bias,
             training.n_mistakes,
             rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
