@@ -191,9 +191,18 @@ class LinearModel(Settled, BaseEstimator):
             if finite:
                 self._check_finite(X)
             return X
-        if reset and csr.known_finite(X):  # what a training run has looked over needs no second look
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
+        if isinstance(X, csr.CSR):  # from features, of which scikit-learn knows nothing
+            if reset:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            elif X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    "features as input"
+                )
+            X = csr.without_duplicates(X)
+            if finite:
+                self._check_finite(X)
             return X
         names = inputs.column_names(X)
         if not reset and self._is_of_other_width(X):  # where scikit-learn would not look at them
