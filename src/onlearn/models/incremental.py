@@ -86,7 +86,7 @@ def _begin(model: Model, source: Any, y: Any, labels: list[str]) -> None:
 def _codes(model: Model, labels: list[str]) -> np.ndarray:
     """The classes of labels; new ones are taken in, if the learner takes in new classes."""
     assert model.labels is not None
-    if getattr(model.learner, "grow", False) is True:
+    if model.learner.settings.grow is True:
         found = positions(labels, model.labels, dots=False)
         new = dict.fromkeys(label for label, place in zip(labels, found) if place < 0)
         model.labels += distinct(list(new))
