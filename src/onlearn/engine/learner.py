@@ -17,6 +17,7 @@ from onlearn.engine import csr, regression
 from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
 from onlearn.engine.classification import Classification
 from onlearn.engine.interrupts import all_or_nothing, to_the_end
+from onlearn.engine.labels import encode
 from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.passes import run_passes, warn_caller
 from onlearn.engine.regression import Regression
