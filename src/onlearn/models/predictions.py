@@ -13,7 +13,7 @@ from onlearn import data
 from onlearn.data import Batch
 from onlearn.data.arrow import from_numpy, from_strings, scalar
 from onlearn.data.named_rows import NamedRows
-from onlearn.models.model import Model, for_learner
+from onlearn.models.model import Model
 
 # ----------------------------------------------------------------------------------------------------
 # Predictions as CSV or JSON lines, a batch at a time, without a Python step for each row.
@@ -162,7 +162,6 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
     learner, X = model.learner_for(model.numbered(rows))
-    X = for_learner(learner, X)
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
     if not (scores or proba):
