@@ -24,6 +24,7 @@ from onlearn.engine.regression import Regression
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
 from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
+from onlearn.engine.spec import did_you_mean
 from onlearn.engine.training import Training
 from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
@@ -43,6 +44,8 @@ class Learner:
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        if name not in COMPOSITIONS:
+            raise ValueError(f"there is no learner {name!r}{did_you_mean(name, list(COMPOSITIONS))}")
         self.name, self.warning = name, warning
         self._checked: dict[str, Any] = {}  # values of parameters that were found right
         self.configure({**self.defaults(), **params})
