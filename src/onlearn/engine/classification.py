@@ -120,6 +120,10 @@ class Classification:
         counts = np.bincount(codes, weights=weight, minlength=len(self.classes))
         return replace(self, counts=np.concatenate([[counts.sum()], counts]))
 
+    def met(self, counts: np.ndarray) -> Classification:
+        """The classes with the counts of more examples, so many of each class."""
+        return replace(self, counts=self.counts + np.concatenate([[counts.sum()], counts]))
+
     def weighted(self, codes: np.ndarray, weight: np.ndarray, class_weight: Any) -> np.ndarray:
         """Weights of examples times those of their classes."""
         if class_weight is None:
@@ -150,31 +154,6 @@ class Classification:
     def named(self, best: np.ndarray) -> np.ndarray:
         """The classes of these numbers, in place where that goes: fresh memory takes longer than the rest."""
         return np.take(self.classes, best, out=best if best.dtype == self.classes.dtype else None, mode="clip")
-
-    def certificate(self, training: Any, X: Any, y: np.ndarray, *, init_zero: bool) -> Any:
-        """What theory promises for these examples, and whether its assumptions hold."""
-        from onlearn.theory.certificate import certify
-
-        if len(self.classes) != 2:
-            raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes)}")
-        geometry, (w, b) = training.geometry, training.separator()
-        certificate = certify(
-            X,
-            np.where(encode(y, self.classes, grows=False) == 1, 1.0, -1.0),
-            w,
-            b,
-            training.bias,
-            training.n_mistakes,
-            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
-            geometry=geometry.name,
-            passes=training.n_seen / X.shape[0],
-            init_zero=init_zero,
-            single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
-            threshold=training.theta,
-            alpha=geometry.alpha,
-            eta=geometry.rate_of(training.g),
-        )
-        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
 
     # ------------------------------------------------------------------ the model file
 

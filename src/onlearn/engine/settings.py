@@ -80,9 +80,9 @@ PARAMETERS: dict[str, Parameter] = parameters(dataclass(Settings))
 ONLY_CLASSES = ("multiclass", "class_weight", "calibration")  # have no meaning in regression
 
 
-def check_settings(values: dict[str, Any]) -> None:
-    """Refuse values that the shared parameters cannot have; choices are checked where they are made."""
-    for name, parameter in PARAMETERS.items():
+def check_settings(values: dict[str, Any], own: dict[str, Parameter]) -> None:
+    """Refuse values that parameters cannot have, shared ones or a learner's own; choices are checked where made."""
+    for name, parameter in {**PARAMETERS, **own}.items():
         if name in values and parameter.rules["kind"] not in FAMILIES:
             parameter.check(values[name])
     weights = values.get("class_weight")
