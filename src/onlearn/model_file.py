@@ -107,6 +107,7 @@ def check_labels_differ(labels: np.ndarray) -> None:
 
 
 FORMAT = 2
+WITH_KERNEL = ("KernelClassifier", "KernelPerceptron")  # names of learners with a kernel
 
 
 class ModelFileError(ValueError):
@@ -165,12 +166,14 @@ def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    """What was described; a linear learner as such, without the estimator around it."""
+    """What was described; a learner as such, without the estimator around it."""
     name = header["learner"]
     params = {key: _parameter(value) for key, value in header["params"].items()}
     engine = importlib.import_module("onlearn.engine.learner")  # above this module, so by name
     if name in engine.COMPOSITIONS:
         made = engine.Learner(name, **params)
+    elif name in WITH_KERNEL:
+        made = importlib.import_module("onlearn.dual.learner").DualLearner(**params)
     else:
         cls = _public(name)
         if cls is None:
@@ -223,7 +226,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_learner(path: str | os.PathLike[str]) -> Any:
-    """The same, but linear learners as such, without the estimator around them, which needs scikit-learn."""
+    """The same, but learners as such, without the estimators around them, which need scikit-learn."""
     header, arrays = read_file(path)
     try:
         return rebuild(header, arrays)

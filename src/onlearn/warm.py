@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.features.assemble import rows_of_names
 from onlearn.features.extractors import Category, Number
 from onlearn.features.feature_map import FeatureMap
 from onlearn.features.interactions import Interaction
-from onlearn.features.row_builders import rows_of_names
 from onlearn.features.text import Text
 
 # ----------------------------------------------------------------------------------------------------

@@ -90,8 +90,7 @@ def test_the_learner_is_the_one_of_python(tmp_path, run):
     for turn in range(2):
         order = np.random.default_rng([3, turn]).permutation(1500)
         peer.partial_fit(X[order], codes[order], classes=[0, 1, 2])
-    assert isinstance(found, KernelClassifier)
-    assert (found.n_seen_, found.cache_mb) == (3000, 1)
+    assert (found.n_seen_, found.settings.cache_mb) == (3000, 1)
     assert found.n_mistakes_ == peer.n_mistakes_
     np.testing.assert_allclose(found.decision_function(X), peer.decision_function(X), atol=1e-9)
 

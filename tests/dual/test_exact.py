@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from onlearn import KernelClassifier, OnlineClassifier, kernels, rule
 from onlearn.dual import scores as scores_module
 from onlearn.dual import training as training_module
+from onlearn.dual.learner import DualLearner
 
 RULES = ["perceptron", "margin(0.5)", "aggressive", "pa1(0.5)", "pa2", "lms", "hinge", "squared_hinge", "logistic"]
 GENTLE = "additive(0.05)"  # a rate at which lms does not diverge
@@ -255,7 +256,7 @@ def test_kernel_values_too_large_for_floats_decide_as_whole_numbers_do(width: in
     model = KernelClassifier("monomials", stabilizer="last", epochs=1, shuffle=False).fit(X[:60], y[:60])
     assert model.n_mistakes_ == len(alpha)
     np.testing.assert_array_equal(model.predict(X[60:]), wanted)
-    run = KernelClassifier("monomials", stabilizer="last", epochs=1)
+    run = DualLearner(kernel="monomials", stabilizer="last", epochs=1)
     run.start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
     scores = run.prepare_rows(X[:60].astype(float))
     scores.begin_pass()

@@ -105,7 +105,7 @@ def test_strings_for_a_kernel_of_numbers() -> None:
 
 def test_a_string_model_says_why_it_has_no_primal() -> None:
     model = KernelClassifier("normalize(substrings)", random_state=0).fit(["abc", "xyz", "ab"], [0, 1, 0])
-    with pytest.raises(ValueError, match=r"are pieces of the strings at hand.* it stays in the dual"):
+    with pytest.raises(ValueError, match=r"are pieces of the given strings.* it stays in the dual"):
         model.to_primal()
 
 

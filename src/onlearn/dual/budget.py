@@ -13,9 +13,10 @@ from onlearn.dual.budget_rows import BudgetRows, find_missing_columns
 from onlearn.dual.examples import Examples
 from onlearn.dual.policies import POLICIES, Policy
 from onlearn.dual.supports import SupportSlots
-from onlearn.dual.training import LARGE, VALUES, DualTraining
+from onlearn.dual.training import LARGE, VALUES, DualTraining, under
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.protocol import layout
+from onlearn.kernels.formula import unpack_rows
 
 SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # constants of splitmix64
 
@@ -172,6 +173,17 @@ class BudgetTraining(DualTraining):
         return super()._survey(BudgetRows(*block), start, y, weight)
 
     # ------------------------------------------------------------------ the model file
+
+    def pack_supports(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        facts, arrays = super().pack_supports()
+        facts["budget"], more = self.pack_budget()
+        return facts, {**arrays, **more}
+
+    def unpack_supports(self, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        stored = facts["support"]
+        some = None if stored["kind"] == "none" else unpack_rows(stored, under("support.", arrays))
+        self.attach(SupportSlots(kernel, int(facts["budget"]["budget"]), some))
+        self.unpack_budget(facts["budget"], arrays)
 
     def pack_budget(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The state of the budget as plain facts and arrays, in addition to ``pack`` and the support examples."""

@@ -26,6 +26,9 @@ class Examples:
         self.raw, self.points = raw, points
         self.shape, self.dtype = (len(points), width), np.dtype(points.dtype)
 
+    def __getitem__(self, rows: np.ndarray) -> Examples:
+        return Examples(pick(self.raw, rows), self.points.take(rows), self.shape[1])
+
 
 def check_examples(X: Any, kernel: Any) -> Any:
     """Examples for a kernel that need not be of numbers: a matrix if X is one, else a list."""

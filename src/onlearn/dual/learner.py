@@ -1,263 +1,315 @@
-"""What the model file holds of a kernel classifier, besides what it holds of every learner."""
+"""The learner with a kernel: a ``Learner`` whose weights belong to support examples, or to the kernel's features.
+
+Of a linear learner it has the labels, the passes, the calibration and the settings. Its examples are rows, strings or
+trees, as the kernel takes them. ``representation`` says what it learns: "dual", weights of support examples, or
+"primal", weights of the features of the kernel, as a linear learner does.
+
+In a run over files it learns from rows that it is given once, pass after pass. A support example is a row as it was
+when it was learned from, so all rows have their final width before the first is learned from, and stay in memory. A run
+that is interrupted goes on bit for bit, so the model file holds the sums of its rows as they are rounded.
+"""
 
 from __future__ import annotations
 
 import copy
-import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextlib import nullcontext
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
-from onlearn.dual.collapse import SAMPLE, SUPPORT, Reduction, seconds
-from onlearn.dual.examples import Examples, pick
+from onlearn.dual.collapse import (
+    Choice,
+    Reduction,
+    choose,
+    collapse,
+    dual_certificate,
+    judge_sample,
+    reduce_supports,
+    worth_collapsing,
+)
+from onlearn.dual.estimate import Estimate, estimate, report_estimate
+from onlearn.dual.examples import Examples, check_examples, pick
 from onlearn.dual.policies import POLICIES
+from onlearn.dual.scores import dual_scores, staged_scores
+from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.dual.supports import SupportSet, SupportSlots
-from onlearn.dual.training import DualTraining
+from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
+from onlearn.engine import csr
+from onlearn.engine.learner import Learner
+from onlearn.engine.named import Composition
+from onlearn.engine.passes import warn_caller
+from onlearn.engine.scoring import hypothesis
+from onlearn.engine.settings import seed_of
 from onlearn.engine.training import Training
-from onlearn.kernels.base import Kernel
-from onlearn.kernels.formula import get
+from onlearn.kernels.formula import copied
+from onlearn.kernels.products import in_precision, refuse_strings
 
-# ----------------------------------------------------------------------------------------------------
-# The kernel as a parameter of an estimator: its own parameters by name, also where it is spelled as text.
-
-
-def own(kernel: Kernel) -> Kernel:
-    """A copy, inner kernels and all, so that who changes the kernel does not change what was learned with it."""
-    made = copy.copy(kernel)
-    for name, part in kernel.get_params(deep=False).items():
-        if isinstance(part, Kernel):
-            made.__dict__[name] = own(part)  # not set, which would check it all again
-    return made
-
-
-class OwnsKernel:
-    """The part of an estimator that shows and sets ``kernel__sigma``, be the kernel an object or its formula."""
-
-    kernel: Any
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with those of the kernel as ``kernel__parameter``."""
-        params: dict[str, Any] = super().get_params(deep=deep)  # type: ignore[misc]
-        if deep:
-            try:
-                owned = get(self.kernel).get_params(deep=True)
-            except (TypeError, ValueError):  # a wrong spelling is reported by fit
-                owned = {}
-            params.update({f"kernel__{key}": value for key, value in owned.items()})
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        """Change parameters."""
-        from sklearn.base import clone
-
-        nested = {key: params.pop(key) for key in list(params) if key.startswith("kernel__")}
-        super().set_params(**params)  # type: ignore[misc]
-        if nested:
-            own = {key.removeprefix("kernel__"): value for key, value in nested.items()}
-            self.kernel = clone(get(self.kernel)).set_params(**own)  # what was learned keeps the one it has
-        return self
-
-
-# ----------------------------------------------------------------------------------------------------
-# What a fit in the dual will take, told before it begins.
-
-
-EARLY = 0.25  # of the first pass: what has become of it says what to expect of the rest
-KEPT = 0.1  # of the support examples: so many are learned from in three passes or more, and their values kept
-MUCH = 2.0  # times as many support examples as were thought: worth saying
-
-
-class Estimate(NamedTuple):
-    """Time and memory of a fit, if one example in ten becomes a support example: a guess, for nobody can know."""
-
-    rows: int
-    supports: int
-    seconds: float
-    megabytes: float
-
-    def __str__(self) -> str:
-        return (
-            f"about {self.seconds:.2g} s and {self.megabytes:.0f} MB beside the data for {self.rows:,} examples, "
-            f"if {self.supports:,} of them become support examples; in proportion longer if more do"
-        )
-
-    def corrected(self, seen: int, supports: int) -> str | None:
-        """What is to be said when so many of the examples seen have become support examples; None if nothing is."""
-        likely = supports / seen * self.rows
-        if likely <= MUCH * self.supports:
-            return None
-        return (
-            f"{supports:,} of the first {seen:,} examples have become support examples: "
-            f"if that goes on, about {self.seconds * likely / self.supports:.2g} s"
-        )
-
-
-@contextmanager
-def report_estimate(training: Any, expected: Estimate, who: str) -> Iterator[None]:
-    """Say what is expected, and again early in the first pass if it turns out to be much more."""
-    seen, before = 0, len(training.supports)
-
-    def look(examples: int) -> None:
-        nonlocal seen
-        seen += examples
-        if seen >= EARLY * expected.rows:
-            training.after_block = None
-            if (more := expected.corrected(seen, len(training.supports) - before)) is not None:
-                print(f"{who}: {more}", file=sys.stderr)
-
-    print(f"{who}: {expected}", file=sys.stderr)
-    training.after_block = look
-    try:
-        yield
-    finally:
-        training.after_block = None
-
-
-def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: int, most: int | None) -> Estimate:
-    """By timing a block of a sample: each row meets each support example once, and a few of them again each pass."""
-    rows = len(points)
-    some = points.take(np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64))
-    each = seconds(lambda: kernel.block(some, some)) / len(some) ** 2
-    supports = max(1, min(round(SUPPORT * rows), rows if most is None else most))
-    room = cache_bytes / max(1, rows * points.dtype.itemsize)
-    kept = min(KEPT * supports, room) if passes > 2 else 0.0
-    numbers = rows * (kept * points.dtype.itemsize / 8 + outputs + 3) + supports * 2 * outputs
-    return Estimate(rows, supports, each * rows * supports * (1 + 0.1 * (passes - 1)), numbers * 8 / 2**20)
-
-
-class Estimated:
-    """The part of a kernel classifier that tells beforehand what a fit will take."""
-
-    budget: int | None
-    epochs: int | None
-    max_epochs: int
-    cache_mb: float
-    _kernel: Any
-    _training: Any
-
-    def estimate(self, X: Any) -> Estimate:
-        """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
-        model: Any = clone(self).set_params(representation="dual")
-        model._check_settings()
-        return model._estimate(model._check_rows(X, reset=True))
-
-    def _estimate(self, X: Any) -> Estimate:
-        outputs = self._training.outputs if hasattr(self, "_training") else 1
-        passes, room = self.epochs or min(10, self.max_epochs), int(self.cache_mb * 2**20)
-        return estimate(self._kernel, X.points, passes, room, outputs, self.budget)
-
-
-# ----------------------------------------------------------------------------------------------------
-# What a run over files asks of a learner, in the dual: to start, and to learn from rows pass after pass.
-#
-# A support example is a row as it was learned from, so all rows must have their final width before the first is learned
-# from, and they stay in memory: their kernel values will be needed again. A run that is left off goes on bit for
-# bit, so
-# the model file holds how its rows stood: their sums are rounded by the order in which they came about.
-
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 ON_NUMBERS = ("vectors", "matrix")  # kinds of data that have columns
-TRIED = 64  # support examples whose kernel values must stay what they are when columns are added
+TRIED = 64  # support examples whose kernel values must not change when columns are added
+FIXED = ("budget", "representation", "keep_stages")  # parameters that must not change while learning goes on
+
+Packed = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
-class InPasses:
-    """The part of a kernel classifier that learns from rows it is given once, in as many passes as are made."""
+class DualLearner(Learner):
+    """A classifier in the feature space of a kernel.
 
-    kernel: Any
-    representation: str
-    epochs: int | None
-    cache_mb: float
-    budget: int | None
-    _kernel: Any
-    _training: Any
-    _points: Any
-    _current_scores: Any  # of the rows of a run that is not over
-    _saved_scores: tuple[dict[str, Any], dict[str, np.ndarray]]  # the same as it was read from a file
-    _constant_feature: Any
+    >>> X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
+    >>> DualLearner(kernel="polynomial(2)", stabilizer="last", epochs=None, random_state=0).fit(X, y).predict(X)
+    array([0, 1, 1, 0])
+    """
+
+    def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        super().__init__(KERNEL_CLASSIFIER.name, warning=warning, **params)
+        self.kernel: Any = None  # the kernel that it learns with, once learning has begun
+        self.reason = ""  # for the representation
+        self.reduction: Reduction | None = None  # if it was made by ``reduce``
+        self.current: TrainingSet | None = None  # the rows of a run that is not over
+        self.saved: Packed | None = None  # the same as it was read from a file
+
+    # ------------------------------------------------------------------ parameters
+
+    @property
+    def composition(self) -> Composition:
+        return KERNEL_CLASSIFIER
+
+    def check(self) -> None:
+        super().check()
+        settings, geometry = self.settings, self.choices["geometry"]
+        limit = settings.time_limit
+        if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and limit > 0):
+            raise ValueError(f"time_limit must be {self.composition.own['time_limit'].allowed}, not {limit!r}")
+        if settings.budget is not None and settings.keep_stages:
+            raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
+        if geometry.name != "additive" or geometry.l1:
+            raise ValueError(
+                f"a kernel classifier learns additively, without l1: its weights belong to examples, not features; "
+                f"{geometry!r} is not for it"
+            )
+
+    def _depends_on(self) -> dict[str, Any]:
+        fixed = {name: getattr(self.settings, name) for name in FIXED}
+        policy = {} if fixed["budget"] is None else {"budget_policy": self.choices["budget_policy"]}
+        return {"kernel": copied(self.settings.kernel), **super()._depends_on(), **fixed, **policy}
+
+    # ------------------------------------------------------------------ examples
+
+    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None) -> Any:
+        """``Examples``, or in the primal rows of the kernel's features."""
+        if first:
+            self.kernel = copied(self.settings.kernel)
+        if self.kernel.data in ON_NUMBERS:
+            refuse_strings(X, self.kernel)
+            raw = super()._rows(X, first, True, names)
+        else:
+            raw = check_examples(X, self.kernel)
+        if first:
+            points = self._first_points(raw)
+        elif self.representation == "dual":
+            if getattr(raw, "dtype", None) in (np.float32, np.float64):
+                raw = in_precision(raw, self.dtype)  # that of the first examples
+            points = self._points(raw)
+        if self.representation == "primal":
+            return self.kernel.features(raw)
+        return Examples(raw, points, raw.shape[1] if hasattr(raw, "shape") else 1)
+
+    def _first_points(self, raw: Any) -> Any:
+        """The first examples as the kernel takes them; chooses the representation."""
+        if self.kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
+            raise ValueError(
+                f"{self.kernel}: X has {raw.shape[0]} rows and {raw.shape[1]} columns, but the matrix to learn "
+                "from must be square, with a column for each row's example"
+            )
+        self.features = raw.shape[1] if self.kernel.data in ON_NUMBERS else 0
+        points = self._points(raw)
+        self._check_kernel(points)
+        self.representation, self.reason = self._choose(raw, points)
+        return points
+
+    def _rows_to_fit(self, X: Any, sample_weight: Any, names: Any, going_on: bool) -> tuple[Any, bool]:
+        return self._rows(X, first=not going_on, names=names), self.representation == "dual"
+
+    def _points(self, raw: Any) -> Any:
+        """The examples as the kernel takes them; with a budget few kernel values are computed."""
+        return self.kernel.quick_points(raw) if self.settings.budget is None else self.kernel.points(raw)
+
+    def _check_kernel(self, points: Any) -> None:
+        """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
+        if self.kernel.always_psd:
+            return
+        verdict = judge_sample(self.kernel, points)
+        if not verdict.symmetric:
+            raise ValueError(f"{verdict}; a classifier cannot learn with it")
+        if not verdict:
+            warn_caller(f"{verdict}; what theory says of kernels need not hold", UserWarning)
+
+    def _choose(self, raw: Any, points: Any) -> Choice:
+        settings = self.settings
+        if settings.representation == "dual":
+            return Choice("dual", "asked for")
+        if settings.budget is not None:
+            if settings.representation == "primal":
+                raise ValueError("a budget is for the dual: with representation='primal' there are no support examples")
+            return Choice("dual", "a budget was given")
+        return choose(self.kernel, raw, points, settings.epochs or 5, forced=settings.representation == "primal")
+
+    def estimate(self, X: Any) -> Estimate:
+        """The time and memory that ``fit`` would take on these examples in the dual, by timing the kernel on a few."""
+        fresh = DualLearner(**{**self.get_params(), "representation": "dual"})
+        fresh.check()
+        return fresh._estimate(fresh._rows(X, first=True), outputs=1)
+
+    def _estimate(self, X: Examples, outputs: int) -> Estimate:
+        settings = self.settings
+        passes = settings.epochs or min(10, settings.max_epochs)
+        return estimate(self.kernel, X.points, passes, self._cache_bytes, outputs, settings.budget)
+
+    @property
+    def _cache_bytes(self) -> int:
+        return int(self.settings.cache_mb * 2**20)
+
+    # ------------------------------------------------------------------ learning
+
+    def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
+        width = self.features  # of the examples, whatever features the kernel makes of them
+        training = super()._begin(X, y, names, sees_all) if self.representation == "primal" else self._begin_dual(X)
+        self._call_columns(width, names)
+        return training
+
+    def _begin_dual(self, X: Any) -> DualTraining:
+        """A new training in the dual; X may have no examples yet."""
+        settings, choices = self.settings, self.choices
+        self.began_with, self.seed = self._depends_on(), seed_of(settings.random_state)
+        output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
+        bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
+        parts = choices["rule"], choices["geometry"], choices["stabilizer"], output, 0, outputs, bias
+        if settings.budget is None:
+            training = DualTraining(*parts).attach(SupportSet(self.kernel))
+        else:
+            if self.kernel.data == "matrix":
+                raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
+            limited = BudgetTraining(*parts)
+            limited.set_budget(int(settings.budget), choices["budget_policy"], self.seed)
+            training = limited.attach(SupportSlots(self.kernel, int(settings.budget)))
+        training.stages = [] if settings.keep_stages else None
+        self.training, self.dtype = training, np.dtype(X.dtype)
+        return training
+
+    def _constant_feature(self, points: Any) -> float:
+        """The feature whose weight is the intercept, in the units of the kernel's if these are known yet."""
+        size = float(self.settings.intercept_scaling) if self.settings.fit_intercept else 0.0
+        return size if points is None else size * 2.0 ** (-0.5 * self.kernel.halvings(points))
+
+    def _numbers(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return np.asarray(self.task.numbers(y, weight, grows=False))
+
+    def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
+        training, settings = self._trained(), self.settings
+        training.deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
+        try:
+            if not isinstance(training, DualTraining):
+                return super()._pass_over(X, targets, weight)
+            self.release_rows()
+            later = (settings.epochs or settings.max_epochs) > 1
+            expected = self._estimate(X, training.outputs) if settings.verbose else None
+            dataset = training.prepare(X, self._cache_bytes if later else 0)
+            dataset.find_supports()  # with warm_start, they may be the rows of the last fit
+            reporting = nullcontext() if expected is None else report_estimate(training, expected, self.name)
+            with stop_on_ctrl_c(training), reporting:
+                return super()._pass_over(dataset, targets, weight)
+        finally:
+            training.deadline = None
+
+    def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
+        training = self._trained()
+        if not isinstance(training, DualTraining):
+            super()._learn_once(X, targets, weight)
+            return
+        if self.kernel.data == "matrix" and training.n_seen:
+            raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
+        self.release_rows()
+        dataset = training.prepare(X, 0)
+        with stop_on_ctrl_c(training):
+            training.learn(dataset, targets, weight, np.arange(len(targets)))
+        if training.stopped:
+            raise KeyboardInterrupt
+
+    # ------------------------------------------------------------------ runs over files
 
     def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
-        """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
-        if self.representation == "primal":
+        if self.settings.representation == "primal":
             raise ValueError("rows that come in passes are learned from in the dual: leave representation='primal' out")
-        self._kernel = own(kernels.get(self.kernel))
-        self.representation_, self.representation_reason_ = "dual", "the rows come in passes"
-        super().start(features, counts, dtype)  # type: ignore[misc]
-        if self._kernel.data not in ON_NUMBERS:  # strings and trees have no columns
-            del self.__dict__["n_features_in_"]
+        self.kernel = copied(self.settings.kernel)
+        self.features = features if self.kernel.data in ON_NUMBERS else 0
+        self.representation, self.reason = "dual", "the rows come in passes"
+        super().start(features, counts, dtype)
 
     def go_on(self, features: int, counts: np.ndarray) -> None:
         """Make ready to learn from more rows, which may be wider, of the same classes, which come so often."""
         self.release_rows()
-        if self._kernel.data in ON_NUMBERS and features > self.__dict__["n_features_in_"]:
-            self._widen(features)
-        self.__dict__["_counts"] = self.__dict__["_counts"] + np.concatenate([[counts.sum()], counts])
-        supports = self._training.supports
-        if self.budget is None and len(supports):  # they are prepared as the rows will be
+        training = self._dual("go_on")
+        if self.kernel.data in ON_NUMBERS and features > self.features:
+            self._widen(training, features)
+        self.task = self.task.met(counts)
+        supports = training.supports
+        if self.settings.budget is None and len(supports):  # they are prepared as the rows will be
             examples = supports.examples()
-            self._training.attach(SupportSet(self._kernel, examples, self._points(examples)))
+            training.attach(SupportSet(self.kernel, examples, self._points(examples)))
 
-    def _widen(self, features: int) -> None:
-        """Give the support examples columns of zeros, if that means nothing to the kernel."""
-        supports, new = self._training.supports, features - self.__dict__["n_features_in_"]
+    def _widen(self, training: DualTraining, features: int) -> None:
+        """Give the support examples columns of zeros, if these leave the kernel's values as they are."""
+        supports, new = training.supports, features - self.features
         if len(supports):
-            wider = _widened(supports.examples(), features)
+            wider = csr.of_width(supports.examples(), features)
             few = np.arange(min(TRIED, len(supports)))
-            values = [self._kernel(pick(some, few)) for some in (supports.examples(), wider)]
+            values = [self.kernel(pick(some, few)) for some in (supports.examples(), wider)]
             if not np.allclose(*values):
                 raise ValueError(
-                    f"the rows have {new} features that the model has not met, and to {self._kernel} it matters how "
+                    f"the rows have {new} features that the model has not met, and to {self.kernel} it matters how "
                     "many there are that two rows do not have: train anew on all data"
                 )
-            made = (
-                SupportSet(self._kernel, wider)
-                if self.budget is None
-                else SupportSlots(self._kernel, self.budget, wider)
+            limited = isinstance(training, BudgetTraining)
+            training.attach(
+                SupportSlots(self.kernel, training.budget, wider) if limited else SupportSet(self.kernel, wider)
             )
-            self._training.attach(made)
-        self.__dict__["n_features_in_"] = features
+        self.features = features
 
-    def prepare_rows(self, X: Any) -> Any:
-        """All rows that there will be, checked, in the form that ``learn_rows`` takes them in.
+    def prepare_rows(self, X: Any) -> TrainingSet:
+        """All rows of a run, checked, in the form that ``learn_rows`` takes them in.
 
         Before each pass call ``begin_pass`` of what is returned; when all is learned, ``release_rows``. A learner that
         is saved before that and loaded again resumes with the same rows: see ``is_unfinished``.
         """
-        points = self._points(X)
-        self._check_kernel(points)  # type: ignore[attr-defined]
-        self.__dict__["_dtype"] = np.dtype(points.dtype)  # one precision for all
-        self._training.explicit_passes = True
-        if not self._training.n_seen:
-            self._training.bias = self._constant_feature(points)
-        room = 0 if self.epochs == 1 else int(self.cache_mb * 2**20)
+        training, points = self._dual("prepare_rows"), self._points(X)
+        self._check_kernel(points)
+        self.dtype = np.dtype(points.dtype)  # one precision for all
+        training.explicit_passes = True
+        if not training.n_seen:
+            training.bias = self._constant_feature(points)
+        room = 0 if self.settings.epochs == 1 else self._cache_bytes
         examples = Examples(X, points, X.shape[1] if hasattr(X, "shape") else 1)
         if self.is_unfinished():
-            self._current_scores = self._training.resume(examples, room, self._points, self._saved_scores)
-            del self._saved_scores
+            self.current = training.resume(examples, room, self._points, self.saved)
+            self.saved = None
         else:
-            self._current_scores = self._training.prepare(examples, room)
-        return self._current_scores
+            self.current = training.prepare(examples, room)
+        return self.current
 
     def is_unfinished(self) -> bool:
         """Whether this was read from a file in the middle of passes, and nothing was learned since."""
-        return "_saved_scores" in self.__dict__ and int(self._saved_scores[0]["seen"]) == self._training.n_seen
+        return self.saved is not None and int(self.saved[0]["seen"]) == self._trained().n_seen
 
     def release_rows(self) -> None:
-        """The passes over the rows are over: let go of them."""
-        for name in ("_current_scores", "_saved_scores"):
-            self.__dict__.pop(name, None)
-
-    def _pack_scores(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """How the rows stand, in the middle of passes."""
-        if "_current_scores" in self.__dict__:
-            facts, arrays = self._current_scores.pack()
-            return {**facts, "seen": self._training.n_seen}, arrays
-        return self._saved_scores if self.is_unfinished() else None
+        """The passes over the rows are over: release their memory."""
+        self.current = self.saved = None
 
     def take_in(self, features: int, classes: int) -> None:
         raise ValueError("a kernel classifier cannot take in features or classes: its support examples lack them")
@@ -265,107 +317,174 @@ class InPasses:
     def keep_features(self, kept: np.ndarray) -> None:
         raise ValueError("a kernel classifier cannot let go of features: it has weights of examples, not of features")
 
+    # ------------------------------------------------------------------ what was learned
 
-def _widened(X: Any, width: int) -> Any:
-    """Rows with columns of zeros added."""
-    if sp.issparse(X):
-        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-    return np.pad(X, ((0, 0), (0, width - X.shape[1])))
+    def _dual(self, name: str) -> DualTraining:
+        training = self._trained()
+        if not isinstance(training, DualTraining):
+            raise AttributeError(f"there is no {name} in the primal, where nothing is kept but weights: coef_")
+        return training
 
+    @property
+    def n_features_in_(self) -> int:
+        self._trained()
+        if self.kernel.data not in ON_NUMBERS:
+            raise AttributeError("strings and trees have no columns")
+        return self.features
 
-class Filed:
-    """The part of a kernel classifier that writes it to a model file, and reads it back."""
+    @property
+    def stopped_(self) -> str | None:
+        """Why the last ``fit`` ended early, if it did."""
+        return self._trained().stopped
 
-    kernel: Any
-    budget: int | None
-    budget_policy: Any
-    representation_: str
-    representation_reason_: str
-    _kernel: Any
-    _training: Any
-    _settle: Any
-    _pack_scores: Any
-    _saved_scores: Any
+    @property
+    def support_examples_(self) -> Any:
+        """The examples on which steps were made, in the order of their first one; None if there are none."""
+        return self._dual("support_examples_").supports.examples()
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        mine: dict[str, Any] = {"representation": self.representation_, "reason": self.representation_reason_}
-        missing = object()
-        width = self.__dict__.get("n_features_in_", missing)
-        if width is missing:  # strings and trees have no columns
-            self.__dict__["n_features_in_"] = 0
-        try:
-            facts, arrays = super()._pack()  # type: ignore[misc]
-        finally:
-            if width is missing:
-                del self.__dict__["n_features_in_"]
-        mine["kernel"], more = kernels.pack(self._kernel)
-        mine["kernel_as_text"] = isinstance(self.kernel, str)
-        mine["stopped"] = self._training.stopped
-        if "reduction_" in self.__dict__:
-            mine["reduction"] = self.__dict__["reduction_"]._asdict()
+    @property
+    def n_support_(self) -> int:
+        """How many support examples there are."""
+        return len(self._dual("n_support_").supports)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Weights of the support examples: (1, examples) for two classes, (classes, examples) for more."""
+        return np.array(self.task.columns(hypothesis(self._dual("dual_coef_"))[0]).T)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        if self.representation == "dual":
+            raise AttributeError(
+                "in the dual there are weights of examples, dual_coef_; to_primal() makes those of features"
+            )
+        return super().coef_
+
+    def kernel_values(self, X: Any) -> np.ndarray:
+        """The kernel values of examples with the support examples, one row an example."""
+        supports = self._dual("kernel_values").supports
+        return np.asarray(supports.products(self._rows(X, first=False).points), dtype=np.float64)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return dual_scores(self.training, X.points) if isinstance(X, Examples) else super()._scores(X)
+
+    def _best(self, X: Any) -> np.ndarray:
+        return np.argmax(self._scores(X), axis=1) if isinstance(X, Examples) else super()._best(X)
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """The scores by the hypothesis after each pass of ``fit``; needs ``keep_stages``."""
+        training = self._dual("staged_decision_function")
+        stages = training.stages
+        if stages is None:
+            raise ValueError(
+                "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
+            )
+        if training.stabilizer.every_hypothesis:
+            raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
+        if not stages:
+            raise ValueError(
+                "there is no stage yet: one is the hypothesis after a pass of fit, and partial_fit has none"
+            )
+        for scores in staged_scores(training, self._rows(X, first=False).points, stages):
+            yield self.task.shaped(scores)
+
+    def certificate(self, X: Any, y: Any) -> Any:
+        certificate = super().certificate(X, y)
+        if self.began_with["budget"] is None:
+            return certificate
+        return certificate.beyond_theory("there was a budget, and the proof is for learners that keep all they learned")
+
+    def _certify(self, X: Any, signs: np.ndarray) -> Any:
+        if isinstance(X, Examples):
+            return dual_certificate(self.training, X.points, signs)
+        return super()._certify(X, signs)
+
+    # ------------------------------------------------------------------ smaller forms
+
+    def to_primal(self, force: bool = False) -> Self:
+        """The same classifier as weights of the kernel's features, if that is smaller or faster; else an error.
+
+        With ``force`` it is made in any case. This learner does not change, whatever the new one learns later.
+        """
+        if self.representation == "primal":
+            return self._copy_with(copy.deepcopy(self._trained()))
+        training = self._dual("to_primal")
+        verdict = worth_collapsing(training, self.features if self.kernel.data in ON_NUMBERS else 1)
+        if verdict.name == "dual" and not force:
+            raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses nevertheless")
+        made = self._copy_with(collapse(training))
+        made.representation, made.reason = "primal", verdict.reason
+        return made
+
+    def reduce(self, n: int) -> Self:
+        """A classifier with at most n support examples whose hypothesis is near this one, by projection."""
+        training = self._dual("reduce")
+        if self.settings.budget is not None:
+            raise ValueError("this classifier has a budget already: learn with a smaller budget instead")
+        if isinstance(n, bool) or not (isinstance(n, Integral) and n >= 1):
+            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        smaller, lost = reduce_supports(training, int(n))
+        made = self._copy_with(smaller)
+        made.reduction = Reduction(len(training.supports), len(smaller.supports), lost, None, None)
+        return made
+
+    def _copy_with(self, training: Training) -> Self:
+        """A learner that differs from this one only in its training."""
+        made = copy.copy(self)
+        made.training = training
+        made.release_rows()
+        return made
+
+    # ------------------------------------------------------------------ the model file
+
+    def _pack(self) -> Packed:
+        facts, arrays = super()._pack()
+        training = self._trained()
+        mine: dict[str, Any] = {"representation": self.representation, "reason": self.reason}
+        mine["kernel"], more = kernels.pack(self.kernel)
         arrays.update(more)
-        if self.representation_ == "dual":
-            mine["support"], more = self._training.supports.pack()
-            arrays.update({f"support.{key}": array for key, array in more.items()})
-            if self._training.stages is not None:
-                mine["stages"] = len(self._training.stages)
-                arrays.update({f"stage.{n}": stage for n, stage in enumerate(self._training.stages)})
-            if isinstance(self._training, BudgetTraining):
-                mine["budget"], more = self._training.pack_budget()
-                arrays.update(more)
-            if (left := self._pack_scores()) is not None:
-                mine["standing"], more = left
+        mine["kernel_as_text"] = isinstance(self.settings.kernel, str)
+        mine["stopped"] = training.stopped
+        if self.reduction is not None:
+            mine["reduction"] = self.reduction._asdict()
+        if isinstance(training, DualTraining):
+            more_facts, more = training.pack_supports()
+            mine.update(more_facts)
+            arrays.update(more)
+            if (packed := self._pack_scores()) is not None:
+                mine["standing"], more = packed
                 arrays.update({f"standing.{key}": array for key, array in more.items()})
         return {**facts, "dual": mine}, arrays
 
-    def _training_class(self) -> type[Training]:
-        dual = BudgetTraining if self.budget is not None else DualTraining
-        return dual if self.representation_ == "dual" else Training
+    def _pack_scores(self) -> Packed | None:
+        """The current scores of the rows, in the middle of passes."""
+        if self.current is not None:
+            facts, arrays = self.current.pack()
+            return {**facts, "seen": self._trained().n_seen}, arrays
+        return self.saved if self.is_unfinished() else None
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         mine = facts["dual"]
-        self.representation_, self.representation_reason_ = mine["representation"], mine["reason"]
-        self._kernel = kernels.unpack(mine["kernel"], arrays)
-        if not mine.get("kernel_as_text") or kernels.get(self.kernel) != self._kernel:
-            self.kernel = own(self._kernel)
+        self.representation, self.reason = mine["representation"], mine["reason"]
+        self.kernel = kernels.unpack(mine["kernel"], arrays)
         limit = mine.get("budget")
-        if self.representation_ == "dual":  # what was set since learning began was never learned with
-            self.budget = None if limit is None else int(limit["budget"])
-        super()._unpack(facts, arrays)  # type: ignore[misc]
-        self._training.stopped = mine.get("stopped")
+        if self.representation == "dual":  # a budget that was set since learning began was never learned with
+            self.set_params(budget=None if limit is None else int(limit["budget"]))
+        if not mine.get("kernel_as_text") or kernels.get(self.settings.kernel) != self.kernel:
+            self.set_params(kernel=copied(self.kernel))
+        super()._unpack(facts, arrays)
+        training = self._trained()
+        training.stopped = mine.get("stopped")
         if mine.get("reduction") is not None:
-            self.__dict__["reduction_"] = Reduction(**mine["reduction"])
-        if self.representation_ == "dual":
-            kept = _under("support.", arrays)
-            if self.budget is None:
-                self._training.attach(SupportSet.unpack(self._kernel, mine["support"], kept))
-            else:
-                some = None if mine["support"]["kind"] == "none" else kernels.unpack_data(mine["support"], kept)
-                self._training.attach(SupportSlots(self._kernel, int(self.budget), some))
-                self._training.unpack_budget(limit, arrays)
-                if POLICIES.get(self.budget_policy) != self._training.policy:
-                    self.budget_policy = self._training.policy
-            if mine.get("stages") is not None:
-                self._training.stages = _stages(self._training, [arrays[f"stage.{n}"] for n in range(mine["stages"])])
+            self.reduction = Reduction(**mine["reduction"])
+        if isinstance(training, DualTraining):
+            training.unpack_supports(self.kernel, mine, arrays)
             if "standing" in mine:
-                self._saved_scores = mine["standing"], _under("standing.", arrays)
-        if self._kernel.data not in ON_NUMBERS:
-            del self.__dict__["n_features_in_"]
-        self._settle()
+                self.saved = mine["standing"], under("standing.", arrays)
+        if isinstance(training, BudgetTraining) and POLICIES.get(self.settings.budget_policy) != training.policy:
+            self.set_params(budget_policy=training.policy)
+        self.began_with = self._depends_on()
 
-
-def _stages(training: Any, stages: list[np.ndarray]) -> list[np.ndarray]:
-    """The hypotheses after each pass, of which none has more support examples than there are now."""
-    most = training.features + 1
-    for stage in stages:
-        if (
-            stage.dtype != np.float64
-            or stage.ndim != 2
-            or not (1 <= len(stage) <= most and stage.shape[1] == training.outputs)
-        ):
-            raise ValueError("the hypothesis after a pass does not have the shape that this learner has")
-    return stages
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Training:
+        dual = DualTraining if self.settings.budget is None else BudgetTraining
+        return (dual if self.representation == "dual" else Training).unpack(facts, arrays)

@@ -13,7 +13,7 @@ import numpy as np
 from onlearn.dual.budget_rows import ADD, COPY
 from onlearn.dual.examples import Examples, concatenate, count, make_sparse, match_rows, pick
 from onlearn.engine.csr import is_sparse
-from onlearn.kernels import pack_data, unpack_data
+from onlearn.kernels.formula import pack_data, unpack_rows
 from onlearn.kernels.given import by_columns
 
 PIECE = 512  # examples; adding or replacing some copies no more than the pieces they are in
@@ -141,7 +141,7 @@ class SupportSet:
             self.add(np.empty((len(columns), 0)), by_columns(columns))
             self.stored_matrix = facts.get("matrix")
             return self
-        raw = unpack_data(facts, arrays)
+        raw = unpack_rows(facts, arrays)
         points = kernel.points(raw)
         return cls(kernel, raw, points.thinned(surely=True) if facts.get("thin") else points)
 

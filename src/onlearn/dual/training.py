@@ -46,6 +46,11 @@ def never() -> bool:
     return False
 
 
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names have a prefix, without it."""
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+
+
 class TrainingSet(Protocol):
     """A data set prepared for passes, with what a learner keeps of it between blocks."""
 
@@ -271,6 +276,29 @@ class DualTraining(Training):
                 between *= 2
             at += between
         return np.array(rows, dtype=np.int64)
+
+    # ------------------------------------------------------------------ the model file
+
+    def pack_supports(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The support examples and the stages as plain facts and arrays, in addition to ``pack``."""
+        facts: dict[str, Any] = {}
+        facts["support"], arrays = self.supports.pack()
+        arrays = {f"support.{key}": array for key, array in arrays.items()}
+        if self.stages is not None:
+            facts["stages"] = len(self.stages)
+            arrays.update({f"stage.{n}": stage for n, stage in enumerate(self.stages)})
+        return facts, arrays
+
+    def unpack_supports(self, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Restore what ``pack_supports`` described."""
+        self.attach(SupportSet.unpack(kernel, facts["support"], under("support.", arrays)))
+        if facts.get("stages") is None:
+            return
+        self.stages = [arrays[f"stage.{n}"] for n in range(facts["stages"])]
+        for stage in self.stages:  # none has more support examples than there are now
+            fits = stage.dtype == np.float64 and stage.ndim == 2 and stage.shape[1] == self.outputs
+            if not (fits and 1 <= len(stage) <= self.features + 1):
+                raise ValueError("the hypothesis after a pass does not have the shape that this learner has")
 
     # ------------------------------------------------------------------ the hypothesis
 

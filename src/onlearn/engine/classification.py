@@ -120,6 +120,10 @@ class Classification:
         counts = np.bincount(codes, weights=weight, minlength=len(self.classes))
         return replace(self, counts=np.concatenate([[counts.sum()], counts]))
 
+    def met(self, counts: np.ndarray) -> Classification:
+        """The classes with the counts of more examples, so many of each class."""
+        return replace(self, counts=self.counts + np.concatenate([[counts.sum()], counts]))
+
     def weighted(self, codes: np.ndarray, weight: np.ndarray, class_weight: Any) -> np.ndarray:
         """Weights of examples times those of their classes."""
         if class_weight is None:

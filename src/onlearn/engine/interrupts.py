@@ -26,21 +26,20 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
-        key = "training" if "training" in before else "_training"
-        training = before.get(key)
+        training = before["training"]
         whole, seen = False, 0
         if training is not None:
             # Only what a user wrote can fail once learning has begun; and only passes that go on are interrupted in it.
             # (In the dual they stop when they are asked to, and what was learned is kept.)
             going_on = method.__name__ == "fit" and self.settings.warm_start and not hasattr(training, "interrupted")
             whole, seen = training.may_fail or going_on, training.n_seen
-            before[key] = copy.deepcopy(training) if whole else copy.copy(training)
+            before["training"] = copy.deepcopy(training) if whole else copy.copy(training)
         try:
             return method(self, *args, **kwargs)
         except InterruptedAfterwards:
             raise
         except BaseException as error:
-            untouched = self.__dict__.get(key) is not training or training is None or training.n_seen == seen
+            untouched = self.training is not training or training is None or training.n_seen == seen
             if whole or untouched or isinstance(error, Exception):
                 self.__dict__.clear()
                 self.__dict__.update(before)

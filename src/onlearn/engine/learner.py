@@ -7,8 +7,9 @@ format), of floats; others are converted.
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +24,13 @@ from onlearn.engine.regression import Regression
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
 from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
+from onlearn.engine.spec import did_you_mean
 from onlearn.engine.training import Training
 from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Learner:
@@ -36,8 +41,13 @@ class Learner:
     array(['no', 'yes'], dtype='<U3')
     """
 
+    representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
+
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        if name not in COMPOSITIONS:
+            raise ValueError(f"there is no learner {name!r}{did_you_mean(name, list(COMPOSITIONS))}")
         self.name, self.warning = name, warning
+        self._checked: dict[str, Any] = {}  # values of parameters that were found right
         self.configure({**self.defaults(), **params})
         self.task: Any = Classification() if self.composition.task == "classify" else Regression()
         self.training: Training | None = None  # once learning has begun
@@ -64,15 +74,16 @@ class Learner:
         unknown = values.keys() - self.composition.parameters.keys()
         if unknown:
             raise TypeError(f"{self.name} has no parameter {min(unknown)!r}")
-        self.settings = SimpleNamespace(**values)
+        self.settings = SimpleNamespace(**self.composition.fixed, **values)
         self._choices: dict[str, Any] | None = None
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """The parameters by name, in alphabetical order."""
-        return dict(sorted(vars(self.settings).items()))
+        return {name: getattr(self.settings, name) for name in sorted(self.composition.parameters)}
 
-    def set_params(self, **params: Any) -> Learner:
-        self.configure({**vars(self.settings), **params})
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters."""
+        self.configure({**self.get_params(), **params})
         return self
 
     @property
@@ -84,7 +95,10 @@ class Learner:
 
     def check(self) -> None:
         """Refuse parameters that cannot be."""
-        check_settings(vars(self.settings))
+        values, known = vars(self.settings), self._checked
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            check_settings(values, self.composition.own)
+            self._checked = dict(values)
         self.choices  # noqa: B018  a wrong spelling raises
 
     def __repr__(self) -> str:
@@ -93,7 +107,7 @@ class Learner:
         return f"{self.name}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return with_rule({**self.__dict__, "_choices": None}, getattr(self.settings, "rule", None))
+        return with_rule({**self.__dict__, "_choices": None, "_checked": {}}, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(without_rule(state))
@@ -146,7 +160,7 @@ class Learner:
     # ------------------------------------------------------------------ learning
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None) -> Learner:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None) -> Self:
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
         self.check()
         going_on = bool(self.settings.warm_start) and self.training is not None
@@ -158,7 +172,7 @@ class Learner:
             self.task = self.task.of_all(y, weight)
             self._begin(X, y, names, sees_all=True).checked = checked
         training: Any = self.training
-        numbers = self.task.numbers(y, weight)
+        numbers = self._numbers(y, weight)
         if isinstance(self._class_weight, str):
             self.task = self.task.counted(numbers, weight)
         weight = self.task.weighted(numbers, weight, self._class_weight)
@@ -166,23 +180,20 @@ class Learner:
         if held.size:
             weight = weight.copy()
             weight[held] = 0.0
-        targets = self.task.targets(numbers, training.output)
-        self.separable = run_passes(training, X, targets, weight, self.settings, self.seed, self.warning)
+        self.separable = self._pass_over(X, self.task.targets(numbers, training.output), weight)
         self.held_out = None
         if held.size:
-            scores = self.task.columns(scores_by(training, csr.rows_at(X, held), self.names))
+            scores = self.task.columns(self._scores(csr.rows_at(X, held)))
             self.held_out = HeldOut(scores, numbers[held], self.choices["calibration"].fraction)
         if not self.task.classifies:
-            said = regression.worse_than_mean(
-                training, numbers, weight, lambda: scores_by(training, X, self.names)[:, 0]
-            )
+            said = regression.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
             if said is not None:
                 warn_caller(said, self.warning)
         return self
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None,
-                    names: list[str] | None = None) -> Learner:  # fmt: skip
+                    names: list[str] | None = None) -> Self:  # fmt: skip
         """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
         self.check()
         first, grow = self.training is None, self.settings.grow
@@ -191,7 +202,7 @@ class Learner:
         if self._holds_out():
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
         classes = self.task.expected(classes, grow is True, None if self.training is None else self.training.outputs)
-        X = csr.as_floats(X)
+        X = csr.as_floats(X) if grow else X
         wider = not first and bool(grow) and X.shape[1] > self.features
         X = self._rows(X, first=first or wider, names=names)
         y, weight = self._targets(X, y, sample_weight, sees_all=False)
@@ -207,23 +218,39 @@ class Learner:
             training.grow(X.shape[1], max(2, len(self.task.classes)))
         elif grow:
             training.grow(X.shape[1], training.outputs)
-        numbers = self.task.numbers(y, weight)
+        numbers = self._numbers(y, weight)
         if isinstance(self._class_weight, str):
             self.task, weight = self.task.balanced(numbers, weight)
         else:
             weight = self.task.weighted(numbers, weight, self._class_weight)
         self.separable = None
-        with to_the_end(len(y)):
-            training.learn(X, self.task.targets(numbers, training.output), weight, np.arange(len(y)))
+        self._learn_once(X, self.task.targets(numbers, training.output), weight)
         return self
 
+    def _numbers(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Class indices of labels; numbers as they are."""
+        return np.asarray(self.task.numbers(y, weight))
+
+    def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
+        """Learn from rows in as many passes as the settings say; what was learned about separability."""
+        return run_passes(self._trained(), X, targets, weight, self.settings, self.seed, self.warning)
+
+    def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from rows in their order."""
+        with to_the_end(len(targets)):
+            self._trained().learn(X, targets, weight, np.arange(len(targets)))
+
     def _refuse_changes(self) -> None:
-        refuse_changes(self.began_with, what_learning_depends_on(self.choices, vars(self.settings)))
+        refuse_changes(self.began_with, self._depends_on())
+
+    def _depends_on(self) -> dict[str, Any]:
+        """The parameters that must not change while learning goes on."""
+        return what_learning_depends_on(self.choices, vars(self.settings))
 
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
         """A new training for data like X; what needs all the data is refused unless these are all."""
         settings, choices, geometry = self.settings, self.choices, self.choices["geometry"]
-        self.began_with = what_learning_depends_on(choices, vars(settings))
+        self.began_with = copy.deepcopy(self._depends_on())
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
@@ -282,7 +309,7 @@ class Learner:
         # Of these rows only, for there may be many more in X, which come in other calls.
         weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[order]
         check_heaviest(weight, "the weight")
-        numbers = self.task.numbers(np.asarray(y)[order], weight)
+        numbers = self._numbers(np.asarray(y)[order], weight)
         weight = self.task.weighted(numbers, weight, self._class_weight)  # by now the counts are known
         targets = self.task.targets(numbers, training.output)
         training.learn(X, targets, weight, order, audit=first, gathered=True)
@@ -368,20 +395,28 @@ class Learner:
 
     # ------------------------------------------------------------------ predicting
 
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores of checked rows by output."""
+        return scores_by(self._trained(), X, self.names)
+
+    def _best(self, X: Any) -> np.ndarray:
+        """The output with the highest score of each row, of two or more."""
+        return best_by(self._trained(), X, self.names)
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: one a row for two classes (positive: the second), one a class for more."""
-        training = self._trained()
-        return np.asarray(self.task.shaped(scores_by(training, self._rows(X, first=False, finite=False), self.names)))
+        self._trained()
+        return np.asarray(self.task.shaped(self._scores(self._rows(X, first=False, finite=False))))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row, on a tie the first of them; in regression the number."""
-        training = self._trained()
+        self._trained()
         X = self._rows(X, first=False, finite=False)
         if not self.task.classifies:
-            return scores_by(training, X, self.names)[:, 0]
+            return self._scores(X)[:, 0]
         if len(self.task.classes) > 2:
-            return np.asarray(self.task.named(best_by(training, X, self.names)))
-        return np.asarray(self.task.chosen(self.task.shaped(scores_by(training, X, self.names))))
+            return np.asarray(self.task.named(self._best(X)))
+        return np.asarray(self.task.chosen(self.task.shaped(self._scores(X))))
 
     def predict_proba(self, X: Any, calibration: Any = None) -> np.ndarray:
         """The probability of each class; the largest is where ``predict`` is."""
@@ -391,17 +426,23 @@ class Learner:
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""
-        from onlearn.theory.certificate import certify
-
         training = self._trained()
         X = self._rows(X, first=False)
         y, _ = self._targets(X, y, None, sees_all=False)
         if len(self.task.classes) != 2:
             raise ValueError(f"a certificate is for two classes; this learner has {len(self.task.classes)}")
+        certificate = self._certify(X, np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0))
+        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
+
+    def _certify(self, X: Any, signs: np.ndarray) -> Any:
+        """What theory promises for rows of which these are the classes, if they are those learned from."""
+        from onlearn.theory.certificate import certify
+
+        training = self._trained()
         geometry = training.geometry
-        certificate = certify(
+        return certify(
             X,
-            np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0),
+            signs,
             *training.separator(),
             training.bias,
             training.n_mistakes,
@@ -414,7 +455,6 @@ class Learner:
             alpha=geometry.alpha,
             eta=geometry.rate_of(training.g),
         )
-        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
 
     # ------------------------------------------------------------------ the model file
 
@@ -450,10 +490,8 @@ class Learner:
         prefix, mine = "training.", facts["estimator"]
         check_facts(mine, ESTIMATOR)
         kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-        training = Training.unpack(facts["training"], kept)
         count, names = mine["n_features_in"], mine["feature_names_in"]
-        if count != training.features:
-            raise ValueError(f"{count} features do not go with {training.features} weights")
+        training = self._unpack_training(facts["training"], kept, count)
         if names is not None and len(names) != count:
             raise ValueError(f"{len(names)} names do not go with {count} features")
         if self.task.classifies:
@@ -463,4 +501,11 @@ class Learner:
                 self.held_out = HeldOut.unpack(facts, arrays, len(self.task.classes))
         self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
         self._call_columns(count, names)
-        self.began_with = what_learning_depends_on(self.choices, vars(self.settings))
+        self.began_with = copy.deepcopy(self._depends_on())
+
+    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Training:
+        """The training that a file describes, of rows of so many features."""
+        training = Training.unpack(facts, arrays)
+        if features != training.features:
+            raise ValueError(f"{features} features do not go with {training.features} weights")
+        return training

@@ -24,7 +24,9 @@ class Composition:
     """What a learner of some name is.
 
     A part given as a class shows its parameters flat; one given as an object is fixed; a function makes it of the
-    parameters; a part not given stays a parameter. ``defaults`` changes defaults of parameters.
+    parameters; a part not given stays a parameter. ``defaults`` changes defaults of parameters, ``fixed`` has values of
+    those that are not shown. ``own`` are parameters that other learners do not have, or have otherwise, and
+    ``families`` those of the choices among them.
     """
 
     name: str
@@ -32,24 +34,27 @@ class Composition:
     parts: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     task: str = "classify"
+    fixed: dict[str, Any] = field(default_factory=dict)
+    own: dict[str, Parameter] = field(default_factory=dict)
+    families: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """All parameters, in the order in which they are written: first those that are flat."""
         flat = {name: one for made in self._flat().values() for name, one in parameters(made).items()}
-        hidden = {*self.parts, *(("rule", "geometry") if self.parts else ())}
+        hidden = {*self.parts, *self.fixed, *(("rule", "geometry") if self.parts else ())}
         hidden |= {*ONLY_CLASSES} if self.task == "regress" else set()
         shared = {name: one for name, one in PARAMETERS.items() if name not in hidden}
-        return {
-            name: one._replace(default=self.defaults.get(name, one.default)) for name, one in {**flat, **shared}.items()
-        }
+        every = {**flat, **shared, **self.own}
+        return {name: one._replace(default=self.defaults.get(name, one.default)) for name, one in every.items()}
 
     def _flat(self) -> dict[str, type]:
         return {part: made for part, made in self.parts.items() if isinstance(made, type)}
 
     def choices(self, values: dict[str, Any]) -> dict[str, Any]:
         """The choices that these values of the parameters mean, as objects."""
-        made = {name: family.get(values[name]) for name, family in FAMILIES.items() if name in values}
+        families = {**FAMILIES, **self.families}
+        made = {name: family.get(values[name]) for name, family in families.items() if name in values}
         for part, kind in self._flat().items():
             made[part] = kind(**{name: values[name] for name in parameters(kind)})
         for part, kind in self.parts.items():

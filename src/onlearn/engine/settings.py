@@ -6,7 +6,6 @@ state made by one rule or geometry means nothing to another.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -81,9 +80,9 @@ PARAMETERS: dict[str, Parameter] = parameters(dataclass(Settings))
 ONLY_CLASSES = ("multiclass", "class_weight", "calibration")  # have no meaning in regression
 
 
-def check_settings(values: dict[str, Any]) -> None:
-    """Refuse values that the shared parameters cannot have; choices are checked where they are made."""
-    for name, parameter in PARAMETERS.items():
+def check_settings(values: dict[str, Any], own: dict[str, Parameter]) -> None:
+    """Refuse values that parameters cannot have, shared ones or a learner's own; choices are checked where made."""
+    for name, parameter in {**PARAMETERS, **own}.items():
         if name in values and parameter.rules["kind"] not in FAMILIES:
             parameter.check(values[name])
     weights = values.get("class_weight")
@@ -113,8 +112,8 @@ FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
 
 
 def what_learning_depends_on(choices: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that must not change while learning goes on; copies of the choices."""
-    made = {name: copy.copy(choices[name]) for name in CHOICES}
+    """The parameters that must not change while learning goes on."""
+    made = {name: choices[name] for name in CHOICES}
     return {**made, **{name: values[name] for name in FIXED if name in values}}
 
 

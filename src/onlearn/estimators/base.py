@@ -1,4 +1,4 @@
-"""What the linear estimators share: parameters, checks of input, and the learner inside.
+"""What the estimators share: parameters, checks of input, and the learner inside.
 
 An estimator has scikit-learn's manners; everything it has learned is in its ``Learner``.
 """
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -23,9 +23,10 @@ from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.settings import FAMILIES
 from onlearn.engine.training import Training
+from onlearn.estimators.nested import set_nested, take_nested, with_nested
 
 
-class LinearEstimator(BaseEstimator):
+class LearnerEstimator(BaseEstimator):
     """A facade over a ``Learner``: of the fitted attributes, all are the learner's."""
 
     families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
@@ -39,26 +40,13 @@ class LinearEstimator(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name in self.families.keys() & params.keys():
-                try:
-                    owned = self.families[name].get(params[name]).get_params()
-                except (TypeError, ValueError):  # a wrong spelling is reported by fit
-                    continue
-                params.update({f"{name}__{key}": value for key, value in owned.items()})
-        return params
+        return with_nested(params, self.families) if deep else params
 
     def set_params(self, **params: Any) -> Any:
         """Change parameters, also those of choices as ``rule__aggressiveness``."""
-        nested = {
-            key: params.pop(key) for key in list(params) if "__" in key and key.partition("__")[0] in self.families
-        }
+        nested = take_nested(params, self.families)
         super().set_params(**params)
-        for key, value in nested.items():
-            name, _, own = key.partition("__")
-            if name not in super().get_params(deep=False):
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
-            setattr(self, name, self.families[name].get(getattr(self, name)).set_params(**{own: value}))
+        set_nested(self, nested, self.families)
         return self
 
     def _values(self) -> dict[str, Any]:
@@ -68,9 +56,12 @@ class LinearEstimator(BaseEstimator):
         """The learner inside, with the present parameters; a new one if nothing was learned yet."""
         learner = self.__dict__.get("_learner")
         if learner is None:
-            return Learner(self.composition.name, warning=ConvergenceWarning, **self._values())
+            learner = self._new_learner()
         learner.configure(self._values())
         return learner
+
+    def _new_learner(self) -> Learner:
+        return Learner(self.composition.name, warning=ConvergenceWarning)
 
     def __getstate__(self) -> dict[str, Any]:
         return with_rule(super().__getstate__(), getattr(self, "rule", None))
@@ -92,7 +83,7 @@ class LinearEstimator(BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         going_on = self.warm_start and "_learner" in self.__dict__
-        learner = self._learner if going_on else Learner(self.composition.name, warning=ConvergenceWarning)
+        learner = self._learner if going_on else self._new_learner()
         learner.configure(self._values())
         learner.check()
         X, names = self._check_rows(X, first=not going_on)
@@ -224,10 +215,79 @@ class LinearEstimator(BaseEstimator):
     @classmethod
     def _around(cls, learner: Learner) -> Any:
         """The estimator of a learner that was read from a file."""
-        made = cls(**vars(learner.settings))
+        made = cls(**learner.get_params())
         learner.warning = ConvergenceWarning
         made._learner = learner
         return made
+
+
+class LearnerClassifier(ClassifierMixin, LearnerEstimator):
+    """The part of a classifier that is the same whatever learns."""
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
+
+        Labels keep their type in ``classes_``, also those of pandas columns that allow for missing values. A call that
+        fails changes nothing.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        return self._partial_fit(X, y, sample_weight, classes=classes)
+
+    def _check_targets(self, y: Any) -> np.ndarray:
+        return check_column(y, "label", type(self).__name__)
+
+    # ------------------------------------------------------------------ what was learned
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels of the classes."""
+        return np.asarray(self._known("classes_"))
+
+    @property
+    def separable_(self) -> bool | None:
+        """Whether the classes are known to be separable (True), or not to be (False)."""
+        separable: bool | None = self._known("separable_")
+        return separable
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, over all passes."""
+        return int(self._known("n_mistakes_"))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: one a row for two classes (positive: the second), one a class for more."""
+        learner, X = self._fitted(X)
+        return learner.decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row; on a tie the first of them."""
+        learner, X = self._fitted(X)
+        return learner.predict(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class; the largest is where ``predict`` is."""
+        learner, X = self._fitted(X)
+        return learner.predict_proba(X, self.calibration)
+
+    def certificate(self, X: Any, y: Any) -> Any:
+        """What theory promises for these examples, and whether its assumptions hold; two classes only.
+
+        The examples must be those trained on. No bound applies to fewer or more of them than a pass saw.
+        """
+        learner, X = self._fitted(X)
+        return learner.certificate(X, self._check_targets(y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # without negative weights only some problems can be learned
+            geometry = self.composition.choices(self._values())["geometry"]
+            tags.classifier_tags.poor_score = geometry.positive_weights
+        return tags
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-import time
-import warnings
+import copy
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
-from numbers import Integral
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
-from onlearn.dual.budget import BudgetTraining
-from onlearn.dual.collapse import Choice, choose, dual_certificate, judge_sample
-from onlearn.dual.examples import Examples, check_examples
-from onlearn.dual.learner import ON_NUMBERS, Estimated, Filed, InPasses, OwnsKernel, own, report_estimate
+from onlearn.dual.collapse import Reduction
+from onlearn.dual.estimate import Estimate
+from onlearn.dual.learner import ON_NUMBERS, DualLearner
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.scores import dual_scores, staged_scores
-from onlearn.dual.supports import SupportSet, SupportSlots
-from onlearn.dual.training import DualTraining, stop_on_ctrl_c
-from onlearn.engine.labels import encode
+from onlearn.dual.settings import KERNEL_CLASSIFIER
+from onlearn.engine.csr import CSR
+from onlearn.engine.named import Composition
 from onlearn.engine.settings import FAMILIES
-from onlearn.estimators.kernel_base import KernelBase, Settled, is_number
-from onlearn.estimators.smaller_forms import SmallerForms
-from onlearn.kernels.products import in_precision, refuse_strings
-
-# ----------------------------------------------------------------------------------------------------
-# What learning in the dual began with, and holds to: a kernel's feature space means nothing in another's.
+from onlearn.estimators.base import LearnerClassifier
+from onlearn.estimators.nested import KERNEL
+from onlearn.kernels.products import refuse_strings
 
 
-FIXED = ("representation", "keep_stages")
-
-
-class SettledKernel(Settled):
-    """The part of a kernel classifier that refuses to go on learning with other parameters than it began with."""
-
-    kernel: Any
-    budget: int | None
-
-    def _settings(self) -> dict[str, Any]:
-        settings = {"kernel": own(kernels.get(self.kernel)), "budget": self.budget, **super()._settings()}
-        if self.budget is not None:
-            settings["budget_policy"] = self._choices()["budget_policy"]
-        return {**settings, **{name: getattr(self, name) for name in FIXED}}
-
-
-REPRESENTATIONS = ("dual", "primal", "auto")
-
-
-class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, OwnsKernel, KernelBase):
+class KernelClassifier(LearnerClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -91,10 +65,10 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
     array([0, 1, 1, 0])
     """
 
-    families: ClassVar = {**FAMILIES, "budget_policy": POLICIES}
+    families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL, "budget_policy": POLICIES}
+    composition: ClassVar[Composition] = KERNEL_CLASSIFIER
     grow = False
-    _training: Any  # a DualTraining, or in the primal a Training
-    representation_: str
+    _learner: DualLearner
 
     def __init__(
         self,
@@ -144,244 +118,107 @@ class KernelClassifier(Estimated, InPasses, Filed, SettledKernel, SmallerForms, 
         self.intercept_scaling = intercept_scaling
         self.calibration = calibration
 
-    init = "zeros"
-
-    # ------------------------------------------------------------------ parameters
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
             tags.input_tags.pairwise = kernels.get(self.kernel).data == "matrix"
         return tags
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.representation not in REPRESENTATIONS:
-            raise ValueError(f"representation must be 'dual', 'primal' or 'auto', not {self.representation!r}")
-        if not (is_number(self.cache_mb) and 0 <= self.cache_mb < np.inf):
-            raise ValueError(f"cache_mb must be a number of at least 0, not {self.cache_mb!r}")
-        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
-            raise ValueError(f"time_limit must be a number of seconds above 0, or None, not {self.time_limit!r}")
-        counted = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
-        if self.budget is not None and not (counted and self.budget >= 1):
-            raise ValueError(f"budget must be a whole number of at least 1, or None, not {self.budget!r}")
-        POLICIES.get(self.budget_policy)
-        if self.budget is not None and self.keep_stages:
-            raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
-        if self.intercept_scaling == "radius":
-            raise ValueError("intercept_scaling must be a number: the radius of the data depends on the kernel")
-        geometry = self._choices()["geometry"]
-        if geometry.name != "additive" or geometry.l1:
-            raise ValueError(
-                f"a kernel classifier learns additively, without l1: its weights belong to examples, not features; "
-                f"{geometry!r} is not for it"
-            )
+    def _new_learner(self) -> DualLearner:
+        return DualLearner(warning=ConvergenceWarning)
 
-    # ------------------------------------------------------------------ input
+    def _check_rows(self, X: Any, first: bool) -> tuple[Any, list[str] | None]:
+        """Rows of numbers checked, with the names of their columns; other examples the learner checks."""
+        kernel = kernels.get(self.kernel) if first else self._learner.kernel
+        if kernel.data not in ON_NUMBERS:
+            return X, None
+        refuse_strings(X, kernel)
+        return super()._check_rows(X, first)
 
-    def _check_rows(self, X: Any, reset: bool, finite: bool = True) -> Any:
-        """The rows, checked, as the representation at hand learns from them."""
-        if reset:
-            self._kernel = own(kernels.get(self.kernel))  # which somebody may change
-        if self._kernel.data in ON_NUMBERS:
-            refuse_strings(X, self._kernel)
-            raw = super()._check_rows(X, reset, True)
-            if not reset and self.representation_ == "dual":  # one precision for all, that of the first examples
-                raw = in_precision(raw, self._dtype)
-        else:
-            raw = check_examples(X, self._kernel)
-            if not reset and getattr(raw, "dtype", None) in (np.float32, np.float64):
-                raw = in_precision(raw, self._dtype)
-        if reset:
-            if self._kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
-                raise ValueError(
-                    f"{self._kernel}: X has {raw.shape[0]} rows and {raw.shape[1]} columns, but the matrix to learn "
-                    "from must be square, with a column for each row's example"
-                )
-            points = self._points(raw)
-            self._check_kernel(points)
-            chosen = self._choose(raw, points)
-            self.representation_, self.representation_reason_ = chosen.name, chosen.reason
-        elif self.representation_ == "dual":
-            points = self._points(raw)
-        if self.representation_ == "primal":
-            return self._kernel.features(raw)
-        return Examples(raw, points, raw.shape[1] if hasattr(raw, "shape") else 1)
-
-    def _check_kernel(self, points: Any) -> None:
-        """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
-        if self._kernel.always_psd:
-            return
-        verdict = judge_sample(self._kernel, points)
-        if not verdict.symmetric:
-            raise ValueError(f"{verdict}; a classifier cannot learn with it")
-        if not verdict:
-            warnings.warn(f"{verdict}; what theory says of kernels need not hold", UserWarning, stacklevel=6)
-
-    def _points(self, raw: Any) -> Any:
-        """The examples as the kernel wants to see them; a budget makes for few kernel values."""
-        return self._kernel.quick_points(raw) if self.budget is None else self._kernel.points(raw)
-
-    def _choose(self, raw: Any, points: Any) -> Choice:
-        if self.representation == "dual":
-            return Choice("dual", "asked for")
-        if self.budget is not None:
-            if self.representation == "primal":
-                raise ValueError("a budget is for the dual: with representation='primal' there are no support examples")
-            return Choice("dual", "a budget was given")
-        return choose(self._kernel, raw, points, self.epochs or 5, forced=self.representation == "primal")
-
-    def _start(self, X: Any, targets: Any, output: str | None, outputs: int, sees_all: bool) -> Any:
-        if self.representation_ == "primal":
-            return super()._start(X, targets, output, outputs, sees_all)
-        self._settle()
-        choices = self._choices()
-        random = check_random_state(self.random_state)
-        whole = isinstance(self.random_state, Integral)
-        self._seed = int(self.random_state) if whole else int(random.randint(2**31 - 1))
-        bias = self._constant_feature(getattr(X, "points", None))
-        parts = choices["rule"], choices["geometry"], choices["stabilizer"]
-        if self.budget is not None:
-            if self._kernel.data == "matrix":
-                raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
-            limited = BudgetTraining(*parts, output, 0, outputs, bias)
-            limited.set_budget(int(self.budget), choices["budget_policy"], self._seed)
-            training: DualTraining = limited.attach(SupportSlots(self._kernel, int(self.budget)))
-        else:
-            training = DualTraining(*parts, output, 0, outputs, bias).attach(SupportSet(self._kernel))
-        training.stages = [] if self.keep_stages else None
-        return training
-
-    def _constant_feature(self, points: Any) -> float:
-        """The feature that the intercept is the weight of, in the units of the kernel's if these are known yet."""
-        size = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return size if points is None else size * 2.0 ** (-0.5 * self._kernel.halvings(points))
-
-    # ------------------------------------------------------------------ learning
-
-    def _codes(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        labels = y if weight.all() else np.where(weight > 0, y, self.classes_[0])
-        return encode(labels, self.classes_, grows=False)
-
-    def _pass_over(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
-        training = self._training
-        training.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
-        try:
-            if self.representation_ == "primal":
-                return super()._pass_over(X, y, weight)
-            return self._pass_in_blocks(X, y, weight)
-        finally:
-            training.deadline = None  # it is that of this fit
-
-    def _pass_in_blocks(self, X: Any, y: np.ndarray, weight: np.ndarray) -> bool | None:
-        training = self._training
-        self.release_rows()
-        later = (self.epochs or self.max_epochs) > 1
-        telling = report_estimate(training, self._estimate(X), type(self).__name__) if self.verbose else nullcontext()
-        scores = training.prepare(X, int(self.cache_mb * 2**20) if later else 0)
-        scores.find_supports()  # with warm_start, they may be the rows of the last fit
-        with stop_on_ctrl_c(training), telling:
-            return super()._pass_over(scores, y, weight)
-
-    def _learn_once(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        if self.representation_ == "dual":
-            if self._kernel.data == "matrix" and self._training.n_seen:
-                raise ValueError("a precomputed matrix is learned from at once: which columns are these rows'?")
-            self.release_rows()
-            scores = self._training.prepare(X, 0)
-            with stop_on_ctrl_c(self._training):
-                self._training.learn(scores, y, weight, np.arange(len(y)))
-            if self._training.stopped:
-                raise KeyboardInterrupt
-        else:
-            super()._learn_once(X, y, weight)
+    def estimate(self, X: Any) -> Estimate:
+        """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
+        learner = DualLearner(**self._values())
+        learner.check()
+        return learner.estimate(self._check_rows(X, first=True)[0])
 
     # ------------------------------------------------------------------ what was learned
 
     @property
+    def representation_(self) -> str:
+        """ "dual" or "primal": whether it has weights of examples or of the kernel's features."""
+        return str(self._known("representation"))
+
+    @property
+    def representation_reason_(self) -> str:
+        """Why it is so."""
+        return str(self._known("reason"))
+
+    @property
+    def reduction_(self) -> Reduction:
+        """What ``reduce`` lost, if it made this classifier."""
+        reduction = self._known("reduction")
+        if reduction is None:
+            raise AttributeError("this classifier was not made by reduce")
+        return reduction  # type: ignore[no-any-return]
+
+    @property
     def stopped_(self) -> str | None:
         """Why the last ``fit`` ended early, if it did."""
-        return self._fitted_training("stopped_").stopped
+        stopped: str | None = self._known("stopped_")
+        return stopped
 
     @property
     def support_examples_(self) -> Any:
         """The examples on which steps were made, in the order of their first one."""
-        return self._dual("support_examples_").supports.examples()
+        examples = self._known("support_examples_")
+        return examples.to_scipy() if isinstance(examples, CSR) else examples
 
     @property
     def n_support_(self) -> int:
         """How many support examples there are."""
-        return len(self._dual("n_support_").supports)
+        return int(self._known("n_support_"))
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """Weights of the support examples: (1, examples) for two classes, (classes, examples) for more."""
-        self._dual("dual_coef_")
-        return np.array(self._per_class(self._weights()[0]).T)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        if self.__dict__.get("representation_") == "dual":
-            raise AttributeError(
-                "in the dual there are weights of examples, dual_coef_; to_primal() makes those of features"
-            )
-        return super().coef_
-
-    def _dual(self, name: str) -> DualTraining:
-        training = self._fitted_training(name)
-        if not isinstance(training, DualTraining):
-            raise AttributeError(f"there is no {name} in the primal, where nothing is kept but weights: coef_")
-        return training
-
-    def _row_scores(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        if self.representation_ == "primal":
-            return super()._row_scores(X, rows)
-        return dual_scores(self._training, X.points.take(rows))
-
-    def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        if self.representation_ == "primal":
-            return super()._scores(X)
-        return dual_scores(self._training, self._check_rows(X, reset=False).points)
-
-    def _best_outputs(self, X: Any) -> np.ndarray:
-        return np.argmax(self._scores(X), axis=1) if self.representation_ == "dual" else super()._best_outputs(X)
+        return np.asarray(self._known("dual_coef_"))
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """The scores by the hypothesis after each pass of ``fit``; needs ``keep_stages``."""
-        check_is_fitted(self)
-        stages = self._dual("staged_decision_function").stages
-        if stages is None:
-            raise ValueError(
-                "the hypotheses after each pass were not kept: set keep_stages before fit (what reduce makes has none)"
-            )
-        if self._training.stabilizer.every_hypothesis:
-            raise ValueError("a voted learner is all of its hypotheses at once; stages are for the other stabilizers")
-        if not stages:
-            raise ValueError(
-                "there is no stage yet: one is the hypothesis after a pass of fit, and partial_fit has none"
-            )
-        for scores in staged_scores(self._training, self._check_rows(X, reset=False).points, stages):
-            yield self._shape(scores)
+        _, X = self._fitted(X)
+        return self._learner.staged_decision_function(X)
 
-    # ------------------------------------------------------------------ what theory says
+    # ------------------------------------------------------------------ smaller forms
 
-    def certificate(self, X: Any, y: Any) -> Any:
-        """What theory promises in the feature space of the kernel for these examples; two classes only."""
+    def to_primal(self, force: bool = False) -> KernelClassifier:
+        """The same classifier as weights of the kernel's features, if that is smaller or faster.
+
+        ``representation_reason_`` of the new classifier says which. If it is neither, that is an error, unless
+        ``force``. This classifier does not change, whatever the new one learns later.
+        """
         check_is_fitted(self)
-        if self.representation_ == "primal":
-            certificate = super().certificate(X, y)
-        else:
-            data = self._check_rows(X, reset=False)
-            y = self._check_labels(data, y)
-            if len(self.classes_) != 2:
-                raise ValueError(f"a certificate is for two classes; this learner has {len(self.classes_)}")
-            codes = encode(y, self.classes_, grows=False)
-            certificate = dual_certificate(self._training, data.points, np.where(codes == 1, 1.0, -1.0))
-            certificate = self._if_trained_on(certificate, len(codes))
-        if self._settled["budget"] is None:
-            return certificate
-        return certificate.beyond_theory("there was a budget, and the proof is for learners that keep all they learned")
+        return self._copy_with(self._learner.to_primal(force))
+
+    def reduce(self, n: int, X: Any = None, y: Any = None) -> KernelClassifier:
+        """A classifier with at most n support examples whose hypothesis is near this one, by projection.
+
+        ``reduction_`` of the new classifier says how near; with X and y also what accuracy was lost on them.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("the loss of accuracy is measured on X and y: give both, or neither")
+        self._learner.configure(self._values())
+        made = self._copy_with(self._learner.reduce(n))
+        if X is not None:
+            before, after = float(self.score(X, y)), float(made.score(X, y))
+            made._learner.reduction = made.reduction_._replace(accuracy_before=before, accuracy_after=after)
+        return made
+
+    def _copy_with(self, learner: DualLearner) -> KernelClassifier:
+        """A classifier that differs from this one only in its learner."""
+        made = copy.copy(self)
+        made._learner = learner
+        return made
 
 
 KernelPerceptron = KernelClassifier  # its name in textbooks

@@ -13,7 +13,7 @@ Polynomial kernels are not shift-invariant; they are sketched (TensorSketch, Pha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.fft
@@ -21,10 +21,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.compiler import compiled
-from onlearn.dual.learner import OwnsKernel, own
 from onlearn.engine.csr import as_rows, is_sparse
 from onlearn.engine.rows import Dense
+from onlearn.estimators.nested import KERNEL
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
+from onlearn.kernels.formula import copied
 from onlearn.threads import cores, over_rows
 
 TURN = 2 * np.pi
@@ -197,7 +198,7 @@ def sketch_power(
     return out
 
 
-class RandomKitchenSinks(OwnsKernel, NumericTransformer):
+class RandomKitchenSinks(NumericTransformer):
     """Transform rows to ``n_components`` random features whose inner products approximate a kernel.
 
     ``kernel``: a Gaussian, Laplacian or polynomial kernel, as an object of ``onlearn.kernels`` or as text, such as
@@ -214,6 +215,7 @@ class RandomKitchenSinks(OwnsKernel, NumericTransformer):
            [0.4, 1. ]])
     """
 
+    families: ClassVar[dict[str, Any]] = KERNEL
     kernel_: Any
     n_components_: int
 
@@ -241,7 +243,7 @@ class RandomKitchenSinks(OwnsKernel, NumericTransformer):
         return self._draw(X) if fresh else self
 
     def _draw(self, X: Any) -> RandomKitchenSinks:
-        kernel: Any = own(kernels.get(self.kernel))
+        kernel: Any = copied(self.kernel)
         count, width = check_whole_number(self.n_components, "n_components"), X.shape[1]
         if kernel.name not in KERNELS:
             raise ValueError(

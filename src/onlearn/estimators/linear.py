@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
 from onlearn.engine.named import COMPOSITIONS, Composition
-from onlearn.estimators.base import LinearEstimator, check_column
+from onlearn.estimators.base import LearnerClassifier, LearnerEstimator, check_column
 
 
-class OnlineClassifier(ClassifierMixin, LinearEstimator):
+class OnlineClassifier(LearnerClassifier):
     """Learns a linear classifier from examples one at a time.
 
     Parameters
@@ -96,75 +95,8 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         self.intercept_scaling = intercept_scaling
         self.calibration = calibration
 
-    # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineClassifier:
-        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
-
-        Labels keep their type in ``classes_``, also those of pandas columns that allow for missing values. A call that
-        fails changes nothing.
-        """
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineClassifier:
-        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
-        self._partial_fit(X, y, sample_weight, classes=classes)
-        return self
-
-    def _check_targets(self, y: Any) -> np.ndarray:
-        return check_column(y, "label", type(self).__name__)
-
-    # ------------------------------------------------------------------ what was learned
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels of the classes."""
-        return np.asarray(self._known("classes_"))
-
-    @property
-    def separable_(self) -> bool | None:
-        """Whether the classes are known to be separable (True), or not to be (False)."""
-        separable: bool | None = self._known("separable_")
-        return separable
-
-    @property
-    def n_mistakes_(self) -> int:
-        """Mistakes made while learning, over all passes."""
-        return int(self._known("n_mistakes_"))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: one a row for two classes (positive: the second), one a class for more."""
-        learner, X = self._fitted(X)
-        return learner.decision_function(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row; on a tie the first of them."""
-        learner, X = self._fitted(X)
-        return learner.predict(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class; the largest is where ``predict`` is."""
-        learner, X = self._fitted(X)
-        return learner.predict_proba(X, self.calibration)
-
-    def certificate(self, X: Any, y: Any) -> Any:
-        """What theory promises for these examples, and whether its assumptions hold; two classes only.
-
-        The examples must be those trained on. No bound applies to fewer or more of them than a pass saw.
-        """
-        learner, X = self._fitted(X)
-        return learner.certificate(X, self._check_targets(y))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        with suppress(TypeError, ValueError):  # without negative weights only some problems can be learned
-            geometry = self.composition.choices(self._values())["geometry"]
-            tags.classifier_tags.poor_score = geometry.positive_weights
-        return tags
-
-
-class OnlineRegressor(RegressorMixin, LinearEstimator):
+class OnlineRegressor(RegressorMixin, LearnerEstimator):
     """Learns a linear regression from examples one at a time: least squares, ridge, lasso, epsilon-insensitive.
 
     Parameters are those of ``OnlineClassifier`` that have a meaning here.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_array
@@ -27,10 +27,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.examples import concatenate, count, pick
-from onlearn.dual.learner import OwnsKernel, own
 from onlearn.engine.csr import is_sparse
 from onlearn.engine.inputs import number_types, plain_table
+from onlearn.estimators.nested import KERNEL
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, tiles
+from onlearn.kernels.formula import copied
 from onlearn.kernels.products import refuse_strings
 
 MOST_NUMBERS = 1 << 26  # in the factor of rpcholesky; beyond that it chooses among a sample of the examples
@@ -163,7 +164,7 @@ def _is_uniform(nystroem: Any) -> bool:
     )
 
 
-class Nystroem(OwnsKernel, NumericTransformer):
+class Nystroem(NumericTransformer):
     """Transform examples (rows, strings, trees) to at most ``n_components`` features that approximate a kernel.
 
     ``kernel``: an object of ``onlearn.kernels``, or its text such as "0.5*gaussian(2) + polynomial(2)".
@@ -185,6 +186,7 @@ class Nystroem(OwnsKernel, NumericTransformer):
     True
     """
 
+    families: ClassVar[dict[str, Any]] = KERNEL
     landmarks_: Any
     n_components_: int
     error_: float
@@ -242,7 +244,7 @@ class Nystroem(OwnsKernel, NumericTransformer):
         if self.landmarks not in CHOOSE if isinstance(self.landmarks, str) else not _may_be_examples(self.landmarks):
             known = ", ".join(map(repr, CHOOSE))
             raise ValueError(f"landmarks must be {known} or examples, not {self.landmarks!r}")
-        kernel = own(kernels.get(self.kernel))
+        kernel = copied(self.kernel)
         if kernel.data == "matrix":
             raise ValueError(f"Nystroem computes the kernel at its landmarks itself: give it that kernel, not {kernel}")
         return kernel, size, CHOOSE[self.landmarks] if isinstance(self.landmarks, str) else None
@@ -359,7 +361,7 @@ class Nystroem(OwnsKernel, NumericTransformer):
         self._seed, self.n_seen_, self.error_ = int(mine["seed"]), int(mine["n_seen"]), float(mine["error"])
         self.n_components_ = self.whitening_.shape[1]
         if facts["params"].get("kernel") is None:  # an object, not text
-            self.kernel = own(self.kernel_)
+            self.kernel = copied(self.kernel_)
         if self.landmarks is None:
             self.landmarks = self.landmarks_
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onlearn import model_file
 from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
+from onlearn.estimators.nested import set_nested, take_nested, with_nested
 from onlearn.kernels.products import refuse_strings
 
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
@@ -22,8 +23,21 @@ TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the 
 class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of rows of numbers, dense or sparse, that keeps their precision and can be saved."""
 
+    families: ClassVar[dict[str, Any]] = {}  # of the parameters that have parameters
     n_features_in_: int
     feature_names_in_: np.ndarray
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of a kernel, as ``kernel__sigma``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        return with_nested(params, self.families) if deep else params
+
+    def set_params(self, **params: Any) -> Any:
+        """Change parameters, also those of a kernel as ``kernel__sigma``."""
+        nested = take_nested(params, self.families)
+        super().set_params(**params)
+        set_nested(self, nested, self.families)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

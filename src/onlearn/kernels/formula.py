@@ -8,6 +8,7 @@ data are parsed, never evaluated.
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import operator
 import reprlib
@@ -50,6 +51,16 @@ def get(kernel: Any) -> Kernel:
         f"a kernel must be a formula such as 'gaussian(2)' or an object of onlearn.kernels, not {_short(repr(kernel))}"
         + (": kernels.Callable(function) makes one of a function of two examples" if function else "")
     )
+
+
+def copied(kernel: Any) -> Kernel:
+    """A copy of a kernel, inner kernels too: later changes of one do not reach the other."""
+    kernel = get(kernel)
+    made = copy.copy(kernel)
+    for name, part in kernel.get_params(deep=False).items():
+        if isinstance(part, Kernel):
+            made.__dict__[name] = copied(part)  # which was checked when the kernel was made
+    return made
 
 
 def read(text: str) -> Kernel:

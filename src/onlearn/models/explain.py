@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.engine.csr import is_sparse
-from onlearn.models.model import Model, feature_name, for_learner
+from onlearn.models.model import Model, feature_name
 
 # ----------------------------------------------------------------------------------------------------
 # What support examples say about a row: in the dual, a row's features are its kernel values with them.
@@ -23,14 +23,7 @@ SHOWN = 4  # features of an example
 
 def is_dual(model: Model) -> bool:
     """Whether the weights of a model belong to support examples."""
-    return getattr(model.learner, "representation_", None) == "dual"
-
-
-def kernel_values(model: Model, X: Any) -> np.ndarray:
-    """The kernel values of rows with the support examples, one line a row."""
-    learner = model.learner
-    points = learner._check_rows(for_learner(learner, X), reset=False).points
-    return np.asarray(learner.training.supports.products(points), dtype=np.float64)
+    return bool(model.learner.representation == "dual")
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
@@ -44,12 +37,12 @@ def example_name(model: Model, number: int) -> str:
     if not hasattr(examples, "shape"):
         text = " ".join(str(examples[number]).split())
         return text if len(text) <= WORDS else f"{text[: WORDS - 3]}..."
-    row = examples[number]
-    if is_sparse(row):
-        columns, values = row.indices, row.data
+    if is_sparse(examples):
+        held = slice(examples.indptr[number], examples.indptr[number + 1])
+        columns, values = examples.indices[held], examples.data[held]
     else:
-        columns = np.flatnonzero(row)
-        values = row[columns]
+        columns = np.flatnonzero(examples[number])
+        values = examples[number, columns]
     largest = np.argsort(-np.abs(values), kind="stable")[:SHOWN]
     parts = [with_value(feature_name(model, int(columns[k])), float(values[k])) for k in largest]
     return ", ".join([*parts, *(["..."] if len(values) > SHOWN else [])]) or "an empty row"
@@ -98,7 +91,7 @@ def explain(model: Model, rows: Any) -> Explanation:
     coef, intercepts = weights(model)
     name_of = feature_name
     if is_dual(model):
-        columns, values = np.arange(coef.shape[1]), kernel_values(model, X)[0]
+        columns, values = np.arange(coef.shape[1]), model.learner.kernel_values(X)[0]
         name_of = example_name
     else:
         columns, values = X.indices[: X.nnz], X.data[: X.nnz].astype(np.float64)
@@ -134,7 +127,7 @@ def explain(model: Model, rows: Any) -> Explanation:
 def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (outputs x features, or x support examples) and intercepts in double precision; an error for learners
     that have none. In regression they are in the units of the target, not of what was learned."""
-    if getattr(model.learner, "representation_", None) == "primal":
+    if model.learner.representation == "primal":
         raise ValueError(PRIMAL)
     try:
         coef, intercepts = dual_weights(model) if is_dual(model) else model.weights()

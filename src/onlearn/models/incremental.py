@@ -16,7 +16,7 @@ from onlearn.models.run import learn_from, sound_rows
 
 def partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> None:
     """Learn from rows once, in their order; a model that has learned nothing begins with what suits the rows."""
-    if hasattr(model.learner, "kernel"):
+    if model.learner is not None and model.learner.representation is not None:
         raise ValueError("a model with a kernel does not learn row by row: use onlearn.train with resume=")
     source = as_rows(model, rows)
     labels = written(y) if model.task == "classify" else []
@@ -86,7 +86,7 @@ def _begin(model: Model, source: Any, y: Any, labels: list[str]) -> None:
 def _codes(model: Model, labels: list[str]) -> np.ndarray:
     """The classes of labels; new ones are taken in, if the learner takes in new classes."""
     assert model.labels is not None
-    if getattr(model.learner, "grow", False) is True:
+    if model.learner.settings.grow is True:
         found = positions(labels, model.labels, dots=False)
         new = dict.fromkeys(label for label, place in zip(labels, found) if place < 0)
         model.labels += distinct(list(new))

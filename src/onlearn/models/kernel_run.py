@@ -12,10 +12,10 @@ from onlearn import data, kernels
 from onlearn.engine.csr import CSR, is_sparse, select, stacked
 from onlearn.engine.passes import shuffled
 from onlearn.features import FeatureMap, Number
+from onlearn.features.feature_map import strings_of
 from onlearn.features.roles import PlanError
-from onlearn.features.strings import strings_of
 from onlearn.features.tables import numbers
-from onlearn.models.model import Model, for_learner
+from onlearn.models.model import Model, as_learner
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 
@@ -30,7 +30,8 @@ class KernelRun(Run):
 
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         super().__init__(plan, model, bad)
-        self.kernel = kernels.get(plan.learner.kernel if model is None else model.learner.kernel)
+        learner = as_learner(plan.learner if model is None else model.learner)
+        self.kernel = kernels.get(learner.settings.kernel)
         self.on_texts = self.kernel.data in ("strings", "trees")
         if self.kernel.data not in ("vectors", "strings", "trees"):
             raise PlanError(f"the kernel {self.kernel} is not of rows that files can hold: use it from Python")
@@ -116,9 +117,7 @@ class KernelRun(Run):
         X = X.of_width(width) if self.kept is None else select(X, self.kept, width)
         before = self.model.learner.support_examples_  # of a model that is gone on with
         dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
-        if dense:
-            return X.toarray()
-        return for_learner(self.model.learner, X.with_sorted_columns())
+        return X.toarray() if dense else X.with_sorted_columns()
 
     def _shuffled(self, cache: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         if turn >= self.current_scores.passes:  # else it had begun when the run was left off
@@ -194,9 +193,9 @@ def size_of(X: Any) -> int:
 
 def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
     """The kind of run that suits the learner of a plan, or of a model to go on with."""
-    learner = plan.learner if model is None else model.learner
-    if getattr(learner, "representation_", "dual") == "primal":
-        raise PlanError("the model has weights of its kernel's features, which only Python can go on with")
-    if not hasattr(learner, "kernel"):
+    learner = as_learner(plan.learner if model is None else model.learner)
+    if learner is None or "kernel" not in learner.composition.parameters:
         return Run(plan, model, bad)
+    if learner.representation == "primal":
+        raise PlanError("the model has weights of its kernel's features, which only Python can go on with")
     return KernelRun(plan, model, bad)

@@ -18,10 +18,8 @@ from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.csr import CSR
 from onlearn.engine.labels import positions
-from onlearn.engine.learner import Learner
 from onlearn.features import Category, FeatureMap
-from onlearn.features.feature_map import MATRIX
-from onlearn.features.strings import Strings
+from onlearn.features.feature_map import MATRIX, Strings
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import Plain
@@ -66,7 +64,7 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
 class Model:
     """Predicts from raw rows, and is stored whole.
 
-    ``features`` makes the matrix, ``learner`` is a ``Learner`` or an estimator, ``labels`` names its classes (None for
+    ``features`` makes the matrix, ``learner`` is a ``Learner``, ``labels`` names its classes (None for
     regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the
     mean and the deviation that regression takes off its targets, and ``far`` where indices go that are too large for a
     weight each. ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were
@@ -119,17 +117,17 @@ class Model:
 
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
-        return np.asarray(self.learner.decision_function(for_learner(self.learner, self.numbered(rows))))
+        return np.asarray(self.learner.decision_function(self.numbered(rows)))
 
     def predict(self, rows: Any) -> np.ndarray:
         """The label of each row, or for regression the number."""
-        return self.named(self.learner.predict(for_learner(self.learner, self.numbered(rows))))
+        return self.named(self.learner.predict(self.numbered(rows)))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of each label, in the order of ``labels``."""
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
-        return np.asarray(self.learner.predict_proba(for_learner(self.learner, self.numbered(rows))))
+        return np.asarray(self.learner.predict_proba(self.numbered(rows)))
 
     # ------------------------------------------------------------------ learning, scoring, explaining
 
@@ -265,11 +263,6 @@ class Model:
 def _is_column(value: Any) -> bool:
     """Whether a value of a dict is a column of a table, not a single cell."""
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
-
-
-def for_learner(learner: Any, X: Any) -> Any:
-    """Rows as a learner takes them: estimators take SciPy matrices."""
-    return X.to_scipy() if isinstance(X, CSR) and not isinstance(learner, Learner) else X
 
 
 def refuse_sentences(batch: data.Batch) -> None:

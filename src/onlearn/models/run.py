@@ -22,10 +22,10 @@ from onlearn.engine.loops import SEEN
 from onlearn.errors import PlanError
 from onlearn.features import Counts
 from onlearn.features.feature_map import MATRIX
-from onlearn.features.pruning import prune_weights
+from onlearn.features.vocabulary import prune_weights
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
-from onlearn.models.model import Model, as_learner, for_learner, name_of
+from onlearn.models.model import Model, as_learner, name_of
 from onlearn.models.plan import MOST, PASSES, Plan, default_learner, default_passes
 from onlearn.models.run_checks import Namespaces, held_out, looks_sorted, refuse_other_kind, unknown_columns
 from onlearn.models.run_report import Telling, Watch, go_back, keep_or_not, remember, unfinished
@@ -79,13 +79,13 @@ def sound_rows(X: CSR, learner: Any) -> CSR:
 
 def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
     """Have the learner of a model learn from rows, in their order; new features and classes are taken in."""
-    learner, labels, rows = model.learner, model.labels, for_learner(model.learner, X)
+    learner, labels = model.learner, model.labels
     if learner.training is not None:
         learner.take_in(X.shape[1], len(labels or ()))
-        learner.partial_fit(rows, y, sample_weight=weight)
+        learner.partial_fit(X, y, sample_weight=weight)
     else:
         first = {} if labels is None else {"classes": np.arange(len(labels))}
-        learner.partial_fit(rows, y, sample_weight=weight, **first)
+        learner.partial_fit(X, y, sample_weight=weight, **first)
 
 
 def in_one_batch(batches: list[Any]) -> list[Any]:
@@ -233,7 +233,7 @@ class Run(Telling):
                     taught = np.flatnonzero(~held)
                     batch = batch.take(taught)
                     rows = batch.parsed
-                reader.then = model.features.look_up
+                reader.after_parse = model.features.look_up
                 if len(batch):
                     refuse_other_kind(batch.file, rows, model.features, self.fresh)
                     rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows
@@ -376,7 +376,6 @@ class Run(Telling):
         passed = min(max(self.skip - self.learned, 0), len(order))
         self.learned += passed
         order = order[passed:]
-        taken = X if read else for_learner(self.model.learner, X)
         while len(order):
             while self.every and self.next <= self.learned:
                 self.next += self.every
@@ -388,7 +387,7 @@ class Run(Telling):
                 some = X if len(part) == X.shape[0] else X.between(rows.start, rows.stop)
                 learn_from(self.model, some, y[rows], None if weight is None else weight[rows])
             else:
-                self.model.learner.learn_rows(taken, y, weight, part, first=turn == 0)
+                self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
             self.learned += len(part)
             self.learning = False
             if self.stop:

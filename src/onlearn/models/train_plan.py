@@ -169,7 +169,8 @@ def learner_of(options: TrainOptions) -> Any:
     if name is None:
         made: Any = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
     elif isinstance(name, str):
-        unknown = [key for key in choices if key not in NAMED[one_of(name, tuple(NAMED), "learner")].parameters]
+        parameters = NAMED[one_of(name, tuple(NAMED), "learner")].parameters
+        unknown = [key for key in choices if key not in parameters]
         if unknown:
             raise PlanError(f"{unknown[0]}= has no use with learner={name}")
         made = Learner(name, **choices)
@@ -187,7 +188,7 @@ def learner_of(options: TrainOptions) -> Any:
 def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
     """The kernel classifier that was asked for."""
     from onlearn import kernels
-    from onlearn.estimators.kernel import KernelClassifier
+    from onlearn.dual.learner import DualLearner
 
     for name in ("learner", "prune_weights"):
         if options.is_given(name):
@@ -201,9 +202,9 @@ def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
     given = {name: getattr(options, name) for name in KERNEL if options.is_given(name)}
     if "budget_policy" in given and "budget" not in given:
         raise PlanError("budget_policy= is about budget=, which is not given")
-    made = KernelClassifier(options.kernel, **choices, **given)
+    made = DualLearner(kernel=options.kernel, **choices, **given)
     try:
-        made._check_settings()
+        made.check()
     except (TypeError, ValueError) as error:
         raise PlanError(str(error)) from None
     return made

@@ -167,9 +167,9 @@ def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRow
 
 def kernel_of(learner: Any) -> dict[str, Any]:
     """The kernel and the support examples of a learner that has them."""
-    if getattr(learner, "representation_", None) != "dual":
+    if learner.representation != "dual":
         return {}
-    return {"kernel": str(learner._kernel), "support_examples": learner.n_support_}
+    return {"kernel": str(learner.kernel), "support_examples": learner.n_support_}
 
 
 def hashed_features(model: Model) -> dict[str, Any]:
