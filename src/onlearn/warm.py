@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.features.assemble import rows_of_names
 from onlearn.features.extractors import Category, Number
 from onlearn.features.feature_map import FeatureMap
 from onlearn.features.interactions import Interaction
-from onlearn.features.row_builders import rows_of_names
 from onlearn.features.text import Text
 
 # ----------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def can_keep() -> bool:
 
 
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
-    """What the named learners use: dense and sparse rows, float64 and float32, two classes and several."""
+    """The loops of the named learners: dense and sparse rows, float64 and float32, two classes and several."""
     from onlearn.engine.learner import Learner
     from onlearn.engine.named import NAMED
 
@@ -215,7 +215,7 @@ def all_loops() -> list[Loop]:
     geometries = [made for kind in GEOMETRIES.members.values() for made in _variants(kind)]
     stabilizers = [kind() for kind in STABILIZERS.members.values()]
     plain = [rule for rule in (kind() for kind in RULES.members.values()) if not is_custom(rule)]
-    # a loop is the same for all rules, so they take turns; softmax goes with one only
+    # A loop is the same for all rules, so they take turns; softmax goes with one only.
     turn = cycle(rule for rule in plain if rule.classification)
     logistic = RULES.get("logistic")
     layouts = [("dense", "int32"), ("sparse", "int32"), ("sparse", "int64")]

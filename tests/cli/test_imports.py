@@ -22,7 +22,7 @@ LAYERS = f"""
 import sys
 from onlearn import data
 from onlearn.features.feature_map import FeatureMap
-from onlearn.features.strings import Strings
+from onlearn.features.feature_map import Strings
 for path in sys.argv[1:]:
     features = FeatureMap()
     for batch in data.read(path):

@@ -77,7 +77,7 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     report(capsys, "train", source, "-o", out, "--rule", "pa1(0.5)", "--stabilizer", "last", "--passes", "1")
     assert repr(onlearn.load(out).learner.choices["rule"]) == "pa1(aggressiveness=0.5)"
     report(capsys, "train", source, "-o", out, "--learner", "AveragedPerceptron", "--class-weight", "balanced")
-    assert type(onlearn.load(out).learner).__name__ == "AveragedPerceptron"
+    assert onlearn.load(out).learner.name == "AveragedPerceptron"
     plain = report(capsys, "train", source, "-o", out)["learner"]
     assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
 

@@ -23,8 +23,8 @@ import cases
 import onlearn
 from onlearn import OnlineClassifier, data, kernels
 from onlearn.compiler import INTERPRETED, Compiled, backends, object_code, pointer
+from onlearn.features import Features
 from onlearn.features.extractors import Category, Number
-from onlearn.features.feature_map import Features
 from onlearn.features.interactions import Interaction
 from onlearn.features.text import Text
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -148,3 +149,36 @@ def test_without_any_place_for_a_cache_learning_works(copied, tmp_path):
     assert outcome["folder"] is None
     assert outcome["made"]
     assert outcome["weights"] == run(FIT)["weights"]
+
+
+TRAIN = """
+import json, sys
+from onlearn import cli
+with open("small.csv", "w") as file:
+    file.write("size,label\\n" + "".join(f"{n % 7},{'ab'[n % 2]}\\n" for n in range(50)))
+code = cli.run(["train", "small.csv", "-o", "m.onl", *ARGUMENTS])
+"""
+
+
+def test_a_command_says_that_it_compiles_and_does_not_count_the_time(tmp_path):
+    def trained(*arguments):
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        return subprocess.run(
+            [sys.executable, "-c", f"ARGUMENTS = {arguments!r}\n{TRAIN}"],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=True,
+        )
+
+    line = "onlearn: compiling for this machine, once: about 10 s\n"
+    start = perf_counter()
+    first = trained("--json")
+    whole = perf_counter() - start
+    assert first.stderr.count(line) == 1
+    assert json.loads(first.stdout)["seconds"] < whole / 2
+    assert line not in trained("--json").stderr
+    shutil.rmtree(tmp_path / "cache")
+    assert trained("--quiet").stderr == ""

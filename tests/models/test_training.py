@@ -62,7 +62,7 @@ def test_resuming(here):
 
 def test_a_learner_may_be_an_object(here):
     asked = onlearn.AROW(r=0.5)
-    assert onlearn.train("a.csv", learner=asked).learner.r == 0.5
+    assert onlearn.train("a.csv", learner=asked).learner.settings.r == 0.5
     assert not hasattr(asked, "classes_")
 
 

@@ -188,6 +188,13 @@ def print_message(text: str) -> None:
     print(f"onlearn: {text}", file=sys.stderr, flush=True)
 
 
+def announce_compiling(quiet: bool) -> None:
+    """Have one line printed before the command first waits for code to be compiled; unless quiet."""
+    from onlearn.compiler import before_compiling
+
+    before_compiling(None if quiet else lambda: print_message("compiling for this machine, once: about 10 s"))
+
+
 def option_name(parameter: str) -> str:
     """A parameter as the command line spells it: ``max_names`` is ``--max-names``."""
     return f"--{parameter.replace('_', '-')}"

@@ -14,7 +14,7 @@ import typer
 from onlearn.cli import terminal
 from onlearn.cli.evaluate import print_warnings
 from onlearn.cli.options import Quiet, options_command, print_bad_rows
-from onlearn.cli.terminal import Stopped, as_options, echo_json, print_message
+from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, print_message
 from onlearn.models.train_options import TrainOptions
 
 FIGURES = {
@@ -56,6 +56,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
 
     silent = quiet or as_json
     printed: list[str] = []  # decisions that were printed before training
+    announce_compiling(quiet)
     run = training.prepare(options)
     seconds, stopped, halted = _learn(run, options, silent, printed)
     # From here on there is a model: after Ctrl-C, the message says where.
@@ -90,6 +91,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
 
 def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) -> tuple[float, bool, bool]:
     """Learn, and save the model; how long it took, whether Ctrl-C ended it early, and whether it was pressed at all."""
+    from onlearn.compiler import compile_seconds
     from onlearn.data import DataError
     from onlearn.engine.interrupts import first_ctrl_c
     from onlearn.errors import PlanError
@@ -98,7 +100,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
         printed.extend(as_options(note) for note in notes)
         _print_decisions([*printed, learning])
 
-    output, began, stopped = options.output, perf_counter(), False
+    output, began, stopped = options.output, perf_counter() - compile_seconds(), False
     with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
         with _progress_line(silent) as watch, _interruptible(run):
             try:
@@ -113,7 +115,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
                 if run.learned <= run.skip:  # nothing new, so a model that was resumed stays as it is
                     raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
                 stopped = True
-        learned = perf_counter() - began
+        learned = perf_counter() - compile_seconds() - began  # without the time that compiling took
         try:
             run.model.save(output)
         except KeyboardInterrupt:

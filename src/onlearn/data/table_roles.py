@@ -103,6 +103,11 @@ class Roles:
             {self.id} if not self.options.id_required else set()
         )
 
+    def found(self) -> dict[str, Any]:
+        """The columns by role, as options of ``read``."""
+        named = {"target": self.target, "weight": self.weight, "id": self.id}
+        return {role: column for role, column in named.items() if column is not None}
+
     def within(self, names: Collection[str]) -> Roles:
         """The roles in a file that has these columns."""
         absent = {name for name in self.dispensable if name not in names}

@@ -7,6 +7,7 @@ format), of floats; others are converted.
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from onlearn.engine.regression import Regression
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
 from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
+from onlearn.engine.spec import did_you_mean
 from onlearn.engine.training import Training
 from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
@@ -42,7 +44,10 @@ class Learner:
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        if name not in COMPOSITIONS:
+            raise ValueError(f"there is no learner {name!r}{did_you_mean(name, list(COMPOSITIONS))}")
         self.name, self.warning = name, warning
+        self._checked: dict[str, Any] = {}  # values of parameters that were found right
         self.configure({**self.defaults(), **params})
         self.task: Any = Classification() if self.composition.task == "classify" else Regression()
         self.training: Training | None = None  # once learning has begun
@@ -90,7 +95,10 @@ class Learner:
 
     def check(self) -> None:
         """Refuse parameters that cannot be."""
-        check_settings(vars(self.settings), self.composition.own)
+        values, known = vars(self.settings), self._checked
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            check_settings(values, self.composition.own)
+            self._checked = dict(values)
         self.choices  # noqa: B018  a wrong spelling raises
 
     def __repr__(self) -> str:
@@ -99,7 +107,7 @@ class Learner:
         return f"{self.name}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return with_rule({**self.__dict__, "_choices": None}, getattr(self.settings, "rule", None))
+        return with_rule({**self.__dict__, "_choices": None, "_checked": {}}, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(without_rule(state))
@@ -242,7 +250,7 @@ class Learner:
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
         """A new training for data like X; what needs all the data is refused unless these are all."""
         settings, choices, geometry = self.settings, self.choices, self.choices["geometry"]
-        self.began_with = self._depends_on()
+        self.began_with = copy.deepcopy(self._depends_on())
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
@@ -493,7 +501,7 @@ class Learner:
                 self.held_out = HeldOut.unpack(facts, arrays, len(self.task.classes))
         self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
         self._call_columns(count, names)
-        self.began_with = self._depends_on()
+        self.began_with = copy.deepcopy(self._depends_on())
 
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Training:
         """The training that a file describes, of rows of so many features."""

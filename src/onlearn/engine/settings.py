@@ -6,7 +6,6 @@ state made by one rule or geometry means nothing to another.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -113,8 +112,8 @@ FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
 
 
 def what_learning_depends_on(choices: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that must not change while learning goes on; copies of the choices."""
-    made = {name: copy.copy(choices[name]) for name in CHOICES}
+    """The parameters that must not change while learning goes on."""
+    made = {name: choices[name] for name in CHOICES}
     return {**made, **{name: values[name] for name in FIXED if name in values}}
 
 

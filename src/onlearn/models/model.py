@@ -19,8 +19,7 @@ from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.csr import CSR
 from onlearn.engine.labels import positions
 from onlearn.features import Category, FeatureMap
-from onlearn.features.feature_map import MATRIX
-from onlearn.features.strings import Strings
+from onlearn.features.feature_map import MATRIX, Strings
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import Plain

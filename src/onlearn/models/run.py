@@ -22,7 +22,7 @@ from onlearn.engine.loops import SEEN
 from onlearn.errors import PlanError
 from onlearn.features import Counts
 from onlearn.features.feature_map import MATRIX
-from onlearn.features.pruning import prune_weights
+from onlearn.features.vocabulary import prune_weights
 from onlearn.models import run_checks
 from onlearn.models.far_indices import Behind
 from onlearn.models.model import Model, as_learner, name_of
@@ -233,7 +233,7 @@ class Run(Telling):
                     taught = np.flatnonzero(~held)
                     batch = batch.take(taught)
                     rows = batch.parsed
-                reader.then = model.features.look_up
+                reader.after_parse = model.features.look_up
                 if len(batch):
                     refuse_other_kind(batch.file, rows, model.features, self.fresh)
                     rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows

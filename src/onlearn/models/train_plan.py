@@ -169,7 +169,8 @@ def learner_of(options: TrainOptions) -> Any:
     if name is None:
         made: Any = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
     elif isinstance(name, str):
-        unknown = [key for key in choices if key not in NAMED[one_of(name, tuple(NAMED), "learner")].parameters]
+        parameters = NAMED[one_of(name, tuple(NAMED), "learner")].parameters
+        unknown = [key for key in choices if key not in parameters]
         if unknown:
             raise PlanError(f"{unknown[0]}= has no use with learner={name}")
         made = Learner(name, **choices)

@@ -9,13 +9,12 @@ read row by row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.detection import is_json
 from onlearn.data.formats import csv_layout
 from onlearn.data.formats.csv_layout import Layout
 from onlearn.data.formats.csv_rows import (
@@ -31,7 +30,7 @@ from onlearn.data.formats.csv_rows import (
     find_lines,
     first_widths,
 )
-from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.registry import Format, Options, Parsed, guess_delimiter, is_json, reader
 from onlearn.data.sources import Block, Stream, blocks, first_lines
 from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
@@ -62,11 +61,13 @@ class Piece(NamedTuple):
 
 
 @reader("csv", extensions=[".csv"])
-class Csv:
-    delimiter: str | None = None
+class Csv(Format):
+    """CSV files; their delimiter is guessed."""
+
+    delimiter: ClassVar[str | None] = None
 
     def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
+        super().__init__(options, notes)
         self.layout: Layout | None = None
         self.roles: Roles | None = None
 
@@ -77,7 +78,7 @@ class Csv:
             return
         if all(is_json(line) for line in lines[:5]):
             raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
-        delimiter = self.options.delimiter or self.delimiter or csv_layout.guess_delimiter(lines[:200])
+        delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
         dialect = Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
         if not dialect.quote and any(chr(QUOTE) in line for line in lines):
             self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
@@ -120,14 +121,14 @@ class Csv:
             # A first line that is bad already cannot be the header; nor can one that the second file lacks.
             possible = all(one.line > rows.lines[0] for one in bad)
             header = possible and (
-                not self._lacking(csv_layout.heading(table[0]))
+                not self._lacking(csv_layout.column_names(table[0]))
                 if self.layout is not None and self.layout.header
                 else csv_layout.guess_header(table, [mostly_numbers(*kinds) for kinds in below], self.options)
             )
             seen = "the first row names the columns" if header else "there is no header"
             self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
         skip = int(bool(header))
-        names = csv_layout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
+        names = csv_layout.column_names(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
             first = [count_kinds(column.slice(skip, 1 - skip)) for column in columns]
             numeric = [mostly_numbers(a + c, b + d) for (a, b), (c, d) in zip(first, below)]
@@ -190,12 +191,21 @@ class Csv:
         parsed = Parsed(table, rows.lines, rows.line_count, bad=bad)
         return take_roles(parsed, roles.within(place), rows.bytes_of)
 
-    def settle(self, parsed: Parsed) -> Parsed:
-        return parsed
+    def found(self) -> dict[str, Any]:
+        if self.layout is None or self.roles is None:
+            return {}
+        types = {
+            name: "number" if number else "string"
+            for name, number in zip(self.layout.names, self.layout.numeric)
+            if name not in self.roles.columns
+        }
+        return {**self.roles.found(), "header": self.layout.header, "types": types}
 
 
 @reader("tsv", extensions=[".tsv", ".tab"])
 class Tsv(Csv):
+    """Files with tabs between cells."""
+
     delimiter = "\t"
 
 

@@ -28,7 +28,7 @@ from onlearn.data.arrow import (
 )
 from onlearn.data.bad_rows import Bad
 from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
-from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.registry import Format, Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks, raw_line
 from onlearn.data.table_roles import MISSING, Roles, as_numbers, flat, spread, take_roles, usual_target
 
@@ -99,9 +99,11 @@ class Piece(NamedTuple):
 
 
 @reader("jsonl", extensions=[".jsonl", ".ndjson", ".json"])
-class JsonLines:
+class JsonLines(Format):
+    """JSON lines, one row a line."""
+
     def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
+        super().__init__(options, notes)
         self.kinds: dict[str, Any] = {}
         self.roles: Roles | None = None
 
@@ -111,8 +113,6 @@ class JsonLines:
             import pyarrow.compute  # noqa: F401  (what settles pieces needs it: here, while the first are parsed)
 
     def parse(self, piece: Piece) -> Parsed:
-        pass
-
         block = piece.block
         starts = line_starts(block)
         lines = lines_with_text(block, starts)
@@ -138,6 +138,9 @@ class JsonLines:
         names = {self.options.id, None if self.options.regress else target}
         columns = [in_one_piece(table.column(name)) for name in named if name in names]
         return any(pa.types.is_floating(one.type) and bool((np.abs(numbers(one)) >= LARGE).any()) for one in columns)
+
+    def found(self) -> dict[str, Any]:
+        return {} if self.roles is None else self.roles.found()
 
     def settle(self, parsed: Parsed) -> Parsed:
         """Give columns the kinds they have had so far."""

@@ -6,13 +6,13 @@ is complete. To take eight digits at once was twice as slow here, for then each 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import eight
-from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGIT,
     DIGITS,
@@ -32,7 +32,20 @@ from onlearn.data.formats.numbers import (
     number,
     whole_number,
 )
-from onlearn.data.formats.scanning import Lines, Room, bad_lines, drop_rows, fix_unsure, note_bad, take_labels, why_not
+from onlearn.data.formats.scanning import (
+    Lines,
+    Room,
+    bad_lines,
+    code_of,
+    drop_rows,
+    fix_unsure,
+    grown,
+    hash_span,
+    new_table,
+    note_bad,
+    take_labels,
+    why_not,
+)
 from onlearn.data.named_rows import START
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
@@ -277,15 +290,17 @@ UNSURE_ROOM = 1000  # numbers in a block that may have to be asked about, at fir
 
 @reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
 class Svmlight(Lines):
-    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but numbers")
+    """svmlight's format, one row a line."""
+
+    unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("target", "weight", "id", "types"), "the rows have no columns but numbers"
+    )
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)
         self.room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        from onlearn.data.formats.label_table import grown, new_table
-
         options, text = self.options, block.text
         index: type = np.int32
         table, unsure = new_table(), UNSURE_ROOM

@@ -6,13 +6,13 @@ hashed on the way.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
-from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGITS,
     EXACT,
@@ -33,8 +33,12 @@ from onlearn.data.formats.scanning import (
     Lines,
     Room,
     bad_lines,
+    code_of,
     drop_rows,
     fix_unsure,
+    grown,
+    hash_span,
+    new_table,
     note_bad,
     rows_of_infinite,
     take_labels,
@@ -379,17 +383,17 @@ BASE_NOTE = "vw: initial predictions (the third number before the |) are not use
 
 @reader("vw", extensions=[".vw"])
 class VowpalWabbit(Lines):
-    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but names")
+    """Vowpal Wabbit's text format, one row a line."""
+
+    unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("target", "weight", "id", "types"), "the rows have no columns but names"
+    )
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)
         self.room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        pass
-        from onlearn.data.formats.label_table import grown, new_table
-        from onlearn.data.named_rows import START
-
         options, text = self.options, block.text
         labels, spaces = new_table(), new_table()
         for array in (spaces.hashes, spaces.starts, spaces.lengths):
