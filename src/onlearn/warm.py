@@ -268,7 +268,9 @@ def _compile_for_features(loop: Loop) -> None:
     X = sample(loop)
     choices: dict[str, Any] = dict(rule=loop.rule, geometry=loop.geometry, stabilizer=loop.stabilizer)
     model = Learner("OnlineClassifier", **choices, multiclass=loop.output or "auto", epochs=1)
-    model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
+    model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2])
+    model.predict(X)
+    model.predict_proba(X)
 
 
 def _compile_for_kernels(loop: Loop) -> None:

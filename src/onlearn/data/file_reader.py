@@ -32,7 +32,7 @@ WARM_UP_FILES = {
     "small.svm": "1 2:0.5 1:1\n",
     "wide.svm": "1 3000000000:1\n",
     "small.vw": "1 |f ä:0.5\n",
-    "small.csv": "a,label\n1,x\n2,y\n",
+    "small.csv": "a,label\n1, x\n2,y\n",
     "small.jsonl": '{"label": "x", "a": "ä"}\n',
 }
 

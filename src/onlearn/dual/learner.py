@@ -85,7 +85,7 @@ class DualLearner(Learner):
         super().check()
         settings, geometry = self.settings, self.choices["geometry"]
         limit = settings.time_limit
-        if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and limit > 0):
+        if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) > 0):
             raise ValueError(f"time_limit must be {self.composition.own['time_limit'].allowed}, not {limit!r}")
         if settings.budget is not None and settings.keep_stages:
             raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
@@ -276,10 +276,10 @@ class DualLearner(Learner):
                     f"the rows have {new} features that the model has not met, and to {self.kernel} it matters how "
                     "many there are that two rows do not have: train anew on all data"
                 )
-            limited = isinstance(training, BudgetTraining)
-            training.attach(
-                SupportSlots(self.kernel, training.budget, wider) if limited else SupportSet(self.kernel, wider)
-            )
+            if isinstance(training, BudgetTraining):
+                training.attach(SupportSlots(self.kernel, training.budget, wider))
+            else:
+                training.attach(SupportSet(self.kernel, wider))
         self.features = features
 
     def prepare_rows(self, X: Any) -> TrainingSet:

@@ -159,7 +159,7 @@ class KernelClassifier(LearnerClassifier):
         reduction = self._known("reduction")
         if reduction is None:
             raise AttributeError("this classifier was not made by reduce")
-        return reduction  # type: ignore[no-any-return]
+        return reduction
 
     @property
     def stopped_(self) -> str | None:

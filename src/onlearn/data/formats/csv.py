@@ -39,6 +39,7 @@ SAMPLE_ROWS = 1000  # rows by which header and target are told
 STRAY = 200  # one word among so many numbers does not make them words; its row is a bad one
 LONGEST = 1 << 26  # bytes of a row: an open quote must not swallow the file
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+NUMERIC_BLOCK = 1 << 19  # bytes that PyArrow reads at a time if most columns are numbers
 EXACT = 2.0**53  # whole numbers up to here are floats
 
 
@@ -189,7 +190,7 @@ class Csv(Format):
             table = table.filter(from_numpy(kept))
         bad.sort(key=lambda one: one.line)
         parsed = Parsed(table, rows.lines, rows.line_count, bad=bad)
-        return take_roles(parsed, roles.within(place), rows.bytes_of)
+        return take_roles(parsed, roles.within(place), rows.bytes_of, may_be_infinite=False)
 
     def found(self) -> dict[str, Any]:
         if self.layout is None or self.roles is None:
@@ -252,7 +253,7 @@ def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> 
     try:
         table = csv.read_csv(
             pa.py_buffer(clean.text),
-            csv.ReadOptions(use_threads=False, block_size=min(len(clean.text) + 1, 2**31 - 1), column_names=names),
+            csv.ReadOptions(use_threads=False, block_size=arrow_block_size(clean, width, numeric), column_names=names),
             csv.ParseOptions(
                 delimiter=clean.delimiter,
                 quote_char=clean.quote,
@@ -267,6 +268,18 @@ def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> 
     if table.num_rows + len(wrong) != count or not all(is_finite(columns[n]) for n in numeric):
         return None
     return columns, wrong
+
+
+def arrow_block_size(clean: CleanText, width: int, numeric: list[int]) -> int:
+    """The bytes that PyArrow reads at a time: all of them, but fewer if most columns are numbers.
+
+    PyArrow converts a block column by column, which is faster if the block fits into a processor's cache. Columns of
+    strings lose more by being put together afterwards.
+    """
+    short_rows = not clean.several_lines and clean.longest_row < NUMERIC_BLOCK // 8  # a row must fit into a block
+    if short_rows and 2 * len(numeric) > width:
+        return NUMERIC_BLOCK
+    return min(len(clean.text) + 1, 2**31 - 1)
 
 
 def read_by_row(rows: RowTable, width: int) -> Columns:

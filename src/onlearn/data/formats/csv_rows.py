@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.compiler import compiled
 from onlearn.data.sources import BOM
 
 QUOTE = ord('"')
@@ -23,6 +24,8 @@ NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
 BLANKS = b" \r\n\t"
 # What is wrong with a row.
 FINE, WIDTH, OPEN, AFTER = range(4)
+ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+STEP = 1 << 12  # bytes that are looked at together
 SAMPLE_ROWS = 100  # that tell how many cells a row has
 
 
@@ -244,10 +247,8 @@ def odd_lines(
 def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, step: int) -> np.ndarray:
     """Whether there are but blanks between some places and the edge of a cell; before the text comes a line break, as
     at its end, which place -1 is."""
-    edge, skipped = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
-    edge[[dialect.delimiter, NEWLINE]] = True
-    skipped[list(blanks)] = True
-    skipped &= ~edge
+    edge = byte_set(bytes([dialect.delimiter, NEWLINE]))
+    skipped = byte_set(blanks) & ~edge
     found = text[at]
     moving = np.flatnonzero(skipped[found])
     at = at[moving]
@@ -259,33 +260,64 @@ def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, s
     return edge[found]
 
 
-def blanks_around(text: np.ndarray, quotes: np.ndarray, dialect: Dialect) -> np.ndarray | None:
-    """Which bytes of plain lines are blanks around cells; None if none are but returns at line ends."""
-    if not (text == SPACE).any() and (dialect.delimiter == TAB or not (text == TAB).any()):
-        return None
-    edges = np.flatnonzero((text == dialect.delimiter) | (text == NEWLINE))
-    if len(quotes):
-        edges = edges[np.searchsorted(quotes, edges) % 2 == 0]  # not those within quotes
-    leading, trailing = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
-    leading[list(dialect.leading)] = True
-    trailing[list(dialect.trailing)] = True
-    trailing[RETURN] = False
-    first, last = np.concatenate([np.zeros(1, dtype=np.int64), edges[:-1] + 1]), edges - 1
-    last -= text[last] == RETURN
-    first, last = first[leading[text[first]]], last[trailing[text[last]]]
-    if not len(first) and not len(last):
-        return None
-    gone = np.zeros(len(text), dtype=bool)
-    for at, blank, step in ((first, leading, 1), (last, trailing, -1)):
-        while len(at):  # along runs of blanks; the last byte, at -1 as well, is none
-            gone[at] = True
-            at = at + step
-            at = at[blank[text[at]] & ~gone[at]]
-    returns = np.flatnonzero(text == RETURN)
-    if len(quotes):
-        returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
-    gone[returns] = True
-    return gone
+def byte_set(values: bytes) -> np.ndarray:
+    """A table that says for each byte whether it is one of some values."""
+    table = np.zeros(256, dtype=bool)
+    table[list(values)] = True
+    return table
+
+
+@compiled
+def has_blanks(text: Any, first: Any, second: Any) -> Any:
+    """Whether there is a byte ``first`` or ``second``. The inner loop has no exit, so it is vectorised."""
+    start, found = 0, False
+    while start < len(text) and not found:
+        for c in text[start : start + STEP]:
+            found |= (c == first) | (c == second)
+        start += STEP
+    return found
+
+
+@compiled
+def strip_cells(text: Any, quotes: Any, leading: Any, trailing: Any, edge: Any, out: Any) -> Any:
+    """Copy a text without the blanks around its cells; returns the number of bytes written.
+
+    ``quotes`` are the places of opening and closing quotes in turn; ``leading``, ``trailing`` and ``edge`` say for each
+    byte whether it is a blank before a cell, a blank after one, or the end of one.
+    """
+    p, stop, written, cell_end, quoted = ZERO, np.uint64(len(text)), ZERO, ZERO, ZERO
+    opening, closing = next_quotes(quotes, quoted, stop)
+    at_start = True
+    while p < stop:
+        if p == opening:
+            while p <= closing:
+                out[written] = text[p]
+                written += ONE
+                p += ONE
+            quoted += TWO
+            opening, closing = next_quotes(quotes, quoted, stop)
+            cell_end, at_start = written, False
+            continue
+        c = text[p]
+        p += ONE
+        if at_start and leading[c]:
+            continue
+        if edge[c]:
+            written = cell_end
+        out[written] = c
+        written += ONE
+        at_start = edge[c]
+        if at_start or not trailing[c]:
+            cell_end = written
+    return np.int64(written)
+
+
+@compiled
+def next_quotes(quotes: Any, n: Any, stop: Any) -> Any:
+    """The places of the quotes around the next cell, or ``stop``."""
+    if n >= np.uint64(len(quotes)):
+        return stop, stop
+    return np.uint64(quotes[n]), np.uint64(quotes[n + ONE])
 
 
 class CleanText(NamedTuple):
@@ -295,6 +327,7 @@ class CleanText(NamedTuple):
     delimiter: str
     quote: str | bool
     several_lines: bool  # there may be line breaks within cells
+    longest_row: int  # bytes, before rows are written anew
     padded: bool  # there may be blanks at the edges of quoted cells, which PyArrow leaves out of numbers
 
 
@@ -309,7 +342,7 @@ class RowTable:
         self.lines = np.arange(len(self.starts))
         self.bad: list[tuple[int, Row]] = []  # with its line
         self._raw: bytes | None = None
-        self._around = blanks_around(text, self.quotes, dialect)
+        self._has_blanks = bool(has_blanks(text, SPACE, SPACE if dialect.delimiter == TAB else TAB))
         kept = ~self._empty_lines()
         firsts = np.searchsorted(self.starts, [row.start for row in self.odd])
         nexts = np.searchsorted(self.starts, [row.stop for row in self.odd])
@@ -333,11 +366,16 @@ class RowTable:
         return len(self.starts)
 
     def _empty_lines(self) -> np.ndarray:
-        if self._around is not None:
-            gone = self._around | (self.text == NEWLINE)
-            return np.asarray(np.logical_and.reduceat(gone, self.starts)) if len(self.starts) else gone
         sizes = self.stops - self.starts
-        return (sizes == 1) | ((sizes == 2) & (self.text[self.starts] == RETURN))
+        empty = (sizes == 1) | ((sizes == 2) & (self.text[self.starts] == RETURN))
+        if self._has_blanks:
+            blanks = self.dialect.leading + self.dialect.trailing
+            ends_blank = (
+                byte_set(self.dialect.leading)[self.text[self.starts]] & byte_set(blanks)[self.text[self.stops - 2]]
+            )
+            for line in np.flatnonzero(ends_blank & (sizes > 1)).tolist():
+                empty[line] = not self.text[self.starts[line] : self.stops[line] - 1].tobytes().strip(blanks)
+        return empty
 
     def keep(self, kept: np.ndarray, drop: bool = True) -> None:
         """Go on with some rows only; ``drop`` the others from the text, too."""
@@ -383,16 +421,27 @@ class RowTable:
         text = self._joined(sorted(new))
         if bytes(text[: len(BOM)]) == BOM:
             text = b"\n" + bytes(text)  # PyArrow would leave it out at the start
-        return CleanText(text, delimiter.decode(), quote.decode() if mark else False, several, padded)
+        longest = int((self.stops - self.starts).max(initial=0))
+        return CleanText(text, delimiter.decode(), quote.decode() if mark else False, several, longest, padded)
 
     def _joined(self, new: list[tuple[int, int, bytes]]) -> Any:
         """The text with some stretches written anew, and without blanks around cells."""
-        if not new and self._around is None:
-            return self.text
+        if not new:
+            return self._stripped(0, len(self.text))
         parts: list[Any] = []
         p = 0
         for start, stop, written in [*new, (len(self.text), len(self.text), b"")]:
-            part = self.text[p:start]
-            parts += [part if self._around is None else part[~self._around[p:start]], written]
+            parts += [self._stripped(p, start), written]
             p = stop
         return b"".join(parts)
+
+    def _stripped(self, start: int, stop: int) -> np.ndarray:
+        """Some rows without blanks around cells."""
+        text = self.text[start:stop]
+        if not self._has_blanks or not len(text):
+            return text
+        first, last = np.searchsorted(self.quotes, [start, stop])
+        out = np.empty_like(text)
+        edge = byte_set(bytes([self.dialect.delimiter, NEWLINE]))
+        leading, trailing = byte_set(self.dialect.leading), byte_set(self.dialect.trailing)
+        return out[: strip_cells(text, self.quotes[first:last] - start, leading, trailing, edge, out)]
