@@ -44,8 +44,6 @@ class Learner:
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
-        if name not in COMPOSITIONS:
-            raise ValueError(f"there is no learner {name!r}{did_you_mean(name, list(COMPOSITIONS))}")
         self.name, self.warning = name, warning
         self._checked: dict[str, Any] = {}  # values of parameters that were found right
         self.configure({**self.defaults(), **params})
@@ -63,6 +61,8 @@ class Learner:
     @property
     def composition(self) -> Composition:
         """Which parameters it has, and what they mean."""
+        if self.name not in COMPOSITIONS:
+            raise ValueError(f"there is no learner {self.name!r}{did_you_mean(self.name, list(COMPOSITIONS))}")
         return COMPOSITIONS[self.name]
 
     def defaults(self) -> dict[str, Any]:
