@@ -85,7 +85,8 @@ class DualLearner(Learner):
         super().check()
         settings, geometry = self.settings, self.choices["geometry"]
         limit = settings.time_limit
-        if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) > 0):
+        number = isinstance(limit, Real) and not isinstance(limit, bool)
+        if limit is not None and not (number and float(limit) > 0):
             raise ValueError(f"time_limit must be {self.composition.own['time_limit'].allowed}, not {limit!r}")
         if settings.budget is not None and settings.keep_stages:
             raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
@@ -187,7 +188,8 @@ class DualLearner(Learner):
     def _begin_dual(self, X: Any) -> DualTraining:
         """A new training in the dual; X may have no examples yet."""
         settings, choices = self.settings, self.choices
-        self.began_with, self.seed = self._depends_on(), seed_of(settings.random_state)
+        self.began_with = {name: copy.copy(one) for name, one in self._depends_on().items()}
+        self.seed = seed_of(settings.random_state)
         output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
         bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
         parts = choices["rule"], choices["geometry"], choices["stabilizer"], output, 0, outputs, bias

@@ -156,7 +156,7 @@ class KernelClassifier(LearnerClassifier):
     @property
     def reduction_(self) -> Reduction:
         """What ``reduce`` lost, if it made this classifier."""
-        reduction = self._known("reduction")
+        reduction: Reduction | None = self._known("reduction")
         if reduction is None:
             raise AttributeError("this classifier was not made by reduce")
         return reduction
