@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onlearn import cli
-from onlearn.models.run import Run
+from onlearn.models.run import Lessons
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def train(*arguments):
 @pytest.mark.parametrize("passes", ["1", "3"])
 def test_decisions_are_printed_before_training(here, capsys, monkeypatch, passes):
     heard = []
-    learn = Run._learn
+    learn = Lessons.learn
 
     def listening(self, *arguments):
         heard.append(capsys.readouterr().out)
         learn(self, *arguments)
 
-    monkeypatch.setattr(Run, "_learn", listening)
+    monkeypatch.setattr(Lessons, "learn", listening)
     assert train("a.csv", "--passes", passes) == 0
     assert "the target is column 'label'; say --target if it is another" in heard[0]
     assert "x is numeric" in heard[0] and "word is categorical" in heard[0]

@@ -14,7 +14,7 @@ import pytest
 
 import onlearn
 from onlearn import KernelClassifier, cli
-from onlearn.models.kernel_run import Whole
+from onlearn.models.kernel_run import MemoryRows
 
 ENDINGS = {"latin": ["us", "um", "it", "or"], "greek": ["os", "on", "ph", "ai"]}
 
@@ -265,7 +265,7 @@ def test_strings_need_columns(folder, refused, tmp_path):
 
 def test_rows_that_do_not_fit_into_memory():
     with pytest.raises(onlearn.data.DataError, match="a kernel needs all of them at once"):
-        Whole(100).append(["a" * 80], np.zeros(1))
+        MemoryRows(100).append(["a" * 80], np.zeros(1))
 
 
 def test_ctrl_c_saves_what_was_learned(folder, tmp_path):

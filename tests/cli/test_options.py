@@ -12,7 +12,7 @@ from onlearn.cli.terminal import as_options, option_name
 from onlearn.cli.train import train
 from onlearn.errors import PlanError
 from onlearn.models import TrainOptions
-from onlearn.models.train_plan import plan_of
+from onlearn.models.training import plan_of
 
 
 def test_the_command_and_python_have_the_same_options():

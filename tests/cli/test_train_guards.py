@@ -210,14 +210,14 @@ def test_ctrl_c_while_learning_waits_for_the_end_of_it(here):
             if len(learn) == moment:
                 halted.interrupt()
 
-        make = halted._learner
+        make = halted.reading.make_learner
 
         def made(rows, make=make, watched=watched):
             learner = make(rows)
             learner.learn_rows = watched
             return learner
 
-        halted._learner = made
+        halted.reading.make_learner = made
         with pytest.raises(KeyboardInterrupt):
             halted.go()
         del halted.model.learner.learn_rows
@@ -242,7 +242,7 @@ def test_ctrl_c_before_anything_new_is_learned_leaves_a_resumed_model_alone(here
     def stopped(self, cache):  # all rows have been read again, and none learned from
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "_begin_late", stopped)
+    monkeypatch.setattr(Run, "_begin_learning", stopped)
     assert train("a.csv", "--resume", "m.onl") == 130
     assert "no model was written" in capsys.readouterr().err
     assert (here / "m.onl").read_bytes() == before

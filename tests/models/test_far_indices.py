@@ -10,7 +10,7 @@ import onlearn
 from onlearn.engine.csr import CSR
 from onlearn.models import Model, far_indices, open_model
 from onlearn.models.explain import explain
-from onlearn.models.far_indices import Behind, Folded
+from onlearn.models.far_indices import FoldedFar, HashedFar
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 
@@ -30,7 +30,7 @@ def test_a_far_index_shares_no_weight_with_a_column(tmp_path):
     path = tmp_path / "a.svm"
     # each column of the file is where a far index would be, were they hashed into the columns
     X = sp.csr_matrix(([1.0] * 50, ([0] * 50, 10**11 + np.arange(50))), shape=(1, 10**12))
-    folded = Folded().narrow(CSR.of(X)).indices
+    folded = FoldedFar().narrow(CSR.of(X)).indices
     lines = [f"1 {k}:1\n0 {10**11 + n}:1\n" for n in range(50) for k in folded]
     path.write_text("".join(lines))
     run = Run(Plan([str(path)], passes=1))
@@ -49,7 +49,7 @@ def test_what_is_told_of_them(tmp_path):
         "buckets": 12,
         "collisions": pytest.approx(0, abs=0.1),
     }
-    assert run.notes[-1] == (
+    assert run.report.notes[-1] == (
         "400 values have an index beyond 63: about 12 such indices share 4,096 weights behind the others, "
         "with about 0 collisions"
     )
@@ -64,7 +64,7 @@ def test_a_far_index_that_was_not_learned_from_is_left_out(tmp_path):
     assert model.matrix(sp.csr_matrix(([1.0, 5.0], ([0, 0], [1, 10**9])), shape=(1, 10**10))).toarray().tolist() == [
         [0, 1, 0]
     ]
-    assert model.far.values == 0 and not any("index" in note for note in run.notes)
+    assert model.far.values == 0 and not any("index" in note for note in run.report.notes)
 
 
 def test_the_rows_that_are_given_stay_as_they_are(tmp_path):
@@ -97,7 +97,7 @@ def test_stored_with_the_model_and_gone_on_with(tmp_path):
 def test_a_model_of_before_predicts_as_it_did(tmp_path):
     source = rows(tmp_path / "a.svm")
     run = Run(Plan([source], passes=1))
-    run.model.far = Folded()
+    run.model.far = FoldedFar()
     model = run.go()
     facts, arrays = model._pack()
     del facts["model"]["far"]  # as it was
@@ -106,7 +106,7 @@ def test_a_model_of_before_predicts_as_it_did(tmp_path):
     batch = next(again.read(source))
     assert again.features.n_features_out_ == 64
     np.testing.assert_array_equal(again.scores(batch), model.scores(batch))
-    np.testing.assert_array_equal(again.matrix(batch).toarray(), Folded().narrow(batch.parsed).toarray())
+    np.testing.assert_array_equal(again.matrix(batch).toarray(), FoldedFar().narrow(batch.parsed).toarray())
 
 
 def test_a_learner_saved_from_python_has_all_its_columns(tmp_path):
@@ -126,7 +126,7 @@ def test_facts_that_contradict_the_buckets(tmp_path, wrong):
 
 
 def test_few_buckets_for_many(tmp_path):
-    far = Behind(bits=3)
+    far = HashedFar(bits=3)
     X = sp.csr_matrix((np.ones(1000), ([0] * 1000, 10**6 + np.arange(1000))), shape=(1, 10**7))
     made = far.narrow(CSR.of(X), learn=True)
     assert made.shape == (1, 64 + 8) and made.data.sum() == 1000

@@ -42,7 +42,7 @@ def texts(path, rows=261, seed=0, words=400):
 
 def run_of(source, learner=None, model=None, **plan):
     made = KernelRun(Plan([source], learner=learner, **plan), model)
-    made.lesson = LESSON
+    made.lessons.size = LESSON
     return made
 
 

@@ -12,7 +12,7 @@ import pytest
 from onlearn import data
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
-from onlearn.models.run_report import told
+from onlearn.models.run_report import row_cache
 
 
 @pytest.fixture
@@ -45,30 +45,30 @@ def done(path, **plan):
 def test_the_model_is_the_same_file(folder, name, memory):
     path, shared = folder / name, {"passes": 3, "holdout": 0.1, "memory": memory, "reading": {"block_size": 2000}}
     run, plain = done(path, cache=False, **shared)
-    assert told(run.reader) is None
+    assert row_cache(run.reading.reader) is None
     kept = folder / "kept"
     kept.mkdir()
     first, model = done(path, cache=str(kept), **shared)
-    assert model == plain and told(first.reader)["written"]
+    assert model == plain and row_cache(first.reading.reader)["written"]
     again, model = done(path, cache=str(kept), **shared)
-    assert model == plain and told(again.reader)["reused"]
-    assert again.bad.summary() == run.bad.summary()
+    assert model == plain and row_cache(again.reading.reader)["reused"]
+    assert again.reading.bad.summary() == run.reading.bad.summary()
     # Other features and another learner find the rows as well: they are kept before features are made.
     _, plain = done(path, cache=False, passes=2, reading={"block_size": 2000}, bits=18, seed=5)
     other, model = done(path, cache=str(kept), passes=2, reading={"block_size": 2000}, bits=18, seed=5)
-    assert model == plain and told(other.reader)["reused"]
+    assert model == plain and row_cache(other.reading.reader)["reused"]
 
 
 def test_what_is_kept_beside_the_file(folder):
     path, cache = folder / "a.svm", folder / ".a.svm.onlearn-cache"
     run, _ = done(path)
-    assert told(run.reader) is None and not cache.exists()  # small: it is read anew
+    assert row_cache(run.reading.reader) is None and not cache.exists()  # small: it is read anew
     run, _ = done(path, memory=80, passes=1)
-    assert told(run.reader) is None and not cache.exists()  # one pass: nobody asked for more
+    assert row_cache(run.reading.reader) is None and not cache.exists()  # one pass: nobody asked for more
     run, _ = done(path, memory=80, passes=2)
-    assert told(run.reader)["written"] and cache.exists()
+    assert row_cache(run.reading.reader)["written"] and cache.exists()
     run, _ = done(path, memory=80, passes=1)
-    assert told(run.reader)["reused"]  # but if it is there, it is used
+    assert row_cache(run.reading.reader)["reused"]  # but if it is there, it is used
     assert {name for name in os.listdir(folder) if "cache" in name} == {cache.name}
 
 
@@ -84,9 +84,9 @@ def test_a_resumed_run_finds_the_rows(folder):
         run.go(checkpoint=stop, every=700)  # in the second pass: all rows are read, and kept
     resumed = Run(Plan([str(path)], cache=str(folder)), run.model)
     resumed.go()
-    assert told(resumed.reader)["reused"]
-    resumed.notes.clear()  # that it was resumed
-    resumed._tell(None)
+    assert row_cache(resumed.reading.reader)["reused"]
+    resumed.report.notes.clear()  # that it was resumed
+    resumed.report.record(resumed, None)
     resumed.model.save(folder / "m.onl")
     assert (folder / "m.onl").read_bytes() == whole
 

@@ -13,7 +13,7 @@ from onlearn import data
 from onlearn.engine.classification import Classification
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
-from onlearn.models.run_checks import held_out
+from onlearn.models.run_reading import held_out
 
 WORDS = ["good", "fine", "great", "awful", "dull", "poor", "film", "plot", "actor", "scene", "music", "end"]
 
@@ -70,7 +70,7 @@ def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, passes, left_of
     halted = Run(plan)
 
     def checkpoint():
-        kept.append(halted.learned)
+        kept.append(halted.lessons.learned)
         halted.model.save(tmp_path / "half.onl")
         raise KeyboardInterrupt
 
@@ -117,12 +117,12 @@ def test_passes_are_decided_when_all_rows_are_read(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         halted.go(checkpoint=checkpoint, every=137)
-    assert (halted.passes, halted.ended) == (3, 0)
+    assert (halted.passes.count, halted.passes.ended) == (3, 0)
     whole, resumed = Run(Plan([source], **plan)), Run(Plan([source], **plan), onlearn.load(tmp_path / "half.onl"))
     saved = []
-    same(whole.go(), resumed.go(checkpoint=lambda: saved.append(resumed.learned), every=137))
+    same(whole.go(), resumed.go(checkpoint=lambda: saved.append(resumed.lessons.learned), every=137))
     assert saved == list(range(2 * 137, 6001, 137))  # not again where it was left off
-    assert whole.passes == resumed.passes == 20
+    assert whole.passes.count == resumed.passes.count == 20
     assert Run(Plan([source], passes=2, **plan)).go().trained["passes"] == 2
 
 
@@ -192,8 +192,8 @@ def test_a_pass_that_was_cut_short_is_none_of_the_next_run(tmp_path):
         halted.go(checkpoint=checkpoint, every=137)
     run = Run(Plan([second], passes=1), onlearn.load(tmp_path / "half.onl"))
     model = run.go()
-    assert any("other data" in note for note in run.notes)
-    assert run.progressive()["seen"] == 100
+    assert any("other data" in note for note in run.report.notes)
+    assert run.report.progressive()["seen"] == 100
     assert [entry["seen"] for entry in model.learner.history_["passes"]] == [137, 100]
 
 
@@ -222,7 +222,7 @@ def test_held_out_rows_are_not_learned_from(tmp_path):
     source = numbers(tmp_path / "a.svm")
     run = Run(Plan([source], passes=1, holdout=0.25))
     model = run.go()
-    held = sum(map(len, run.held_out_batches()))
+    held = sum(map(len, run.reading.held_out_batches()))
     assert model.learner.n_seen_ + held == 400
     assert 60 < held < 140
     np.testing.assert_array_equal(held_out(0, 100, 0.3, 5)[40:], held_out(40, 60, 0.3, 5))

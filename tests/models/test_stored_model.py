@@ -13,13 +13,13 @@ import pytest
 import onlearn
 from onlearn import data, model_file
 from onlearn.models import stored_model
-from onlearn.models.predictions import predictions
+from onlearn.models.evaluation import predictions
 from onlearn.models.stored_model import StoredModel, open_for_prediction
 
 CHILD = """
 import sys
 from pathlib import Path
-import onlearn.cli, onlearn.models.stored_model, onlearn.estimators.linear, onlearn.models.predictions
+import onlearn.cli, onlearn.models.stored_model, onlearn.estimators.linear, onlearn.models.evaluation
 import pyarrow.compute, pyarrow.csv, safetensors
 def resident(field):
     return 1024 * int(Path("/proc/self/status").read_text().partition(field + ":")[2].split()[0])

@@ -108,7 +108,7 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 def _row(model: Model, row: str) -> Any:
     from onlearn.data.table_roles import spread
     from onlearn.models.plan import learned_from
-    from onlearn.models.run_checks import unknown_columns
+    from onlearn.models.run_reading import unknown_columns
 
     kind = model.features.kind_
     if row.lstrip().startswith("{"):

@@ -64,14 +64,13 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     import numpy as np
 
     from onlearn.models.explain import top_weights, weights
-    from onlearn.models.model import name_of
-    from onlearn.models.training import hashed_features, kernel_of
+    from onlearn.models.run_report import hashed_features, kernel_facts
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
-    usual = learner.defaults() if hasattr(learner, "defaults") else type(learner)().get_params(deep=False)
+    usual = learner.defaults()
     made: dict[str, Any] = {
-        "learner": name_of(learner),
+        "learner": learner.name,
         "parameters": given,
         "set": [name for name, value in given.items() if value != _plain(usual.get(name))],
         "task": model.task,
@@ -81,8 +80,8 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "examples": int(learner.n_seen_),
         "mistakes": int(learner.n_mistakes_) if model.labels is not None else None,
         "updates": int(learner.n_updates_),
-        "features": {"rows": features.kind_, "count": getattr(learner, "n_features_in_", None)},
-        **kernel_of(learner),
+        "features": {"rows": features.kind_, "count": None if model.compares_texts else learner.n_features_in_},
+        **kernel_facts(learner),
     }
     if features.has_vocabulary:
         made["features"]["names"] = len(features.vocabulary_)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.terminal import option_name, print_message, progress_of
-from onlearn.models.train_options import MAX_BAD, About
+from onlearn.models.train_options import MAX_BAD, About, keep_apart, part
 
 if TYPE_CHECKING:
     from onlearn.data import BadRows, Batch, Reader
@@ -113,7 +113,6 @@ def reading(
     ``live`` reads a pipe as it is written: rows are there as soon as their lines are complete.
     """
     from onlearn.data import BadRows
-    from onlearn.models.train_plan import keep_apart, part
 
     if strict and max_bad != MAX_BAD:
         raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
@@ -131,12 +130,13 @@ def reading(
 
 def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
     """The batches, with a bar on a terminal; options that only tables have are refused with others."""
+    from onlearn.features.feature_map import TABLE, kind_of
     from onlearn.models.model import refuse_sentences
 
     with progress_of(reader.bytes_total, quiet) as advance:
         for batch in reader:
             refuse_sentences(batch)
-            if not hasattr(batch.parsed, "column_names"):
+            if kind_of(batch.parsed) != TABLE:
                 for name, value in for_tables.items():
                     if value is not None:
                         raise typer.BadParameter(

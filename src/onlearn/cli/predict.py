@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +26,14 @@ from onlearn.cli.options import (
 from onlearn.cli.terminal import output as written
 from onlearn.models.train_options import MAX_BAD
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from onlearn.data import Batch
+    from onlearn.models import Model
+    from onlearn.models.evaluation import Predictions
+
+FORMATS = ("csv", "jsonl")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 
 
@@ -49,7 +60,7 @@ def predict(
 
     One line a row, in the order of the data: its id and the prediction. The id is that of the id column or the tag;
     else the number of the line, which also shows where a row was left out that cannot be read. Labels in
-    the data are allowed and not looked at. Rows from a pipe are answered as soon as their lines are complete.
+    the data are ignored. Rows from a pipe are predicted as soon as their lines are complete.
 
     \b
     Examples:
@@ -58,7 +69,7 @@ def predict(
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
       tail -f log.jsonl | onlearn predict m.onl -
     """
-    from onlearn.models.predictions import FORMATS, CsvWriter, JsonWriter, predictions
+    from onlearn.models.evaluation import predictions
     from onlearn.models.stored_model import open_for_prediction
 
     if format_out is None:
@@ -85,3 +96,142 @@ def predict(
                 file.write(writer.lines(batch, made if scores else made._replace(scores=None)))
                 if output is None:
                     sys.stdout.flush()  # the writer of a pipe may wait for the answer
+
+
+# ---------------------------------------------------------------------- output, without a Python step for each row
+#
+# A row is identified by its ``id`` in the data (an id column, a tag), or else by the number of its line. ``file`` is
+# added where several files are read.
+
+
+class CsvWriter:
+    """A header, and a line for each row; with ``files``, each line names the file."""
+
+    def __init__(self, model: Model, files: bool = False) -> None:
+        self.labels: list[str] | None = model.labels
+        self.files: bool = files
+
+    def header(self, scores: bool, proba: bool) -> bytes:
+        """The names of the columns."""
+        labels = self.labels or []
+        names = ["file"] * self.files + ["id", "prediction"]
+        if scores:
+            names += ["score"] if len(labels) == 2 else [f"score:{label}" for label in labels]
+        if proba:
+            names += [f"proba:{label}" for label in labels]
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(names)
+        return text.getvalue().encode()
+
+    def lines(self, batch: Batch, made: Predictions) -> memoryview:
+        """The lines of a batch."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import csv as arrow_csv
+
+        from onlearn.data.arrow import from_numpy, scalar
+
+        columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(batch.file))] * self.files
+        columns += [_ids(batch), _answers(self.labels, made)]
+        for numbers in (made.scores, made.proba):
+            if numbers is not None:
+                columns += [from_numpy(column) for column in numbers.T]
+        table = pa.table(columns, names=[str(n) for n in range(len(columns))])
+        for quoting in ("none", "needed"):  # "needed" puts quotes around every string
+            sink = pa.BufferOutputStream()
+            options = arrow_csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=1 << 16)
+            try:
+                arrow_csv.write_csv(table, sink, options)
+                break
+            except pa.ArrowInvalid:
+                if quoting == "needed":
+                    raise
+        return memoryview(sink.getvalue())
+
+
+class JsonWriter:
+    """An object for each row, on a line; with ``files``, each names the file."""
+
+    def __init__(self, model: Model, files: bool = False) -> None:
+        self.labels: list[str] | None = model.labels
+        self.files: bool = files
+
+    def header(self, scores: bool, proba: bool) -> bytes:
+        """Nothing."""
+        return b""
+
+    def lines(self, batch: Batch, made: Predictions) -> memoryview:
+        """The lines of a batch."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from onlearn.data.arrow import from_strings
+        from onlearn.data.named_rows import NamedRows
+
+        labels = self.labels or []
+        parts: list[Any] = ["{"]
+        if self.files:
+            parts.append(f'"file": {json.dumps(batch.file)}, ')
+        names = _ids(batch)
+        if batch.ids is not None or isinstance(batch.parsed, NamedRows):  # any of whose rows may have a tag
+            names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
+        parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
+        quoted = None if self.labels is None else [json.dumps(label) for label in labels]
+        parts.append(_answers(quoted, made).cast(pa.string()))
+        if made.scores is not None and made.scores.shape[1] == 1:
+            parts += [', "score": ', _text(made.scores[:, 0])]
+        elif made.scores is not None:
+            parts += _object("scores", labels, made.scores)
+        if made.proba is not None:
+            parts += _object("proba", labels, made.proba)
+        separator = ""
+        lines = pc.binary_join_element_wise(*(_large(part) for part in [*parts, "}\n", separator]))
+        _, offsets, content = lines.buffers()
+        # The buffer of a new Arrow array holds all its lines, one after another.
+        return memoryview(content)[: np.frombuffer(offsets, np.int64)[lines.offset + len(lines)]]
+
+
+def _ids(batch: Batch) -> Any:
+    """The id of each row as an Arrow array; the number of the line where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from onlearn.data.arrow import from_numpy, from_strings
+
+    if batch.ids is None:
+        return from_numpy(batch.lines)
+    return pc.coalesce(from_strings(batch.ids.tolist()), from_numpy(batch.lines).cast(pa.string()))
+
+
+def _answers(labels: list[str] | None, made: Predictions) -> Any:
+    """The predictions as an Arrow array: labels, or numbers if there are none."""
+    from onlearn.data.arrow import from_numpy, from_strings
+
+    answers = from_numpy(made.answers)
+    return answers if labels is None else from_strings(labels).take(answers)
+
+
+def _text(numbers: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    from onlearn.data.arrow import from_numpy
+
+    return from_numpy(numbers).cast(pa.string())
+
+
+def _object(name: str, labels: list[str], numbers: np.ndarray) -> list[Any]:
+    """The parts of ``, "name": {"label": number, ...}``."""
+    parts: list[Any] = [f', "{name}": {{']
+    for k, label in enumerate(labels):
+        parts += [f"{', ' if k else ''}{json.dumps(label)}: ", _text(numbers[:, k])]
+    return [*parts, "}"]
+
+
+def _large(part: Any) -> Any:
+    """A string or an array of strings with 64-bit offsets."""
+    import pyarrow as pa
+
+    from onlearn.data.arrow import scalar
+
+    return scalar(part).cast(pa.large_string()) if isinstance(part, str) else part.cast(pa.large_string())

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import typer
 
 from onlearn.errors import PlanError
-from onlearn.models.train_options import TrainOptions
+from onlearn.models.train_options import TrainOptions, keep_apart
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -126,8 +126,6 @@ def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterato
         yield cast(IO[bytes], Whole(out)) if isinstance(out, io.RawIOBase) else out
         out.flush()
         return
-    from onlearn.models.train_plan import keep_apart
-
     target = Path(path)
     if target.is_dir():
         raise PlanError(f"{target} is a directory, not a file to write to", parameter)

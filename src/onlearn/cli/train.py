@@ -53,6 +53,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
     """
     from onlearn.models import training
+    from onlearn.models.run_report import run_report
 
     silent = quiet or as_json
     printed: list[str] = []  # decisions that were printed before training
@@ -62,13 +63,13 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     # From here on there is a model: after Ctrl-C, the message says where.
     over = "stopped by Ctrl-C; the finished model is in"
     if stopped:
-        over = f"stopped by Ctrl-C after {run.examples:,} examples; the model so far is in"
+        over = f"stopped by Ctrl-C after {run.report.examples:,} examples; the model so far is in"
     try:
-        report = training.report_of(run, options, seconds, stopped)
+        report = run_report(run, options.output, seconds, stopped)
         report["notes"] = [as_options(note) for note in report["notes"]]
         report["warnings"] = [as_options(warning) for warning in report["warnings"]]
         if not quiet:
-            print_bad_rows(run.bad)
+            print_bad_rows(run.reading.bad)
             for warning in report["warnings"]:
                 print_message(f"warning: {warning}")
         try:
@@ -112,7 +113,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
             except (ValueError, OverflowError) as error:  # plan, learner or features do not go with the data
                 raise PlanError(str(error)) from error
             except KeyboardInterrupt:
-                if run.learned <= run.skip:  # nothing new, so a model that was resumed stays as it is
+                if run.lessons.learned <= run.lessons.skip:  # nothing new, so a model that was resumed stays as it is
                     raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
                 stopped = True
         learned = perf_counter() - compile_seconds() - began  # without the time that compiling took

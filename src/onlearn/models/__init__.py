@@ -1,6 +1,6 @@
-"""From files to models and back: a learner together with the features it sees and the way its files are read.
+"""Models: a learner with its features and the way its files are read; training, prediction, evaluation, explanation.
 
-The names are imported on first use: the command line needs the options of training before anything else.
+The names are imported on first use: the help of commands needs nothing but the options of training.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onlearn.models.evaluation import Evaluation, RegressionEvaluation, evaluate
-    from onlearn.models.model import Model, open_model
+    from onlearn.models.model import Model
+    from onlearn.models.stored_model import open_model
     from onlearn.models.train_options import TrainOptions
     from onlearn.models.training import train
 
@@ -17,7 +18,8 @@ __all__ = ["Evaluation", "Model", "RegressionEvaluation", "TrainOptions", "evalu
 
 _HOMES = {
     "evaluation": ("Evaluation", "RegressionEvaluation", "evaluate"),
-    "model": ("Model", "open_model"),
+    "model": ("Model",),
+    "stored_model": ("open_model",),
     "train_options": ("TrainOptions",),
     "training": ("train",),
 }

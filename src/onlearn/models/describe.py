@@ -1,4 +1,4 @@
-"""What is in some data, before anything is learned from them; added up batch by batch."""
+"""A description of data before training: rows, columns, labels and problems, added up batch by batch."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from onlearn.data.arrow import in_one_piece, scalar
 from onlearn.data.file_reader import concatenated
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.table_roles import tellable
+from onlearn.engine.csr import CSR
 from onlearn.features import guess_roles
 from onlearn.features.roles import LOOK_AT
-from onlearn.models import run_checks
 from onlearn.models.plan import with_text
+from onlearn.models.run_reading import MANY_LABELS, regression_question
 
-# ----------------------------------------------------------------------------------------------------
-# What is in one column of a table, added up batch by batch.
-
-
-DISTINCT = 1000  # values of a column that are told apart
+DISTINCT = 1000  # values of a column that are counted
 
 
 class Column:
-    """Type, missing and distinct values, and the range of numbers."""
+    """One column of a table, batch by batch: its type, missing and distinct values, and the range of numbers."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.type = ""
-        self.rows = self.missing = self.own_name = 0
+        self.name: str = name
+        self.type: str = ""
+        self.rows: int = 0
+        self.missing: int = 0
+        self.own_name: int = 0  # cells that are the name of the column
         self.values: set[Any] = set()
-        self.sum = 0.0
+        self.sum: float = 0.0
         self.low: float | None = None
         self.high: float | None = None
 
     def add(self, values: Any) -> None:
-        """Some cells, as an Arrow array."""
+        """Add cells, an Arrow array."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -93,11 +92,11 @@ def is_number(kind: Any) -> bool:
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
 
 
-MANY = 1 << 22  # features that are told apart
+MANY = 1 << 22  # features that are counted
 
 
 class Rows(Protocol):
-    """Rows of one kind, added up: what is said of them, and what looks wrong."""
+    """Rows of one kind, added up batch by batch: a report, and what looks wrong."""
 
     kind: str
 
@@ -109,13 +108,13 @@ class Rows(Protocol):
 
 
 class TableRows:
-    kind = "a table"
+    kind: str = "a table"
 
     def __init__(self, named: Collection[str]) -> None:
-        self.named = named  # target, weight, id: those that a column is
+        self.named: Collection[str] = named  # of target, weight and id, those that a column holds
         self.columns: dict[str, Column] = {}
-        self.first: list[Any] = []
-        self.held = 0
+        self.first: list[Any] = []  # the first rows, for the roles of columns
+        self.held: int = 0  # how many they are
 
     def add(self, batch: Batch) -> None:
         table = batch.parsed
@@ -140,13 +139,16 @@ class TableRows:
 
 
 class MatrixRows:
-    kind = "a matrix"
+    kind: str = "a matrix"
 
     def __init__(self) -> None:
-        self.values = self.empty = self.zeros = 0
-        self.width = 0
-        self.used = np.zeros(0, dtype=bool)
-        self.low, self.high = np.inf, -np.inf
+        self.values: int = 0
+        self.zeros: int = 0  # among the values
+        self.empty: int = 0  # rows without values
+        self.width: int = 0
+        self.used: np.ndarray = np.zeros(0, dtype=bool)  # features that occur
+        self.low: float = np.inf
+        self.high: float = -np.inf
 
     def add(self, batch: Batch) -> None:
         X = batch.parsed
@@ -187,13 +189,14 @@ class MatrixRows:
 
 
 class NamedFeatures:
-    kind = "named rows"
+    kind: str = "named rows"
 
     def __init__(self) -> None:
-        self.values = self.empty = 0
+        self.values: int = 0
+        self.empty: int = 0  # rows without values
         self.spaces: dict[str, int] = {}
-        self.known = np.zeros(0, dtype=np.uint64)
-        self.full = False
+        self.known: np.ndarray = np.zeros(0, dtype=np.uint64)  # hashes of names
+        self.full: bool = False
 
     def add(self, batch: Batch) -> None:
         rows: NamedRows = batch.parsed
@@ -223,10 +226,10 @@ class NamedFeatures:
 
 
 class SentenceRows:
-    kind = "sentences"
+    kind: str = "sentences"
 
     def __init__(self) -> None:
-        self.tokens = 0
+        self.tokens: int = 0
         self.names: dict[str, None] = {}
 
     def add(self, batch: Batch) -> None:
@@ -241,21 +244,25 @@ class SentenceRows:
 
 
 def of_kind(rows: Any, named: Collection[str]) -> Rows:
+    """An empty description of the kind that suits rows."""
     if isinstance(rows, NamedRows):
         return NamedFeatures()
     if isinstance(rows, Sentences):
         return SentenceRows()
-    return TableRows(named) if hasattr(rows, "column_names") else MatrixRows()
+    return MatrixRows() if isinstance(rows, CSR) else TableRows(named)
 
 
 class Labels:
-    """Labels and how often, or of regression the range of numbers."""
+    """Labels and how often each occurs; in regression, the range of numbers."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.counts = np.zeros(0, dtype=np.int64)
-        self.absent = 0
-        self.n, self.sum, self.low, self.high = 0, 0.0, np.inf, -np.inf
+        self.counts: np.ndarray = np.zeros(0, dtype=np.int64)
+        self.absent: int = 0
+        self.n: int = 0  # numbers
+        self.sum: float = 0.0
+        self.low: float = np.inf
+        self.high: float = -np.inf
 
     def add(self, batch: Batch) -> None:
         if batch.codes is not None:
@@ -291,7 +298,7 @@ class Labels:
             found.append(f"{self.absent:,} rows have no label")
         if len(labels) == 1:
             found.append(f"there is only one label, {labels[0]!r}")
-        if (asked := run_checks.question(labels)) is not None:
+        if (asked := regression_question(labels)) is not None:
             found.append(asked)
         alike: dict[str, list[str]] = {}
         for name in labels:
@@ -300,13 +307,13 @@ class Labels:
             if len(names) > 1:
                 found.append(f"labels that hardly differ: {', '.join(map(repr, names[:5]))}")
         rare = [name for name, count in zip(self.names, self.counts) if count == 1]
-        if rare and len(labels) < run_checks.MANY:
+        if rare and len(labels) < MANY_LABELS:
             found.append(f"seen only once: {', '.join(map(repr, rare[:5]))}{' ...' if len(rare) > 5 else ''}")
         return found
 
 
 def describe(reader: Reader) -> dict[str, Any]:
-    """Everything that is read, in a few words; ready for JSON."""
+    """A description of everything that is read, ready for JSON."""
     kinds: dict[str, Rows] = {}
     labels, rows = Labels(), 0
     for batch in reader:

@@ -1,35 +1,74 @@
-"""How good predictions are, added up batch by batch: memory does not grow with the rows (but see ``Ranking``).
+"""Predictions of a batch, and how good they are: figures that add up over batches.
 
-Rows count alike, whatever their weight in the data. A row whose label the model has never seen cannot be predicted
-rightly: it counts as an error, and is left out of what is computed from probabilities.
+Memory does not grow with the number of rows (but see ``Ranking``). All rows count the same, whatever their weight. A
+row whose label the model does not know counts as an error, and is left out of what is computed from probabilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data import Batch
+from onlearn.data import Batch, DataError
 from onlearn.engine.labels import positions
 from onlearn.models.model import Model
-from onlearn.models.predictions import predictions
-
-# ----------------------------------------------------------------------------------------------------
-# The area under the ROC curve: how often an example of one class scores above one of the other.
-#
-# Scores are kept, four bytes each, up to ``MOST`` of them: then the area is exact. Beyond that they are counted in
-# narrow
-# bins, and scores in one bin count as equal.
 
 
-MOST = 4_000_000
-BITS = 20  # of a single-precision number's 32: a bin is 1 part in 2,000 wide
+class Predictions(NamedTuple):
+    """``answers`` are positions in the labels of the model; numbers in regression. The rest is None unless asked for.
+
+    ``scores`` has one column for two classes (positive: the second label), else one for each.
+    """
+
+    answers: np.ndarray
+    scores: np.ndarray | None = None
+    proba: np.ndarray | None = None
+
+
+def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = False) -> Predictions:
+    """Predict a batch, or rows of any kind that the model takes."""
+    try:
+        return _predictions(model, rows, scores, proba)
+    except ValueError as error:
+        # kernels.ExampleError is not imported: few models have a kernel, and kernels take long to import
+        row, why = getattr(error, "row", None), getattr(error, "why", "")
+        if row is None or not isinstance(rows, Batch):
+            raise
+        raise DataError(f"{rows.file}, line {rows.lines[row]}: {why}") from None
+
+
+def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
+    learner, X = model.learner_for(model.numbered(rows))
+    if model.labels is None:
+        return Predictions(model.named(learner.predict(X)))
+    if not (scores or proba):
+        return Predictions(_positions(learner.predict(X), learner.classes_))
+    made = np.asarray(learner.decision_function(X))
+    # As ``predict`` does: the second class if the score is above zero; of several, the first of the best.
+    codes = (made > 0).astype(np.int64) if made.ndim == 1 else np.argmax(made, axis=1)
+    probabilities = np.asarray(learner.predict_proba(X)) if proba else None
+    return Predictions(codes, made.reshape(len(codes), -1), probabilities)
+
+
+def _positions(predicted: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The positions of predictions among the classes; in a model, class k is at position k."""
+    if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
+        return predicted
+    order = np.argsort(classes, kind="stable")
+    return order[np.searchsorted(classes, predicted, sorter=order)]
+
+
+MOST = 4_000_000  # scores that are kept
+BITS = 20  # of the 32 of a single-precision number: a bin is 1 part in 2,000 wide
 
 
 class Ranking:
-    """Scores of two classes, as they come.
+    """The area under the ROC curve: how often an example of the second class scores above one of the first.
+
+    Up to ``most`` scores are kept, four bytes each, and the area is exact. More are counted in narrow bins, and scores
+    in the same bin count as equal.
 
     >>> ranking = Ranking()
     >>> ranking.add(np.array([False, True, True]), np.array([0.1, 0.4, 0.05]))
@@ -38,8 +77,8 @@ class Ranking:
     """
 
     def __init__(self, most: int = MOST) -> None:
-        self.most = most
-        self.kept = 0
+        self.most: int = most
+        self.kept: int = 0
         self.parts: list[tuple[np.ndarray, np.ndarray]] = []
         self.counts: np.ndarray | None = None  # negative and positive examples of each bin
 
@@ -49,7 +88,7 @@ class Ranking:
         return self.counts is not None
 
     def add(self, positive: np.ndarray, scores: np.ndarray) -> None:
-        """Some rows: whether they are of the second class, and their scores."""
+        """Add rows: whether they are of the second class, and their scores."""
         scores = scores.astype(np.float32)  # a copy: the caller may reuse its array
         if self.counts is None and self.kept + len(scores) <= self.most:
             self.kept += len(scores)
@@ -89,18 +128,18 @@ class Ranking:
 
 
 def in_order(scores: np.ndarray) -> np.ndarray:
-    """Whole numbers in the order of single-precision ones: their bits, with those of negative numbers turned round."""
+    """Integers in the same order as single-precision numbers: their bits, inverted for negative numbers."""
     bits = (scores + np.float32(0.0)).view(np.uint32)  # -0.0 becomes 0.0
     return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
 
 
 BINS = 15  # of the top probability, equally wide, for the calibration error
 SQUARE = 256  # classes up to which the confusion matrix is kept
-TINY = float(np.finfo(np.float64).eps)  # probabilities are kept so far from 0 and 1, or one row could cost infinity
+TINY = float(np.finfo(np.float64).eps)  # the least distance of probabilities from 0 and 1, so that no loss is infinite
 
 
 class Evaluation:
-    """Of a classifier with these labels.
+    """The evaluation of a classifier with these labels.
 
     >>> evaluation = Evaluation(["ham", "spam"])
     >>> evaluation.add(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
@@ -110,21 +149,22 @@ class Evaluation:
 
     def __init__(self, labels: list[str]) -> None:
         count = len(labels)
-        self.labels = list(labels)
-        self.n = 0
-        self.unlabelled = 0
+        self.labels: list[str] = list(labels)
+        self.n: int = 0
+        self.unlabelled: int = 0
         self.unknown: dict[str, int] = {}
         self.taken_for: dict[str, str] = {}
-        self._names: list[str] | None = None  # of the reader at hand; the list grows from batch to batch
+        self._names: list[str] | None = None  # of the present reader; the list grows from batch to batch
         self._classes: list[int] = []
-        self.right = np.zeros(count, dtype=np.int64)
-        self.support = np.zeros(count, dtype=np.int64)
-        self.predicted = np.zeros(count, dtype=np.int64)
-        self.confusion = np.zeros((count, count), dtype=np.int64) if count <= SQUARE else None
-        self.rated = 0  # rows whose probabilities count
-        self.loss = 0.0
-        self.bins = np.zeros((3, BINS))  # rows, those predicted rightly, sum of the top probability
-        self.ranking = Ranking() if count == 2 else None
+        self.right: np.ndarray = np.zeros(count, dtype=np.int64)
+        self.support: np.ndarray = np.zeros(count, dtype=np.int64)
+        self.predicted: np.ndarray = np.zeros(count, dtype=np.int64)
+        square = np.zeros((count, count), dtype=np.int64) if count <= SQUARE else None
+        self.confusion: np.ndarray | None = square
+        self.rated: int = 0  # rows whose probabilities count
+        self.loss: float = 0.0
+        self.bins: np.ndarray = np.zeros((3, BINS))  # rows, those predicted right, sum of the top probability
+        self.ranking: Ranking | None = Ranking() if count == 2 else None
 
     def add(
         self,
@@ -133,9 +173,9 @@ class Evaluation:
         proba: np.ndarray | None = None,
         scores: np.ndarray | None = None,
     ) -> None:
-        """Some rows: their classes (-1: unknown to the model), those predicted, and if there are any, probabilities.
+        """Add rows: their classes (-1: unknown to the model), the predicted ones, and probabilities if there are any.
 
-        ``scores`` rank the rows of two classes, where probabilities of 1 would hide their order.
+        ``scores`` rank the rows of two classes, which probabilities rounded to 1 could not.
         """
         count = len(self.labels)
         known = gold >= 0
@@ -162,7 +202,7 @@ class Evaluation:
             self.ranking.add(gold == 1, proba[:, 1] if scores is None else scores.reshape(-1))
 
     def add_batch(self, model: Model, batch: Batch) -> None:
-        """Predict a batch and add it; rows without a label are counted apart."""
+        """Predict a batch and add it; rows without a label are counted separately."""
         if batch.codes is None:
             self.unlabelled += len(batch)
             return
@@ -180,7 +220,7 @@ class Evaluation:
             self.add(*parts)
 
     def _table(self, names: list[str]) -> np.ndarray:
-        """The class of each of a reader's labels, and -1 for those without one, at the end too."""
+        """The class of each label of a reader, -1 for unknown ones; a last -1 is for rows without a label."""
         if self._names is not names:
             self._names, self._classes = names, []
         new = names[len(self._classes) :]
@@ -218,13 +258,13 @@ class Evaluation:
         return {key: value.item() if isinstance(value, np.generic) else value for key, value in made.items()}
 
     def _calibration_error(self) -> float:
-        """The mean distance between what was promised and what was kept, over bins of the top probability."""
-        rows, hits, promised = self.bins
-        return float(np.abs(hits - promised).sum() / rows.sum())
+        """The mean difference between the top probability and the share of right predictions, over bins of it."""
+        rows, hits, expected = self.bins
+        return float(np.abs(hits - expected).sum() / rows.sum())
 
 
 class RegressionEvaluation:
-    """Of predicted numbers.
+    """The evaluation of predicted numbers.
 
     >>> evaluation = RegressionEvaluation()
     >>> evaluation.add(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.0]))
@@ -233,20 +273,22 @@ class RegressionEvaluation:
     """
 
     def __init__(self) -> None:
-        self.n = 0
-        self.unlabelled = 0
-        self.absolute = self.squared = 0.0
-        self.mean = self.spread = 0.0  # of the true numbers; the spread is the sum of squared distances from the mean
+        self.n: int = 0
+        self.unlabelled: int = 0
+        self.absolute: float = 0.0  # sum of absolute errors
+        self.squared: float = 0.0  # sum of squared errors
+        self.mean: float = 0.0  # of the true numbers
+        self.spread: float = 0.0  # sum of their squared distances from the mean
 
     def add(self, gold: np.ndarray, predicted: np.ndarray) -> None:
-        """Some rows: their numbers, and those predicted."""
+        """Add rows: their numbers, and the predicted ones."""
         count = len(gold)
         if not count:
             return
         error = predicted - gold
         self.absolute += float(np.abs(error).sum())
         self.squared += float((error * error).sum())
-        # Two groups joined (Chan, Golub, LeVeque): sums of squares alone would cancel when the mean is large.
+        # Two groups joined (Chan, Golub, LeVeque): plain sums of squares would cancel when the mean is large.
         mean = float(gold.mean())
         total, away = self.n + count, mean - self.mean
         self.spread += float(((gold - mean) ** 2).sum()) + away * away * self.n * count / total
@@ -254,7 +296,7 @@ class RegressionEvaluation:
         self.n = total
 
     def add_batch(self, model: Model, batch: Batch) -> None:
-        """Predict a batch and add it; rows without a number are counted apart."""
+        """Predict a batch and add it; rows without a number are counted separately."""
         if batch.y is None:
             self.unlabelled += len(batch)
             return

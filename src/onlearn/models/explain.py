@@ -1,7 +1,7 @@
-"""Why a model predicts what it does: the weights that matter most, and what each feature adds to one prediction.
+"""Explanations: the largest weights of a model, and the contribution of each feature to one prediction.
 
-A linear score is a sum, so a prediction falls apart exactly: intercept + sum of value x weight. In the dual, with a
-kernel, a value is the row's similarity to a support example.
+A linear score is a sum: intercept + sum of value x weight. In the dual, the features of a row are its kernel values
+with the support examples.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.data.batch import rows_in
 from onlearn.engine.csr import is_sparse
 from onlearn.models.model import Model, feature_name
-
-# ----------------------------------------------------------------------------------------------------
-# What support examples say about a row: in the dual, a row's features are its kernel values with them.
-
 
 WORDS = 60  # characters of a text that are shown
 SHOWN = 4  # features of an example
@@ -32,9 +29,9 @@ def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def example_name(model: Model, number: int) -> str:
-    """A support example in a few words: the beginning of a text, or its largest features."""
+    """A short name of a support example: the beginning of its text, or its largest features."""
     examples = model.learner.support_examples_
-    if not hasattr(examples, "shape"):
+    if model.compares_texts:
         text = " ".join(str(examples[number]).split())
         return text if len(text) <= WORDS else f"{text[: WORDS - 3]}..."
     if is_sparse(examples):
@@ -49,7 +46,7 @@ def example_name(model: Model, number: int) -> str:
 
 
 def with_value(name: str, value: float) -> str:
-    """A feature and its value; that something is there, which is 1, goes without saying."""
+    """A feature and its value, unless that is 1."""
     return name if value == 1.0 else f"{name} {value:.3g}"
 
 
@@ -58,7 +55,7 @@ PRIMAL = "its weights are of the kernel's features, which are products of ours a
 
 
 class Part(NamedTuple):
-    """What one feature, or support example, adds to a score."""
+    """The contribution of one feature, or support example, to a score."""
 
     feature: str
     value: float
@@ -67,9 +64,9 @@ class Part(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """``total`` is the intercept and all contributions. What is above zero speaks for ``favours``, the rest for
+    """``total`` is the sum of the intercept and all contributions. Those above zero speak for ``favours``, others for
     ``against``: of two classes the second and the first, of several the predicted one and the runner-up. Regression
-    has neither, and its total is the prediction.
+    has neither; its total is the prediction.
     """
 
     prediction: Any
@@ -78,14 +75,14 @@ class Explanation(NamedTuple):
     against: str | None
     intercept: float
     total: float
-    parts: list[Part]  # the largest first, either way
-    of: str = "features"  # what the parts are; or support "examples"
+    parts: list[Part]  # by absolute contribution, the largest first
+    of: str = "features"  # or "examples": the parts are support examples
 
 
 def explain(model: Model, rows: Any) -> Explanation:
-    """What moved the prediction of one row."""
+    """The explanation of the prediction of one row."""
     X = model.numbered(rows)
-    count = X.shape[0] if hasattr(X, "shape") else len(X)
+    count = rows_in(X)
     if count != 1:
         raise ValueError(f"one row is explained at a time, not {count}")
     coef, intercepts = weights(model)
@@ -141,10 +138,10 @@ def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def top_weights(model: Model, count: int, label: str | None = None) -> dict[str, list[tuple[str, float]]]:
-    """For each label the features that speak for it most; for regression the largest weights either way.
+    """For each label the features with the largest weights; in regression, those with the largest absolute weights.
 
-    With a kernel it is support examples that speak. The one row of weights of two classes speaks for the second label,
-    and turned round for the first.
+    With a kernel they are support examples. Two classes share one row of weights: positive ones are for the second
+    label, negative ones for the first.
     """
     coef, _ = weights(model)
     name_of = example_name if is_dual(model) else feature_name
@@ -160,7 +157,7 @@ def top_weights(model: Model, count: int, label: str | None = None) -> dict[str,
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:
-    """Where the largest values are, in order; the first among equals."""
+    """The positions of the largest values, in descending order; the first among equals."""
     if count < len(values):
         least = np.partition(values, len(values) - count)[len(values) - count] if count else np.inf
         places = np.flatnonzero(values >= least)

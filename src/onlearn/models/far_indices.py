@@ -6,7 +6,7 @@ which lie behind all those columns: it may share a weight with others like it, b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,39 +19,45 @@ from onlearn.features.vocabulary import collisions
 WIDEST = 1 << 24  # columns of a matrix that get a weight each
 
 
-class Plain:
-    """Every index is a column: of a learner that was taught a matrix in Python, however wide."""
+class FarIndices(Protocol):
+    """What becomes of indices too large to be a column; by default nothing is done and nothing is counted."""
 
-    way = "plain"
-    values = 0  # that had an index too far to be a column
+    way: ClassVar[str]  # its name in model files
+    values: int = 0  # with such an index, that were learned from
 
-    def afresh(self) -> Plain:
+    def unfitted(self) -> FarIndices:
         """The same before anything was counted."""
         return self
 
     def narrow(self, X: CSR, learn: bool = False) -> CSR:
-        """A matrix of the columns that have weights; with ``learn``, what is far is counted."""
+        """A matrix of the columns that have weights; with ``learn``, far indices are counted."""
         return X
 
     def name_of(self, column: int) -> str | None:
-        """What a bucket is called; None for a column."""
+        """The name of a bucket; None for a column."""
         return None
 
     def collisions(self) -> dict[str, float] | None:
-        """How many far indices there seem to be, and how many share a bucket; None if none was counted."""
+        """Estimates of how many far indices there are, and how many share a bucket; None if there are none."""
         return None
 
     def note(self) -> str | None:
-        """A sentence about the far indices that were learned from."""
+        """A sentence about the far indices that were learned from; None if there are none."""
         return None
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What the model file keeps of it."""
+        """Facts and arrays for the model file."""
         return {"way": self.way}, {}
 
 
-class Folded(Plain):
-    """Far indices hashed into the columns, as models were taught before there were buckets for them."""
+class AllColumns(FarIndices):
+    """Every index is a column: for a learner that was trained on a matrix in Python, however wide."""
+
+    way = "plain"
+
+
+class FoldedFar(FarIndices):
+    """Far indices hashed into the columns, as in models of earlier versions, which had no buckets."""
 
     way = "folded"
 
@@ -65,21 +71,21 @@ class Folded(Plain):
         return _summed(X, indices.astype(np.int32), WIDEST)
 
 
-class Behind(Plain):
-    """Far indices in buckets behind the columns; what was learned from is counted."""
+class HashedFar(FarIndices):
+    """Far indices hashed into buckets behind the columns; those learned from are counted."""
 
     way = "behind"
 
     def __init__(self, bits: int = 22) -> None:
-        self.bits = bits
-        self.values = 0  # that had such an index
-        self.seen = np.zeros(0, np.uint64)  # a bit for each bucket, once one is in use
+        self.bits: int = bits
+        self.values: int = 0
+        self.seen: np.ndarray = np.zeros(0, np.uint64)  # a bit for each bucket, once one is in use
 
-    def afresh(self) -> Behind:
-        return Behind(self.bits)
+    def unfitted(self) -> HashedFar:
+        return HashedFar(self.bits)
 
     def narrow(self, X: CSR, learn: bool = False) -> CSR:
-        """A matrix of columns and, if any index is that far, buckets; with ``learn`` they are counted."""
+        """A matrix of columns and, if any index is far, of buckets; with ``learn`` they are counted."""
         if X.shape[1] <= WIDEST:
             return X
         beyond = X.indices >= WIDEST
@@ -119,7 +125,7 @@ class Behind(Plain):
         return facts, {"seen": self.seen.copy()} if self.values else {}
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Behind:
+    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> HashedFar:
         self = cls(int(facts["bits"]))
         self.values = int(facts["values"])
         if not 1 <= self.bits <= 30 or self.values < 0:
@@ -131,14 +137,14 @@ class Behind(Plain):
         return self
 
 
-BEFORE = {"way": "folded"}  # what a model file that says nothing means
+UNSAID = {"way": "folded"}  # of model files without this fact
 
 
-def unpack(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Plain:
-    """What was packed, whichever way it was."""
-    if facts["way"] == Behind.way:
-        return Behind.unpack(facts, arrays)
-    ways = {kind.way: kind for kind in (Folded, Plain)}
+def unpack(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> FarIndices:
+    """The treatment of far indices from the facts and arrays of a model file."""
+    if facts["way"] == HashedFar.way:
+        return HashedFar.unpack(facts, arrays)
+    ways: dict[str, type[FarIndices]] = {kind.way: kind for kind in (FoldedFar, AllColumns)}
     if facts["way"] not in ways:
         raise ValueError(f"far indices are treated in an unknown way, {facts['way']!r}")
     return ways[facts["way"]]()
@@ -153,6 +159,6 @@ def hashed(indices: np.ndarray) -> np.ndarray:
 
 
 def _summed(X: CSR, indices: np.ndarray, width: int) -> CSR:
-    """X with other indices, of which a row may have two that are the same; X stays as it is."""
+    """A copy of X with other indices; values of a row with the same index are summed."""
     indptr = X.indptr.astype(indices.dtype) if X.nnz < 1 << 31 else X.indptr
     return summed(CSR(X.data, indices, indptr, (X.shape[0], width), finite=X.finite))

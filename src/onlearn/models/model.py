@@ -6,8 +6,8 @@ classes by number: class k is ``labels[k]``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,32 +16,32 @@ from onlearn import data, model_file
 from onlearn.data.arrow import decoded, from_strings, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
-from onlearn.engine.csr import CSR
-from onlearn.engine.labels import positions
+from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
+from onlearn.engine.labels import distinct, in_order, positions
+from onlearn.engine.learner import Learner
 from onlearn.features import Category, FeatureMap
-from onlearn.features.feature_map import MATRIX, Strings
+from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
-from onlearn.models.far_indices import Plain
+from onlearn.models.far_indices import FarIndices, HashedFar
+from onlearn.models.plan import Plan, default_learner
 
 if TYPE_CHECKING:
     from onlearn.models.explain import Explanation
 
-# ----------------------------------------------------------------------------------------------------
-# Rows from Python as readers give those of files: words for a missing value are one, dicts within are columns.
-
 
 def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
-    """Rows that are a flat table, with ``?``, ``NA`` and the like missing in the columns that are looked at.
+    """Rows from Python as readers give those of files: a flat table, in which ``?``, ``NA`` and the like are missing.
 
-    A list of texts is taken as it is. So is a column of categories whose missing values have no feature: a category
-    that was never seen has none either. Dicts that have some of the ``columns`` may lack others, as JSON lines may.
+    Only columns of features are converted. A list of texts is taken as it is. So is a column of categories whose
+    missing values have no feature: a category that was never seen has none either. Dicts that have some of the
+    ``columns`` may lack others, as JSON lines may.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     table = as_source(rows)
-    if not hasattr(table, "column_names") or is_plain_texts(table):
+    if kind_of(table) != TABLE or is_plain_texts(table):
         return table
     table = flat(table)
     if isinstance(rows, (list, tuple)) and not {*columns}.isdisjoint(table.column_names):
@@ -62,25 +62,25 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
 
 
 class Model:
-    """Predicts from raw rows, and is stored whole.
+    """Predicts from raw rows; a file holds all of it.
 
-    ``features`` makes the matrix, ``learner`` is a ``Learner``, ``labels`` names its classes (None for
-    regression), ``reading`` holds the options its files were read with, ``trained`` tells how that went, ``target`` the
-    mean and the deviation that regression takes off its targets, and ``far`` where indices go that are too large for a
-    weight each. ``before`` is, of an unfinished run that went on from a model, ``features`` and ``far`` as they were
-    when it began. ``report_`` is what ``onlearn.train`` found out while it made the model; files do not hold it.
+    ``features`` makes the matrix, and ``learner`` (a ``Learner``) predicts from it. ``labels`` names its classes (None
+    in regression); ``target`` is the mean and the deviation that scale the targets of regression. ``reading`` holds the
+    options its files were read with, ``trained`` how it was trained, and ``far`` maps indices that are too large for a
+    weight each. ``before`` is, while a run that continues a model is unfinished, ``features`` and ``far`` as they were
+    when it began. ``report_`` is the report of ``onlearn.train``; files do not hold it.
     """
 
     def __init__(self) -> None:
         self.features: Any = FeatureMap()  # or Strings
         self.learner: Any = None
-        self.task = "classify"
+        self.task: str = "classify"
         self.labels: list[str] | None = None
         self.reading: dict[str, Any] = {}
         self.trained: dict[str, Any] = {}
         self.target: tuple[float, float] = (0.0, 1.0)
-        self.far: far_indices.Plain = far_indices.Behind()
-        self.before: tuple[Any, far_indices.Plain] | None = None
+        self.far: FarIndices = HashedFar()
+        self.before: tuple[Any, FarIndices] | None = None
         self.report_: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -88,9 +88,14 @@ class Model:
             return "<Model that has learned nothing yet>"
         labels = self.labels or []
         what = f"of {len(labels)} labels ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
-        from_what = f"{getattr(self.learner, 'n_features_in_', 'no')} features of {self.features.kind_}"
-        told = "of numbers" if self.labels is None else what
-        return f"<Model {told} by {name_of(self.learner)}, from {from_what}>"
+        count = "no" if self.compares_texts else self.learner.n_features_in_
+        predicts = "of numbers" if self.labels is None else what
+        return f"<Model {predicts} by {self.learner.name}, from {count} features of {self.features.kind_}>"
+
+    @property
+    def compares_texts(self) -> bool:
+        """Whether a kernel compares texts, so that there are no features."""
+        return isinstance(self.features, Strings)
 
     # ------------------------------------------------------------------ predicting
 
@@ -143,16 +148,12 @@ class Model:
         >>> model.score(["pills", "lunch"], ["spam", "ham"])
         1.0
         """
-        from onlearn.models.incremental import partial_fit
-
-        partial_fit(self, rows, y, sample_weight, classes)
+        _partial_fit(self, rows, y, sample_weight, classes)
         return self
 
     def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of labels predicted rightly; for regression, R2."""
-        from onlearn.models.incremental import score
-
-        return score(self, rows, y, sample_weight)
+        """The share of labels that are predicted right; for regression, R2."""
+        return _score(self, rows, y, sample_weight)
 
     def explain(self, row: Any) -> Explanation:
         """Which features moved the prediction of one row, the largest contribution first.
@@ -170,9 +171,9 @@ class Model:
         return explain(self, [row] if one else row)
 
     def named(self, predicted: np.ndarray) -> np.ndarray:
-        """What the learner predicted, in the words of the data."""
+        """What the learner predicted as labels, or as numbers in the units of the target."""
         if self.labels is None:
-            # Wide, for single precision has no room for a small spread around a large mean.
+            # In double precision: single precision loses a small deviation from a large mean.
             return np.asarray(predicted, dtype=np.float64) * self.target[1] + self.target[0]
         return np.array(self.labels, dtype=object)[predicted]
 
@@ -182,7 +183,7 @@ class Model:
         return np.full(len(batch), -1) if batch.codes is None else table[batch.codes]
 
     def read(self, source: Any, **options: Any) -> data.Reader:
-        """Read files as those it was trained on were read; labels, and ids unless asked for, need not be there."""
+        """Read files as the training files were read; labels, and ids unless asked for, may be missing."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["expected"] = self.columns
         usual["table_required"] = False  # a model of CSV files takes other tables, too
@@ -191,7 +192,7 @@ class Model:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of a table that it looks at."""
+        """The columns of a table that features are made of."""
         return list(dict.fromkeys(one.column for one in self.features.extractors_ if one.column is not None))
 
     # ------------------------------------------------------------------ explaining
@@ -208,19 +209,19 @@ class Model:
         model_file.save(self, path)
 
     def _check(self) -> None:
-        """What must be true of a model before it is written, and after it is read."""
+        """Refuse a model whose parts do not fit each other, before it is written and after it is read."""
         if self.labels is not None and len(self.labels) != len(self.learner.classes_):
             raise model_file.ModelFileError(
                 f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes"
             )
-        width = getattr(self.learner, "n_features_in_", 1)  # strings have no columns
+        width = 1 if self.compares_texts else self.learner.n_features_in_
         if not 0 < width <= self.features.n_features_out_:
             raise model_file.ModelFileError(
                 f"a learner of {width} features does not go with {self.features.n_features_out_} names"
             )
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
-        """None: all is in the facts."""
+        """No parameters: the facts hold everything."""
         return {}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -254,7 +255,7 @@ class Model:
         )
         mean, deviation = mine["target"]
         self.target = float(mean), float(deviation)
-        self.features, self.far = _unpack_features(facts["features"], mine.get("far", far_indices.BEFORE), arrays)
+        self.features, self.far = _unpack_features(facts["features"], mine.get("far", far_indices.UNSAID), arrays)
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
@@ -266,19 +267,19 @@ def _is_column(value: Any) -> bool:
 
 
 def refuse_sentences(batch: data.Batch) -> None:
-    """Readers have them, and no learner does yet."""
+    """Refuse sentences: readers return them, but no learner takes them yet."""
     if isinstance(batch.parsed, data.Sentences):
         raise data.DataError(f"{batch.file} holds sentences, and no model here predicts from those")
 
 
-def _pack_features(features: Any, far: far_indices.Plain) -> tuple[Any, Any, dict[str, np.ndarray]]:
-    """What the model file holds of features: facts of them, facts about indices that are far, and arrays."""
+def _pack_features(features: Any, far: FarIndices) -> tuple[Any, Any, dict[str, np.ndarray]]:
+    """The features in a model file: their facts, facts about far indices, and arrays."""
     (facts, made), (about, seen) = features.pack(), far.pack()
     arrays = {f"features.{key}": array for key, array in made.items()}
     return facts, about, {**arrays, **{f"far.{key}": array for key, array in seen.items()}}
 
 
-def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, far_indices.Plain]:
+def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, FarIndices]:
     kind: Any = Strings if "strings" in facts else FeatureMap
     return kind.restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
 
@@ -287,55 +288,9 @@ def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
     return {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
 
 
-# ----------------------------------------------------------------------------------------------------
-# ``open_model``: any model file as a ``Model``, also one that holds a bare learner saved from Python.
-
-
-def open_model(path: str | os.PathLike[str]) -> Model:
-    """The model in a file. A bare learner takes matrices: column k is feature k of an svmlight file.
-
-    One that was taught strings takes the column ``text``.
-    """
-    found = load_learner(path)
-    return found if isinstance(found, Model) else around(found)
-
-
-def load_learner(path: str | os.PathLike[str]) -> Any:
-    """What a file holds, a ``Model`` or a bare learner; transformers are saved in files of the same kind."""
-    found = model_file.load_learner(path)
-    if not hasattr(found, "predict"):
-        raise model_file.ModelFileError(
-            f"{path} holds a transformer ({type(found).__name__}), not a learner: "
-            "it makes features for one, and predicts nothing itself"
-        )
-    return found
-
-
 def as_learner(learner: Any) -> Any:
-    """The learner inside an estimator; anything else as it is."""
-    return learner.as_learner() if hasattr(learner, "as_learner") else learner
-
-
-def name_of(learner: Any) -> str:
-    """What a learner, or an estimator, is called."""
-    return str(getattr(learner, "name", type(learner).__name__))
-
-
-def around(learner: Any) -> Model:
-    """A model around a learner, with the features it was taught in Python."""
-    model = Model()
-    model.learner, model.far = learner, Plain()
-    if hasattr(learner, "n_features_in_"):
-        model.features = FeatureMap()
-        nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int32)
-        model.features.learn(CSR(*nothing, (0, int(learner.n_features_in_))))
-    else:  # it compares strings or trees
-        model.features = Strings("text")
-    if hasattr(learner, "classes_"):
-        model.labels = [as_written(label) for label in learner.classes_]
-    else:
-        model.task = "regress"
-    return model
+    """The learner inside an estimator; learners and None are returned as they are."""
+    return learner if learner is None or isinstance(learner, Learner) else learner.as_learner()
 
 
 def as_written(label: Any) -> str:
@@ -345,9 +300,114 @@ def as_written(label: Any) -> str:
 
 
 def feature_name(model: Model, number: int) -> str:
-    """The name of a feature: that of the pipeline, or the column's in the data frame a learner was taught with."""
-    names = getattr(model.learner, "feature_names_in_", None)
-    if names is not None:
-        return str(names[number])
+    """The name of a feature: that of the feature map, or of the data frame's column that the learner learned from."""
+    if model.learner.names is not None:
+        return str(model.learner.names[number])
     far = model.far.name_of(number) if model.features.kind_ == MATRIX else None
-    return far or model.features.name_of(number)
+    return far or str(model.features.name_of(number))
+
+
+# ---------------------------------------------------------------------- learning from rows at hand
+
+
+def sound_rows(X: CSR, learner: Any) -> CSR:
+    """The matrix without duplicates and infinities; negative values are refused if the learner takes none."""
+    X = without_duplicates(X)
+    if not all_finite(X.data):  # a number too large for the matrix: as large as it can be
+        most = np.finfo(X.dtype).max
+        X = replace(X, data=np.clip(X.data, -most, most))
+    X = replace(X, finite=True)
+    if learner.choices["geometry"].positive_only:
+        check_positive(X, learner.name)
+    return X
+
+
+def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
+    """Learn from rows in their order; new features and classes are added to the learner."""
+    learner, labels = model.learner, model.labels
+    if learner.training is not None:
+        learner.take_in(X.shape[1], len(labels or ()))
+        learner.partial_fit(X, y, sample_weight=weight)
+    else:
+        first = {} if labels is None else {"classes": np.arange(len(labels))}
+        learner.partial_fit(X, y, sample_weight=weight, **first)
+
+
+def _partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> None:
+    if model.learner is not None and model.learner.representation is not None:
+        raise ValueError("a model with a kernel does not learn row by row: use onlearn.train with resume=")
+    source = _as_rows(model, rows)
+    labels = _as_labels(y) if model.task == "classify" else []
+    if model.learner is None:
+        _begin(model, source, y, labels if classes is None else _as_labels(classes))
+    codes = _codes(model, labels) if model.task == "classify" else None
+    if isinstance(source, CSR):
+        source = model.far.narrow(source, learn=True)
+    X = sound_rows(model.features.learn_transform(source, ordered=False), model.learner)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if codes is None:
+        mean, deviation = model.target
+        learn_from(model, X, (np.asarray(y, dtype=np.float64) - mean) / deviation, weight)
+    else:
+        learn_from(model, X, codes, weight)
+    model.trained["examples"] = int(model.learner.n_seen_)
+
+
+def _score(model: Model, rows: Any, y: Any, sample_weight: Any = None) -> float:
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    predicted = model.predict(rows)
+    if len(predicted) != len(y):
+        raise ValueError(f"there are {len(predicted)} rows but {len(y)} entries in y")
+    if model.labels is None:
+        gold = np.asarray(y, dtype=np.float64)
+        spread = np.average((gold - np.average(gold, weights=weight)) ** 2, weights=weight)
+        return float(1 - np.average((gold - predicted) ** 2, weights=weight) / spread) if spread else 0.0
+    answers = np.array(positions(list(predicted), model.labels))
+    return float(np.average(np.array(positions(_as_labels(y), model.labels)) == answers, weights=weight))
+
+
+def _as_rows(model: Model, rows: Any) -> Any:
+    """Rows as readers give them."""
+    if isinstance(rows, (list, tuple)) and not rows:
+        raise ValueError("there are no rows: X is empty")
+    if isinstance(rows, data.Batch):
+        refuse_sentences(rows)
+        return rows.parsed
+    rows = as_parsed(rows)
+    if isinstance(rows, CSR):
+        return rows
+    return as_source(rows) if model.learner is None else as_in_files(rows, model.features, model.columns)
+
+
+def _as_labels(y: Any) -> list[str]:
+    """Labels as files have them."""
+    return [label if isinstance(label, str) else as_written(label) for label in y]
+
+
+def _begin(model: Model, source: Any, y: Any, labels: list[str]) -> None:
+    """Choose features and learner by the first rows, as training does."""
+    model.features, notes = Plan([]).features(source)
+    model.trained["notes"] = notes
+    if model.task == "classify":
+        model.labels = in_order(distinct(list(dict.fromkeys(labels))))
+        if len(model.labels) < 2:
+            raise ValueError("the first rows have only one label: name all labels with classes=")
+    else:
+        gold = np.asarray(y, dtype=np.float64)
+        model.target = float(np.mean(gold)), float(np.std(gold)) or 1.0
+    learner = default_learner(model.task, model.features)
+    model.learner = learner.set_params(random_state=0, grow="features" if len(model.labels or ()) == 2 else True)
+
+
+def _codes(model: Model, labels: list[str]) -> np.ndarray:
+    """The classes of labels; new ones are taken in, if the learner takes in new classes."""
+    assert model.labels is not None
+    if model.learner.settings.grow is True:
+        found = positions(labels, model.labels, dots=False)
+        new = dict.fromkeys(label for label, place in zip(labels, found) if place < 0)
+        model.labels += distinct(list(new))
+    found = positions(labels, model.labels, dots=False)
+    unknown = [label for label, place in zip(labels, found) if place < 0]
+    if unknown:
+        raise ValueError(f"the model does not know the label {unknown[0]!r}; it knows {', '.join(model.labels[:10])}")
+    return np.array(found, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""``Plan``: what a training run is asked for, checked before anything is read."""
+"""``Plan``: what a training run is to do; and the defaults of learner, features and passes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from onlearn.engine.rules import RULES
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features import FeatureMap, Interaction, Text, extractors_for, guess_roles
+from onlearn.features.feature_map import NAMED, TABLE, kind_of
 from onlearn.features.roles import LETTERS, OneWord, Role
 from onlearn.models.train_options import BITS, MAX_NAMES
 
-# ----------------------------------------------------------------------------------------------------
-# Rows that are a label and a text, as in fastText's files: the text is text, whatever it looks like.
-
-
-COLUMN = "text"  # the only one; the label is in none
+COLUMN = "text"  # the only column of files whose rows are a label and a text, as those of fastText are
 
 
 def with_text(guessed: dict[str, Role], named: Collection[str]) -> dict[str, Role]:
-    """The roles of columns, of which that of a text alone is certain; ``named`` has "target" if a column is it."""
+    """The guessed roles of columns, but a text without other columns is text, whatever it looks like.
+
+    ``named`` contains "target" if a column holds the label; then the text is not all there is.
+    """
     if list(guessed) != [COLUMN] or "target" in named or guessed[COLUMN].role == "text":
         return guessed
     role = guessed[COLUMN]
@@ -34,49 +34,49 @@ def with_text(guessed: dict[str, Role], named: Collection[str]) -> dict[str, Rol
 
 
 def learned_from(reading: dict[str, Any], columns: list[str]) -> bool:
-    """Whether a model that was ``reading`` so, and looks at these columns, has learned from such rows."""
+    """Whether a model with these options of reading and these columns has learned from labels and texts."""
     return "target" not in reading and columns == [COLUMN]
 
 
-# ----------------------------------------------------------------------------------------------------
-# What is learned, and how often, when nothing is said or not all: what does well in benchmarks/raw_to_model.py.
+# The defaults of learner and passes are those that do well in benchmarks/raw_to_model.py.
 
-
-# Gradients of a loss, whose steps never end: they want rates that shrink. Other rules say how far to step themselves.
+# Rules that step along the gradient of a loss, for which rates must shrink. Other rules decide the length of a step.
 GRADIENTS = ("logistic", "hinge", "squared_hinge", "lms", "epsilon")
 MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
 
-PASSES = 3  # at least
-AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # for this learner more, up to
-MOST = 20  # as long as
-EXAMPLES = 400_000  # are visited at most, with
-VALUES = 20_000_000  # that are not zero
+PASSES = 3  # for most learners, and the fewest
+AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # the learner that takes more
+MOST = 20  # passes
+EXAMPLES = 400_000  # over all passes, at most, if there are more than PASSES
+VALUES = 20_000_000  # that are not zero, likewise
 
 
 def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | None = None) -> Any:
-    """A learner that suits the task and the kind of features, with the given choices laid over it.
+    """A learner that suits the task and the kind of features, with the given choices.
 
-    Text has many rare words, of which a single example should teach all there is to learn: AROW, not averaged. Columns
-    of a table, and features of unknown kind, are learned by logistic regression, whose probabilities are its own.
+    Text has many rare words, and a learner must make the most of their few examples: AROW, not averaged. Columns of a
+    table, and features of unknown kind, are learned by logistic regression, which predicts probabilities.
     """
     choices = choices or {}
     if task == "regress":
-        return Learner("OnlineRegressor", **laid_over({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged"))
+        return Learner(
+            "OnlineRegressor", **with_choices({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged")
+        )
     if is_text(features):
-        made = laid_over({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
+        made = with_choices({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
     else:
-        made = laid_over({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
+        made = with_choices({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
     return Learner("OnlineClassifier", **made)
 
 
-def laid_over(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -> dict[str, Any]:
-    """The choices, and for those that are not given what suits them; that is the usual wherever it can be.
+def with_choices(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -> dict[str, Any]:
+    """The choices, completed by what suits them: the usual rule, geometry and stabilizer where possible.
 
-    ``stabilizer`` is the usual one of the usual geometry.
+    ``stabilizer`` is the usual one with the usual geometry.
     """
     rule, geometry = choices.get("rule"), choices.get("geometry")
     if rule is None and choices.get("multiclass") == "softmax":
-        rule = "logistic"  # no other has it
+        rule = "logistic"  # the only rule with softmax
     if rule is not None and geometry is None:
         geometry = geometry_for(rule, usual)
     elif geometry is not None and rule is None:
@@ -84,14 +84,14 @@ def laid_over(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str) -
     made = {**usual, **{name: one for name, one in (("rule", rule), ("geometry", geometry)) if one is not None}}
     kind = GEOMETRIES.get(made["geometry"]).name
     if kind == "ftrl":
-        made["stabilizer"] = "last"  # a mean of weights has no zeros left
+        made["stabilizer"] = "last"  # a mean of weights is not sparse
     else:
         made["stabilizer"] = stabilizer if kind == GEOMETRIES.get(usual["geometry"]).name else "averaged"
     return {**made, **choices}
 
 
 def geometry_for(rule: Any, usual: dict[str, Any]) -> Any:
-    """The usual geometry for a rule of the usual kind; else one that makes steps smaller, if the rule does not."""
+    """The usual geometry for the usual rule; for others, one whose rates shrink if the rule needs that."""
     kind = RULES.get(rule).name
     if kind == RULES.get(usual["rule"]).name:
         return usual["geometry"]
@@ -101,7 +101,7 @@ def geometry_for(rule: Any, usual: dict[str, Any]) -> Any:
 
 
 def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
-    """The usual rule, but to classify with a geometry that has one of its own, as the named learners do, that one."""
+    """The usual rule, but in classification the rule that named learners combine with this geometry."""
     chosen = GEOMETRIES.get(geometry)
     if RULES.get(usual["rule"]).name == "lms":
         return usual["rule"]
@@ -113,9 +113,9 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
 
 
 def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
-    """How often to go over data of so many rows, which have so many values that are not zero.
+    """The number of passes over data of so many rows, with so many values that are not zero.
 
-    Averaged AdaGrad is far from its end after three passes over a small file, and gets better for long, at little cost.
+    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
     """
     chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
     if chosen != AVERAGED or is_text(features):
@@ -132,9 +132,9 @@ def is_text(features: FeatureMap) -> bool:
 
 TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
 
-SAID = {"ignore": "left out"}  # of columns; other roles are words that say it
+ROLE_NAMES = {"ignore": "left out"}  # in notes; other roles are called by their names
 
-# of a column whose texts are one word each
+# For a column whose texts are one word each.
 BY_LETTERS = "cut into 2 to 5 characters at a time (--ngrams and --chars say otherwise)"
 
 ROLES = ("numeric", "categorical", "text", "ignore")
@@ -142,24 +142,24 @@ ROLES = ("numeric", "categorical", "text", "ignore")
 
 @dataclass
 class Plan:
-    """A training run: the data, how to read them, the features, the learner, and how often.
+    """A training run: the data, how to read them, the features, the learner, and the passes.
 
-    ``reading`` holds options of ``onlearn.data.read``; ``roles`` says what columns are, for those that are not to be
-    guessed; ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is a ``Learner`` or
-    an estimator, or None for what suits the data, with ``choices`` laid over it. ``passes`` None is what suits both.
+    ``reading`` holds options of ``onlearn.data.read``; ``roles`` are those of columns that are not to be guessed;
+    ``text``, ``number`` and ``category`` hold parameters of these extractors. ``learner`` is a ``Learner`` or an
+    estimator; None: one that suits the data, with the given ``choices``. ``passes`` None is a number that suits both.
     ``cache`` True keeps the parsed rows of large files beside them if there are several passes, a folder keeps those of
     any file there, False keeps none.
     """
 
     sources: list[str]
     task: str = "classify"
-    certain: bool = False  # that this is the task, whatever labels look like
+    certain: bool = False  # the task is given, so labels are not checked for amounts
     reading: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
     number: dict[str, Any] = field(default_factory=dict)
     category: dict[str, Any] = field(default_factory=dict)
-    taken: dict[str, str] = field(default_factory=dict)  # columns that are no features, and what they are
+    taken: dict[str, str] = field(default_factory=dict)  # columns that are not features, and their roles
     interactions: list[Interaction] = field(default_factory=list)
     max_names: int = MAX_NAMES
     bits: int = BITS
@@ -177,19 +177,19 @@ class Plan:
 
     @property
     def small(self) -> int:
-        """Files of fewer bytes are read anew each time: their rows fit into memory, and are parsed in no time."""
+        """Files of fewer bytes have no cache: their rows fit into memory, and are parsed fast."""
         return self.memory // 8
 
     def features(self, rows: Any) -> tuple[FeatureMap, list[str]]:
-        """Features for rows such as these, and what was decided about their columns."""
+        """Features for rows such as these, and notes about their columns."""
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
-        if not hasattr(rows, "column_names"):
-            named = hasattr(rows, "hashes")
+        if kind_of(rows) != TABLE:
+            named = kind_of(rows) == NAMED
             if not named and self.max_names != MAX_NAMES:
                 raise PlanError("max_names= needs named features; those here have numbers only")
             if not named and (self.min_count > 1 or self.prune_weights > 0):
                 raise PlanError("min_count= and prune_weights= need named features; those here have numbers only")
-            if self.interactions and not hasattr(rows, "hashes"):
+            if not named and self.interactions:
                 raise PlanError("interact= needs named features; the features of svmlight files have numbers only")
             return FeatureMap(list(self.interactions) or "auto", **made), []
         missing = [column for column in self.roles if column not in rows.column_names]
@@ -200,7 +200,7 @@ class Plan:
         guessed = with_text(guess_roles(rows), self.taken.values())
         given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
         found = {**guessed, **given}
-        cut = self.text.keys().isdisjoint(LETTERS)  # unless it is said what to cut texts into
+        cut = self.text.keys().isdisjoint(LETTERS)  # unless ngrams or chars are given
         by_letters = {name for name, role in found.items() if cut and role.one_word and role.role == "text"}
         notes = in_lines({
             name: Role(role.role, f"{role.reason}; {BY_LETTERS}") if name in by_letters else role
@@ -222,9 +222,9 @@ class Plan:
         return FeatureMap([*extractors, *self.interactions], **made), notes
 
     def check_columns(self, rows: Any, found: dict[str, Any]) -> None:
-        """Refuse what was said about columns of rows that have none, or whose label is in none of those ``found``."""
-        if not hasattr(rows, "column_names"):
-            self._refuse_columns(f"the rows have no columns but {'names' if hasattr(rows, 'hashes') else 'numbers'}")
+        """Refuse options about columns for rows without columns, or for a target that is not among those ``found``."""
+        if (kind := kind_of(rows)) != TABLE:
+            self._refuse_columns(f"the rows have no columns but {'names' if kind == NAMED else 'numbers'}")
         for name in ("target", "weight", "id"):
             if name in self.reading and name not in found:
                 raise PlanError(f"{name}= has no use here: the rows have no columns but a text, behind its label")
@@ -241,11 +241,11 @@ class Plan:
 
 
 def in_lines(roles: dict[str, Role]) -> list[str]:
-    """What columns are, and why: one line for all that are the same for the same reason."""
+    """Notes on the roles of columns and the reasons: one line for all columns with the same role and reason."""
     alike: dict[Role, list[str]] = {}
     for name, role in roles.items():
         alike.setdefault(role, []).append(name)
     return [
-        f"{shown(names, 6)} {'is' if len(names) == 1 else 'are'} {SAID.get(role.role, role.role)}: {role.reason}"
+        f"{shown(names, 6)} {'is' if len(names) == 1 else 'are'} {ROLE_NAMES.get(role.role, role.role)}: {role.reason}"
         for role, names in alike.items()
     ]

@@ -1,28 +1,33 @@
-"""What a run says of itself: to whoever watches it, in its report, and in the model."""
+"""The report of a training run: progress, notes and warnings, what the model keeps of it, and the result as JSON."""
 
 from __future__ import annotations
 
-import copy
+import math
+import os
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onlearn import __version__, data
+from onlearn import __version__
 from onlearn.data import Reader
 from onlearn.data.sources import sources as named_sources
 from onlearn.data.sources import state_of
 from onlearn.engine.loops import LOSS, MISTAKES, SEEN
+from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
 
-# ----------------------------------------------------------------------------------------------------
-# How far a run is.
+if TYPE_CHECKING:
+    from onlearn.models.run import Run
+
+# The parts of a plan that the model keeps, so that an unfinished run can be resumed.
+KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
 
 
-class Now(NamedTuple):
-    """How far a run is: what its watcher is told."""
+class Progress(NamedTuple):
+    """How far a run is."""
 
     examples: int  # learned from, over all passes
     turn: int  # the present pass, from 1
@@ -35,133 +40,169 @@ class Now(NamedTuple):
     seconds: float
 
 
-Watch = Callable[[Now], None]
+Watch = Callable[[Progress], None]
 
 
-# ----------------------------------------------------------------------------------------------------
-# Whether a run keeps the parsed rows of its files for the next one.
+class RunReport:
+    """Notes and warnings of a run, its progress, and its record in ``model.trained``.
 
+    ``passes_ended`` is the number of passes that an earlier part of the same run has ended.
+    """
 
-def keep_or_not(reader: Reader, plan: Plan, passes: int) -> None:
-    """Rows of one pass, and of small files, are not kept unless a folder for them was named; but used if they were."""
-    if reader.kept is not None and plan.cache is True and (passes < 2 or (reader.bytes_total or 0) < plan.small):
-        reader.kept.writable = False
-
-
-def told(reader: Reader | None) -> dict[str, Any] | None:
-    """What became of the rows: whether they were reused or written, where, and a sentence; None if nothing did."""
-    kept = None if reader is None else reader.kept
-    if kept is None or kept.said is None or kept.path is None:
-        return None
-    return {"path": str(kept.path), "reused": kept.used, "written": kept.written, "said": kept.said}
-
-
-# ----------------------------------------------------------------------------------------------------
-# Whether a model is of an unfinished run over the same files, and what such a run begins with once more.
-
-
-def files(sources: list[str]) -> list[Any]:
-    """What tells whether sources are the same as before: paths, sizes and times of change."""
-    if "-" in sources:
-        return []
-    return [state_of(source.path) for source in named_sources(sources) if source.path is not None]
-
-
-def unfinished(model: Model, sources: list[str]) -> bool:
-    """Whether a model is of an unfinished run over these very sources."""
-    told = model.trained
-    return told.get("unfinished") is not None and bool(told["files"]) and told["files"] == files(sources)
-
-
-def remember(model: Model) -> None:
-    """A run begins that goes on from a model: should it be left off, it will begin with the same features again."""
-    model.before = copy.deepcopy((model.features, model.far))
-
-
-def go_back(model: Model) -> bool:
-    """Take up an unfinished run with the features that it began with; False if it began with none."""
-    if model.before is None:
-        return False
-    model.features, model.far = copy.deepcopy(model.before)
-    return True
-
-
-# of a plan, for its second part
-KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
-
-
-class Telling:
-    """Those parts of a run that learn nothing."""
-
-    plan: Plan
-    model: Model
-    bad: data.BadRows
-    reader: data.Reader | None
-    watch: Watch | None
-    notes: list[str]
-    decided: list[str]
-    rows: int
-    learned: int
-    passes: int
-    passes_before: int
-    ended: int
-    ended_before: int
-    waits: bool
-    began: float
-    tally_before: np.ndarray | None
+    def __init__(self, plan: Plan, model: Model, passes_ended: int = 0) -> None:
+        self.plan: Plan = plan
+        self.model: Model = model
+        self.notes: list[str] = []
+        self.warnings: list[str] = []
+        # What was decided when the model was first trained.
+        self.decided: list[str] = list(model.trained.get("decided", model.trained.get("notes", [])))
+        self.watch: Watch | None = None
+        self.began: float = perf_counter()
+        self.passes_before: int = len(self._history()) - passes_ended
+        training = None if model.learner is None else model.learner.training
+        self.tally_before: np.ndarray | float = 0.0 if training is None else training.tally.copy()
 
     def _history(self) -> list[dict[str, float]]:
         learner = self.model.learner
         return [] if learner is None or learner.training is None else learner.history_["passes"]
 
     def progressive(self) -> dict[str, float]:
-        """How it did on each example of this run before learning from it, in the first pass."""
+        """Mistakes and loss of the first pass of this run; each example is scored before it is learned from."""
         training = self.model.learner.training
-        done = self._history()[self.passes_before :]
-        return dict(done[0] if done else training.record(np.array(training.since)))
+        ended = self._history()[self.passes_before :]
+        return dict(ended[0] if ended else training.record(np.array(training.since)))
 
     @property
     def examples(self) -> int:
-        """Examples that this run has learned from, its earlier part included; a row of weight 0 is none."""
+        """Examples that this run has learned from, its earlier part included; rows of weight 0 do not count."""
         before = sum(entry["seen"] for entry in self._history()[: self.passes_before])
         return int(self.model.learner.n_seen_ - before)
 
-    def _report(self, turn: int) -> None:
+    def show_progress(self, run: Run, turn: int) -> None:
+        """Call ``watch``, if there is one, with the progress in pass ``turn``."""
         if self.watch is None:
             return
+        reader, passes, learned = run.reading.reader, run.passes.count, run.lessons.learned
         training = self.model.learner.training
-        tally = training.tally - (self.tally_before if self.tally_before is not None else 0.0)
+        tally = training.tally - self.tally_before
         part = None
-        if turn > 0 or self.waits:
-            part = self.learned / max(1, self.passes * self.learned_a_pass)
-        elif self.reader is not None and self.reader.bytes_total:
-            part = self.reader.bytes_read / self.reader.bytes_total / self.passes
-        seen = max(1.0, float(tally[SEEN]))
-        self.watch(Now(self.learned, turn + 1, self.passes, part, int(tally[SEEN]), training.classifies,
-                       int(tally[MISTAKES]), float(tally[LOSS]) / seen, perf_counter() - self.began))  # fmt: skip
+        if turn > 0 or run.passes.wait:
+            part = learned / max(1, passes * run.reading.examples_a_pass)
+        elif reader is not None and reader.bytes_total:
+            part = reader.bytes_read / reader.bytes_total / passes
+        self.watch(
+            Progress(
+                examples=learned,
+                turn=turn + 1,
+                passes=passes,
+                part=part,
+                seen=int(tally[SEEN]),
+                classifies=training.classifies,
+                mistakes=int(tally[MISTAKES]),
+                loss=float(tally[LOSS]) / max(1.0, float(tally[SEEN])),
+                seconds=perf_counter() - self.began,
+            )
+        )
 
-    @property
-    def learned_a_pass(self) -> int:
-        return max(1, self.rows if not self.plan.holdout else int(self.rows * (1 - self.plan.holdout)))
-
-    def _tell(self, unfinished: int | None) -> None:
-        """Write down in the model how it was trained."""
+    def record(self, run: Run, unfinished: int | None) -> None:
+        """Write into the model how it was trained; ``unfinished`` counts the examples so far, None: the run is over."""
         if self.model.learner is None or self.model.learner.training is None:
             return
-        told = self.model.trained
-        told.update(
+        reading, passes, trained = run.reading, run.passes, self.model.trained
+        trained.update(
             version=__version__,
             sources=list(self.plan.sources),
-            files=files(self.plan.sources),
-            rows=self.rows,
-            passes=self.passes,
+            files=file_states(self.plan.sources),
+            rows=reading.rows,
+            passes=passes.count,
             seed=self.plan.seed,
-            bad_rows=self.bad.count,
+            bad_rows=reading.bad.count,
             examples=int(self.model.learner.n_seen_),
-            unfinished=unfinished,  # examples learned from, if the run is not over
-            ended=max(self.ended, self.ended_before),
+            unfinished=unfinished,
+            ended=max(passes.ended, passes.ended_before),
             plan={name: getattr(self.plan, name) for name in KEPT},
-            notes=[*(self.reader.notes if self.reader is not None else ()), *self.notes],
+            notes=[*(reading.reader.notes if reading.reader is not None else ()), *self.notes],
         )
         if self.decided:
-            told["decided"] = self.decided
+            trained["decided"] = self.decided
+
+
+def file_states(sources: list[str]) -> list[Any]:
+    """Paths, sizes and times of change, by which a later run sees that the files are the same."""
+    if "-" in sources:
+        return []
+    return [state_of(source.path) for source in named_sources(sources) if source.path is not None]
+
+
+def is_unfinished(model: Model, sources: list[str]) -> bool:
+    """Whether a model comes from an unfinished run over these very sources."""
+    trained = model.trained
+    return trained.get("unfinished") is not None and bool(trained["files"]) and trained["files"] == file_states(sources)
+
+
+def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, stopped: bool) -> dict[str, Any]:
+    """The result of a run, ready for JSON."""
+    model, passes = run.model, run.passes
+    return {
+        "model": None if output is None else os.fspath(output),
+        "learner": " ".join(repr(model.learner).split()),
+        "task": run.plan.task,
+        "labels": model.labels,
+        "rows": run.reading.rows,
+        "examples": run.report.examples,
+        "passes": passes.count,
+        "passes_ended": max(passes.ended, passes.ended_before),
+        "features": None if model.compares_texts else int(model.features.n_features_out_),
+        **hashed_features(model),
+        **kernel_facts(model.learner),
+        "bad_rows": run.reading.bad.count,
+        "seconds": round(seconds, 3),
+        "progressive": _progressive(run),
+        "notes": list(model.trained["notes"]),
+        "warnings": list(run.report.warnings),
+        "stopped": stopped,
+        "cache": row_cache(run.reading.reader),
+    }
+
+
+def _progressive(run: Run) -> dict[str, Any]:
+    """Figures of the first pass, in which each example is scored before it is learned from."""
+    first, model = run.report.progressive(), run.model
+    made: dict[str, Any] = {"n": int(first["seen"]), "loss": first["loss"]}
+    if model.labels is not None:
+        made["mistakes"] = int(first["mistakes"])
+        made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
+        made["majority"] = run.reading.majority
+    elif model.learner.choices["rule"].name == "lms":  # half the squared error of targets of deviation 1
+        made["rmse"] = math.sqrt(2 * first["loss"]) * model.target[1]
+    return made
+
+
+def row_cache(reader: Reader | None) -> dict[str, Any] | None:
+    """Whether the parsed rows were reused from a cache or written to one, and where; None if there is no cache."""
+    kept = None if reader is None else reader.kept
+    if kept is None or kept.said is None or kept.path is None:
+        return None
+    return {"path": str(kept.path), "reused": kept.used, "written": kept.written, "said": kept.said}
+
+
+def kernel_facts(learner: Any) -> dict[str, Any]:
+    """The kernel and the number of support examples of a learner that has them."""
+    if learner.representation != "dual":
+        return {}
+    return {"kernel": str(learner.kernel), "support_examples": learner.n_support_}
+
+
+def hashed_features(model: Model) -> dict[str, Any]:
+    """The number of names (None: features have none), of hashed features and of their collisions."""
+    named = model.features.has_vocabulary
+    found = model.features.vocabulary_.collisions() if named else model.far.collisions()
+    bits = model.features.bits if named else model.far.bits if isinstance(model.far, HashedFar) else 0
+    hashed = found is not None and found["features"] > 0
+    return {
+        "names": len(model.features.vocabulary_) if named else None,
+        "hashed_features": round(found["features"], 1) if found and hashed else 0,
+        "hashed_weights": 1 << bits if hashed else 0,
+        "estimated_collisions": round(found["collisions"], 1) if found and hashed else 0,
+        "estimate_is_at_least": bool(found and hashed and found["buckets"] == 1 << bits),
+    }

@@ -1,7 +1,7 @@
-"""``StoredModel``: a model of a large file that reads only the weights that rows need.
+"""Models from files: ``open_model``, and ``open_for_prediction``, which reads of a large file only what is needed.
 
-To predict a few rows, most of a large file need not be read: the vocabulary is, but of the weights only those of the
-features that occur. When there are many rows, all weights are read.
+To predict a few rows, the vocabulary is read, but of the weights only those of the features that occur. When there are
+many rows, all weights are read.
 """
 
 from __future__ import annotations
@@ -12,18 +12,57 @@ from typing import Any
 import numpy as np
 
 from onlearn import model_file
-from onlearn.engine.csr import is_sparse, select
+from onlearn.engine.csr import CSR, is_sparse, select
 from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.learner import Learner
 from onlearn.engine.stabilizers import STABILIZERS
-from onlearn.models.model import Model, open_model
+from onlearn.features.feature_map import Strings
+from onlearn.models.far_indices import AllColumns
+from onlearn.models.model import Model, as_written
 
-LARGE = 8 << 20  # bytes of a file that is not read whole
-FEW = 16  # times that weights are read anew before all of them are
-PART = 8  # all weights are read when rows have more values than one in so many features
+LARGE = 8 << 20  # bytes of a file from which on it is read in parts
+FEW = 16  # batches for which weights are read in parts; then all are read
+PART = 8  # all weights are read for a batch that has more values than one in so many features
+
+
+def open_model(path: str | os.PathLike[str]) -> Model:
+    """The model in a file. A bare learner takes matrices: column k is feature k of an svmlight file.
+
+    One that learned from strings takes the column ``text``.
+    """
+    found = load_learner(path)
+    return found if isinstance(found, Model) else bare_model(found)
+
+
+def load_learner(path: str | os.PathLike[str]) -> Any:
+    """The ``Model`` or the bare learner in a file; a transformer, which files of the same kind hold, is refused."""
+    found = model_file.load_learner(path)
+    if not isinstance(found, (Model, Learner)):
+        raise model_file.ModelFileError(
+            f"{path} holds a transformer ({type(found).__name__}), not a learner: "
+            "it makes features for one, and predicts nothing itself"
+        )
+    return found
+
+
+def bare_model(learner: Any) -> Model:
+    """A model of a learner that was trained in Python, on a matrix or on texts."""
+    model = Model()
+    model.learner, model.far = learner, AllColumns()
+    if learner.representation is not None and learner.kernel.data in ("strings", "trees"):
+        model.features = Strings("text")
+    else:
+        nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int32)
+        model.features.learn(CSR(*nothing, (0, int(learner.n_features_in_))))
+    if learner.task.classifies:
+        model.labels = [as_written(label) for label in learner.classes_]
+    else:
+        model.task = "regress"
+    return model
 
 
 class StoredModel(Model):
-    """A model that predicts; its learner is read from the file as far as it is needed."""
+    """A model that predicts; the weights of its learner are read when they are needed."""
 
     def __init__(self, arrays: model_file.StoredArrays) -> None:
         self._learner: Any = None
@@ -80,12 +119,12 @@ class StoredModel(Model):
         }
         try:
             return model_file.rebuild(facts, arrays)
-        except ValueError:  # the whole learner may be sound, or says what is wrong
+        except ValueError:  # the whole learner may load, or its error says what is wrong
             return None
 
 
 def open_for_prediction(path: str | os.PathLike[str]) -> Model:
-    """The model in a file, to predict with; of a large one no more is read than rows need."""
+    """The model in a file, to predict with; of a large file no more is read than rows need."""
     if not os.path.isfile(path) or os.path.getsize(path) < LARGE:
         return open_model(path)
     header = model_file.read_header(path)
@@ -98,7 +137,7 @@ def open_for_prediction(path: str | os.PathLike[str]) -> Model:
 
 
 def _can_be_split(inner: dict[str, Any]) -> bool:
-    """Whether a feature's weights are the same without those of others."""
+    """Whether the weights of some features can be used without those of others."""
     if "dual" in inner or "training" not in inner or "estimator" not in inner:
         return False
     geometry = GEOMETRIES.get(inner["training"]["geometry"])

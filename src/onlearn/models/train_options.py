@@ -1,7 +1,7 @@
-"""The options of training. ``onlearn train`` and ``onlearn.train`` both take them from here.
+"""The options of training, for ``onlearn train`` and ``onlearn.train``, and checks of files that commands write.
 
-Each option is stated once: its type, its default, its help, its range, and what it goes with. Nothing heavy is imported
-here, so that the command line can show its help at once.
+Each option is stated once: its type, its default, its help, its range, and what it can be combined with. Nothing heavy
+is imported here, so that the command line shows its help at once.
 """
 
 # ruff: noqa: RUF009 (a field is what option() makes)
@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from onlearn.errors import PlanError
 
 MAX_NAMES = 1 << 21  # names of features that are kept
 BITS = 22  # hashed features share 2^BITS weights
 MAX_BAD = "1%"  # rows that may be bad
 
-Path = str | os.PathLike[str]
+FilePath = str | os.PathLike[str]
 
 
 class About(NamedTuple):
-    """What an option means, and how the command line takes it."""
+    """The description of an option: its meaning, its range, and its form on the command line."""
 
     help: str
     type: Any = str  # on the command line; a list is an option that may be repeated
@@ -40,7 +43,7 @@ def option(default: Any, help: str, type: Any = str, **about: Any) -> Any:
 
 
 def about(name: str) -> About:
-    """What is stated of an option."""
+    """The description of an option."""
     return next(one.metadata["about"] for one in fields(TrainOptions) if one.name == name)
 
 
@@ -48,12 +51,12 @@ def about(name: str) -> About:
 class TrainOptions:
     """All options of training, by name; the defaults are those of ``onlearn train``."""
 
-    sources: Path | list[Path] = field(
+    sources: FilePath | list[FilePath] = field(
         metadata={
             "about": About("Files to learn from: paths, patterns, or - for standard input.", list, metavar="DATA...")
         }
     )
-    output: Path | None = option(None, "Where to write the model.", flags=("--output", "-o"))
+    output: FilePath | None = option(None, "Where to write the model.", flags=("--output", "-o"))
     target: str | int | None = option(None, "The column to predict; guessed by default.")
     task: str | None = option(None, "classify (by default) or regress.", in_model=True)
     learner: Any = option(
@@ -84,9 +87,9 @@ class TrainOptions:
     class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
     passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
-    test: Path | list[Path] | None = option(None, "Files to test the model on.", list)
+    test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
-    resume: Path | None = option(None, "A model to continue training.")
+    resume: FilePath | None = option(None, "A model to continue training.")
     checkpoint_every: int | None = option(None, "Save the model every so many examples.", int, min=1)
     format: str | None = option(None, "The format of the files, if the extension does not say.")
     delimiter: str | None = option(None, "The character between the columns of CSV files.")
@@ -139,10 +142,10 @@ class TrainOptions:
     prune_weights: float = option(
         0.0, "Drop features whose weights are no larger, after training.", float, min=0, in_model=True
     )
-    bad_rows: Path | None = option(None, "A file to write rows to that cannot be read.")
+    bad_rows: FilePath | None = option(None, "A file to write rows to that cannot be read.")
     max_bad: str | float = option(MAX_BAD, "The part of the rows that may be bad, such as 5%.")
     strict: bool = option(False, "Stop at the first bad row.", bool, flags=("--strict",))
-    cache: Path | None = option(None, "A folder to keep parsed rows in; by default beside large files.")
+    cache: FilePath | None = option(None, "A folder to keep parsed rows in; by default beside large files.")
     no_cache: bool = option(False, "Neither keep nor use parsed rows.", bool, flags=("--no-cache",))
     seed: int = option(0, "The same seed gives the same model.", int, min=0, max=2**32 - 1, in_model=True)
 
@@ -152,7 +155,7 @@ class TrainOptions:
                 setattr(self, one.name, as_list(getattr(self, one.name)))
 
     def is_given(self, name: str) -> bool:
-        """Whether an option is not as it is by default."""
+        """Whether an option is not its default."""
         usual = next(one.default for one in fields(self) if one.name == name)
         value = getattr(self, name)
         return not (value == [] if usual is None and isinstance(value, list) else value is usual or value == usual)
@@ -167,3 +170,51 @@ def as_list(value: Any) -> list[str]:
     if value is None:
         return []
     return [os.fspath(one) for one in ([value] if isinstance(value, (str, os.PathLike)) else value)]
+
+
+def check_output(path: str) -> None:
+    """Refuse to write where no file can be, or over a file that is not a model."""
+    from onlearn.model_file import ModelFileError, read_header
+
+    target = Path(path)
+    if path == "-":
+        raise PlanError("a model does not go to standard output: name a file", "output")
+    if target.is_dir():
+        raise PlanError(f"{target} is a directory, not a file to write a model to", "output")
+    if not target.parent.is_dir():
+        raise PlanError(f"there is no directory {target.parent}", "output")
+    if target.exists():
+        try:
+            read_header(target)
+        except ModelFileError:
+            raise PlanError(f"{target} exists and is not a model: it is left alone", "output") from None
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise PlanError(f"there is no permission to write {target}", "output")
+
+
+def check_bad_rows(path: str, output: str | None) -> None:
+    """Refuse a file for bad rows that cannot be written."""
+    if output is not None and os.path.abspath(path) == os.path.abspath(output):
+        raise PlanError(f"{path} is where the model goes", "bad_rows")
+    if not Path(path).parent.is_dir():
+        raise PlanError(f"there is no directory {Path(path).parent}", "bad_rows")
+    if Path(path).is_dir():
+        raise PlanError(f"{path} is a directory, not a file to write to", "bad_rows")
+
+
+def keep_apart(path: str, *inputs: str, parameter: str) -> None:
+    """Refuse to write over what is read."""
+    if os.path.exists(path) and any(os.path.exists(name) and os.path.samefile(path, name) for name in inputs):
+        raise PlanError(f"{path} is read from, so it cannot be written to", parameter)
+
+
+def part(value: str | float, parameter: str, whole: bool = False) -> float:
+    """``"10%"``, ``"0.1"`` or 0.1 as a number from 0 to below 1, or to 1 if the ``whole`` is a part."""
+    try:
+        text = str(value)
+        number = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1 and not (whole and number == 1):
+        raise PlanError(f"{value!r} is not a part of the rows such as 10%", parameter)
+    return number

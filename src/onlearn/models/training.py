@@ -1,32 +1,63 @@
-"""``train``: from files to a model, as ``onlearn train`` does it."""
+"""``train``: from files to a model, as ``onlearn train`` does it.
+
+The options are checked, and turned into a ``Plan``, before anything is read.
+"""
 
 from __future__ import annotations
 
+import copy
+import csv
+import difflib
 import inspect
-import math
 import os
 from dataclasses import MISSING, fields
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from onlearn import data
 from onlearn.compiler import compile_seconds
 from onlearn.data.sources import sources as sources_of
+from onlearn.engine.learner import Learner
+from onlearn.engine.named import NAMED
 from onlearn.errors import PlanError
-from onlearn.models import evaluation, train_plan
+from onlearn.features import Interaction, extractors
+from onlearn.features.text import WEIGHTINGS
+from onlearn.models import evaluation
 from onlearn.models.kernel_run import run_of
-from onlearn.models.model import Model, load_learner
+from onlearn.models.model import Model, as_learner
+from onlearn.models.plan import ROLES, Plan
 from onlearn.models.run import Run
-from onlearn.models.run_report import told, unfinished
-from onlearn.models.train_options import Path, TrainOptions
+from onlearn.models.run_report import is_unfinished, run_report
+from onlearn.models.stored_model import load_learner
+from onlearn.models.train_options import (
+    MAX_BAD,
+    FilePath,
+    TrainOptions,
+    check_bad_rows,
+    check_output,
+    keep_apart,
+    part,
+)
+
+WORDS = {
+    "task": ("classify", "regress"),
+    "missing": extractors.MISSING,
+    "weighting": WEIGHTINGS,
+    "scale": extractors.SCALES,
+    "class_weight": ("balanced",),
+}
+READING = ("format", "target", "weight", "id", "delimiter", "header")  # options of ``onlearn.data.read``
+CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight")  # of a learner
+KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
 
-def train(sources: Path | list[Path], output: Path | None = None, **options: Any) -> Model:
+def train(sources: FilePath | list[FilePath], output: FilePath | None = None, **options: Any) -> Model:
     """Learn a model from files: ``onlearn train`` in Python.
 
     The options are those of the command, by the same names (``--max-names`` is ``max_names=``); ``TrainOptions`` lists
-    them with their meaning. The model is written to ``output``, if that is given. Its ``report_`` is a dict of what was
-    decided and how good the model is, as the command prints with ``--json``.
+    them with their meaning. The model is written to ``output``, if that is given. Its ``report_`` is the report that
+    the command prints with ``--json``: what was decided, and how good the model is.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "pets.csv")
@@ -51,7 +82,7 @@ def train(sources: Path | list[Path], output: Path | None = None, **options: Any
     seconds = perf_counter() - compile_seconds() - began  # without the time that compiling took
     save()
     model = run.model
-    model.report_ = report_of(run, asked, seconds)
+    model.report_ = run_report(run, asked.output, seconds, stopped=False)
     test(run, asked, model.report_)
     return model
 
@@ -75,22 +106,24 @@ train.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def prepare(options: TrainOptions) -> Run:
-    """The run that is asked for; a ``PlanError`` or ``DataError`` if it cannot be."""
+    """The run that the options ask for; a ``PlanError`` or ``DataError`` if there can be none."""
     output = None if options.output is None else os.fspath(options.output)
     if output is not None:
-        train_plan.check_output(output)
+        check_output(output)
     elif options.checkpoint_every is not None:
         raise PlanError("checkpoint_every= needs output=, the file to save the model to")
-    plan = train_plan.plan_of(options)
-    read = [one.name for one in sources_of([*plan.sources, *train_plan.as_names(options.test)])]  # must exist
+    plan = plan_of(options)
+    read = [one.name for one in sources_of([*plan.sources, *as_names(options.test)])]  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
-        train_plan.check_bad_rows(kept, output)
-        train_plan.keep_apart(kept, *read, *resumed, *([] if output is None else [output]), parameter="bad_rows")
+        check_bad_rows(kept, output)
+        keep_apart(kept, *read, *resumed, *([] if output is None else [output]), parameter="bad_rows")
     if output is not None:
-        train_plan.keep_apart(output, *read, parameter="output")
-    bad = data.BadRows(kept, train_plan.max_bad(options), options.strict)
+        keep_apart(output, *read, parameter="output")
+    bad = data.BadRows(
+        kept, part(MAX_BAD if options.max_bad is None else options.max_bad, "max_bad", whole=True), options.strict
+    )
     model = None
     if resumed:
         model = load_learner(resumed[0])
@@ -98,53 +131,15 @@ def prepare(options: TrainOptions) -> Run:
             raise data.DataError(f"{resumed[0]} holds a learner without features, which only Python can go on with")
         plan.task = model.task
         plan.seed = int(model.trained.get("seed", plan.seed))
-        if unfinished(model, plan.sources) and (options.passes or options.holdout):
+        if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
             raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
     return run_of(plan, model, bad)
 
 
-def report_of(run: Run, options: TrainOptions, seconds: float, stopped: bool = False) -> dict[str, Any]:
-    """What was learned, ready for JSON."""
-    model = run.model
-    return {
-        "model": None if options.output is None else os.fspath(options.output),
-        "learner": " ".join(repr(model.learner).split()),
-        "task": run.plan.task,
-        "labels": model.labels,
-        "rows": run.rows,
-        "examples": run.examples,
-        "passes": run.passes,
-        "passes_ended": max(run.ended, run.ended_before),
-        "features": (int(model.features.n_features_out_) if hasattr(model.learner, "n_features_in_") else None),
-        **hashed_features(model),
-        **kernel_of(model.learner),
-        "bad_rows": run.bad.count,
-        "seconds": round(seconds, 3),
-        "progressive": progressive(run),
-        "notes": list(model.trained["notes"]),
-        "warnings": list(run.warnings),
-        "stopped": stopped,
-        "cache": told(run.reader),
-    }
-
-
-def progressive(run: Run) -> dict[str, Any]:
-    """How it did on each example before learning from it, in the first pass."""
-    first = run.progressive()
-    made: dict[str, Any] = {"n": int(first["seen"]), "loss": first["loss"]}
-    if run.model.labels is not None:
-        made["mistakes"] = int(first["mistakes"])
-        made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
-        made["majority"] = run.majority
-    elif run.model.learner.choices["rule"].name == "lms":  # half the squared error of targets of deviation 1
-        made["rmse"] = math.sqrt(2 * first["loss"]) * run.model.target[1]
-    return made
-
-
 def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRows | None:
-    """Add to the report how good the model is on rows held out and on those of ``test=``; the bad rows among these."""
+    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files."""
     if run.plan.holdout:
-        report["holdout"] = evaluation.evaluate(run.model, run.held_out_batches()).report()
+        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches()).report()
     if not options.test:
         return None
     reader = None
@@ -161,27 +156,226 @@ def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRow
     return reader.bad
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a report says of a model.
+def plan_of(options: TrainOptions) -> Plan:
+    """The plan that the options ask for; a ``PlanError`` where they contradict each other."""
+    check_options(options)
+    missing = {"missing": options.missing} if options.missing in ("zero", "indicator") else {}
+    number = {} if options.scale is None else {"scale": options.scale}
+    return Plan(
+        sources=as_names(options.sources),
+        task=options.task or "classify",
+        certain=options.task is not None,
+        reading=reading_of(options),
+        roles=roles_of(options),
+        text={**text_of(options), **missing},
+        number={**number, **missing},
+        category=missing,
+        interactions=[interaction(one) for one in options.interact or ()],
+        max_names=options.max_names,
+        bits=options.bits,
+        labels=None if options.classes is None else labels_of(options.classes),
+        learner=None if options.resume else learner_of(options),
+        choices=choices_of(options),
+        passes=options.passes,
+        seed=options.seed,
+        min_count=options.min_count,
+        per_class=options.per_class,
+        prune_weights=options.prune_weights,
+        holdout=held_out(options.holdout),
+        cache=cache_of(options),
+    )
 
 
-def kernel_of(learner: Any) -> dict[str, Any]:
-    """The kernel and the support examples of a learner that has them."""
-    if learner.representation != "dual":
-        return {}
-    return {"kernel": str(learner.kernel), "support_examples": learner.n_support_}
+def check_options(options: TrainOptions) -> None:
+    """Refuse values out of range, words that are not known, and options that do not go together."""
+    for one in fields(options):
+        about, value = one.metadata["about"], getattr(options, one.name)
+        if value is None or about.min is None:
+            continue
+        if not (value >= about.min and (about.max is None or value <= about.max)):
+            most = "" if about.max is None else f" and at most {about.max:g}"
+            raise PlanError(f"{value} is not a number of at least {about.min:g}{most}", one.name)
+    for name, words in WORDS.items():
+        if isinstance(value := getattr(options, name), str):
+            one_of(value, words, name)
+    if options.per_class and not options.is_given("min_count"):
+        raise PlanError("per_class= is about min_count=, which is not given")
+    if options.strict and options.is_given("max_bad"):
+        raise PlanError("strict= stops at the first bad row, so max_bad= has no use with it")
+    if options.holdout is not None and "-" in as_names(options.sources):
+        raise PlanError("holdout= reads the data twice, which standard input cannot be: use test=")
+    if options.resume and (decided := options.given("in_model")):
+        raise PlanError(f"{decided[0]}= has no use with resume=: the model has decided it")
 
 
-def hashed_features(model: Model) -> dict[str, Any]:
-    """The names that are kept (None: there are none to keep), how many features are hashed, and how many collide."""
-    named = model.features.has_vocabulary
-    found = model.features.vocabulary_.collisions() if named else model.far.collisions()
-    bits = model.features.bits if named else getattr(model.far, "bits", 0)
-    there = found is not None and found["features"] > 0
-    return {
-        "names": len(model.features.vocabulary_) if named else None,
-        "hashed_features": round(found["features"], 1) if found and there else 0,
-        "hashed_weights": 1 << bits if there else 0,
-        "estimated_collisions": round(found["collisions"], 1) if found and there else 0,
-        "estimate_is_at_least": bool(found and there and found["buckets"] == 1 << bits),
-    }
+def as_names(paths: Any) -> list[str]:
+    """The paths of an option, as ``TrainOptions`` lists them."""
+    return list(paths or ())
+
+
+def reading_of(options: TrainOptions) -> dict[str, Any]:
+    """Options of ``onlearn.data.read``."""
+    reading = {name: value for name in READING if (value := getattr(options, name)) is not None}
+    if options.delimiter == "\\t":  # as one types it where a tab cannot be typed
+        reading["delimiter"] = "\t"
+    taken = {name: reading[name] for name in ("target", "weight", "id") if name in reading}
+    for name, column in taken.items():
+        others = [other for other in taken if other != name and taken[other] == column]
+        if others:
+            raise PlanError(f"column {column!r} cannot be both {name} and {others[0]}")
+    if options.missing != "absent":
+        reading["missing"] = options.missing
+    return reading
+
+
+def roles_of(options: TrainOptions) -> dict[str, str]:
+    """The roles of columns that are given."""
+    roles: dict[str, str] = {}
+    for role in ROLES:
+        for column in getattr(options, role):
+            if roles.setdefault(column, role) != role:
+                raise PlanError(f"column {column!r} cannot be both {roles[column]} and {role}")
+    return roles
+
+
+def text_of(options: TrainOptions) -> dict[str, Any]:
+    """Parameters of ``Text``."""
+    text: dict[str, Any] = {}
+    if options.chars is not None:
+        text["chars"] = lengths(options.chars, "chars")
+    if options.ngrams == "none":
+        if options.chars is None:
+            raise PlanError("without words there must be characters: give chars=", "ngrams")
+        text["ngrams"] = None
+    elif options.ngrams is not None:
+        text["ngrams"] = lengths(options.ngrams, "ngrams")
+    for name in ("weighting", "norm"):
+        if (value := getattr(options, name)) is not None:
+            text[name] = value
+    return text
+
+
+def cache_of(options: TrainOptions) -> bool | str:
+    """Where parsed rows are kept: True is beside the files, False nowhere."""
+    folder = options.cache
+    if folder is None:
+        return not options.no_cache
+    if options.no_cache:
+        raise PlanError("cache= and no_cache= contradict each other")
+    if "-" in as_names(options.sources):
+        raise PlanError("cache= has no use with standard input: only rows of files are kept")
+    if not Path(folder).is_dir():
+        raise PlanError(f"there is no directory {folder}", "cache")
+    return str(folder)
+
+
+def choices_of(options: TrainOptions) -> dict[str, Any]:
+    """Choices of the learner that are given."""
+    return {name: value for name in CHOICES if (value := getattr(options, name)) is not None}
+
+
+def learner_of(options: TrainOptions) -> Any:
+    """The learner that is given; None if only choices are, or nothing is. Choices are checked."""
+    choices = choices_of(options)
+    if options.task == "regress" and (refused := options.given("classes_only")):
+        raise PlanError(f"{refused[0]}= has no use in regression")
+    if options.kernel is not None:
+        return kernel_learner(options, choices)
+    if refused := options.given("with_kernel"):
+        raise PlanError(f"{refused[0]}= is about kernel=, which is not given")
+    name = options.learner
+    if name is None and not choices:
+        return None
+    if name is None:
+        made: Any = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
+    elif isinstance(name, str):
+        parameters = NAMED[one_of(name, tuple(NAMED), "learner")].parameters
+        unknown = [key for key in choices if key not in parameters]
+        if unknown:
+            raise PlanError(f"{unknown[0]}= has no use with learner={name}")
+        made = Learner(name, **choices)
+    elif choices:
+        raise PlanError(f"{next(iter(choices))}= has no use with a learner that is given as an object: set it there")
+    else:
+        made = copy.deepcopy(as_learner(name))  # it is left as it was given
+    try:
+        made.choices  # noqa: B018  worked out when asked for
+    except (TypeError, ValueError) as error:  # a wrong spelling
+        raise PlanError(str(error)) from None
+    return None if name is None else made
+
+
+def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
+    """The learner with a kernel that is given."""
+    from onlearn import kernels
+    from onlearn.dual.learner import DualLearner
+
+    for name in ("learner", "prune_weights"):
+        if options.is_given(name):
+            raise PlanError(f"{name}= has no use with kernel=")
+    try:
+        kernel = kernels.get(options.kernel)
+    except (TypeError, ValueError) as error:
+        raise PlanError(str(error), "kernel") from None
+    if kernel.data in ("strings", "trees") and (refused := options.given("of_features")):
+        raise PlanError(f"{refused[0]}= has no use with {kernel}, which compares texts as they are")
+    given = {name: getattr(options, name) for name in KERNEL if options.is_given(name)}
+    if "budget_policy" in given and "budget" not in given:
+        raise PlanError("budget_policy= is about budget=, which is not given")
+    made = DualLearner(kernel=options.kernel, **choices, **given)
+    try:
+        made.check()
+    except (TypeError, ValueError) as error:
+        raise PlanError(str(error)) from None
+    return made
+
+
+def one_of(value: str, words: tuple[str, ...], parameter: str) -> str:
+    """Refuse a word that is not one of these; a similar one is proposed."""
+    if value not in words:
+        small = {word.lower(): word for word in words}
+        close = difflib.get_close_matches(value.lower(), small, n=1, cutoff=0.5)
+        hint = f"did you mean {small[close[0]]}?" if close else f"known are {', '.join(words)}"
+        raise PlanError(f"there is no {value!r}: {hint}", parameter)
+    return value
+
+
+def lengths(value: str | tuple[int, int], parameter: str) -> tuple[int, int]:
+    """A pair of lengths: ``"1-2"``, ``"2"`` or ``(1, 2)``."""
+    try:
+        first, last = value.partition("-")[::2] if isinstance(value, str) else value
+        low, high = int(first), int(last or first)
+    except (TypeError, ValueError):
+        low, high = 0, 0
+    if not 1 <= low <= high:
+        raise PlanError(f"{value!r} is not a range of lengths such as 1-2", parameter)
+    return low, high
+
+
+def labels_of(value: str | list[str]) -> list[str]:
+    """A list of labels, or ``"a,b,c"``; there, a label with a comma is quoted as in a CSV file."""
+    given = next(csv.reader([value], skipinitialspace=True), []) if isinstance(value, str) else value
+    labels = [str(one).strip() for one in given]
+    if not all(labels) or len(set(labels)) < len(labels) or len(labels) < 2:
+        raise PlanError(f"{value!r} is not a list of two or more different labels", "classes")
+    return labels
+
+
+def held_out(value: str | float | None) -> float:
+    """The part of the rows to test on; 0 if none is given."""
+    if value is None:
+        return 0.0
+    number = part(value, "holdout")
+    if number == 0:
+        raise PlanError(f"{value!r} holds no rows out: leave holdout= out", "holdout")
+    return number
+
+
+def interaction(value: str) -> Interaction:
+    """``A,B`` or ``A,B,C`` or ``pairs`` or ``triples``."""
+    if value in ("pairs", "triples"):
+        return Interaction(degree=2 if value == "pairs" else 3)
+    columns = [one.strip() for one in value.split(",")]
+    if len(columns) not in (2, 3) or not all(columns):
+        raise PlanError(f"{value!r} is not two or three names, nor pairs or triples", "interact")
+    return Interaction(*columns)

@@ -1,0 +1,434 @@
+"""Reading for a training run: rows of files become numbered features and targets, and unfit rows are refused.
+
+The first rows decide about features, labels, learner and the number of passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from onlearn import data
+from onlearn.data import Batch, DataError
+from onlearn.data.batch import Sentences, rows_in
+from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import CSR
+from onlearn.engine.labels import distinct, in_order, number, positions
+from onlearn.engine.spec import did_you_mean
+from onlearn.errors import PlanError
+from onlearn.features import Counts, FeatureMap, Interaction
+from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
+from onlearn.models.model import Model, as_learner, sound_rows
+from onlearn.models.plan import PASSES, Plan, default_learner
+
+if TYPE_CHECKING:
+    from onlearn.models.run import Passes
+    from onlearn.models.run_report import RunReport
+
+Examples = tuple[Any, np.ndarray, np.ndarray | None]  # rows in numbered features, their targets, their weights
+
+
+class Start(NamedTuple):
+    """How a run starts: from nothing, from a model, or where an earlier part of the same run ended."""
+
+    fresh: bool  # there is no model to continue
+    from_first_row: bool  # the features are learned from the first row on; else the model has some already
+    skip: int = 0  # examples that an earlier part of this run has learned from
+    ended: int = 0  # passes that it has ended
+
+
+class Reading:
+    """The rows of a run, as ``examples`` reads them; ``rows`` counts them."""
+
+    def __init__(
+        self, plan: Plan, model: Model, bad: data.BadRows, start: Start, passes: Passes, report: RunReport
+    ) -> None:
+        self.plan: Plan = plan
+        self.model: Model = model
+        self.bad: data.BadRows = bad
+        self.start: Start = start
+        self.passes: Passes = passes
+        self.report: RunReport = report
+        self.reader: data.Reader | None = None
+        self.rows: int = 0
+        self.values: int = 0  # in the rows that are learned from, zeros left out
+        self.learner: Any = model.learner  # what learns; decided by the first rows at the latest
+        self.label_counts: np.ndarray = np.zeros(0, dtype=np.int64)  # in the order in which labels came
+        self.feature_counts: Counts = Counts()  # for min_count
+        self.namespaces: Namespaces = Namespaces()
+        self.on_start: Callable[[], None] = lambda: None  # called when the first rows are read, before any is learned
+
+    @property
+    def examples_a_pass(self) -> int:
+        """Examples that each pass learns from, about; at least 1."""
+        return max(1, self.rows if not self.plan.holdout else int(self.rows * (1 - self.plan.holdout)))
+
+    @property
+    def majority(self) -> float | None:
+        """The share of the most common label among the rows that are learned from."""
+        return int(self.label_counts.max()) / int(self.label_counts.sum()) if self.label_counts.any() else None
+
+    def examples(self) -> Iterator[Examples]:
+        """Read the data."""
+        plan, model = self.plan, self.model
+        options = {**model.reading, **plan.reading, "task": plan.task}
+        required: dict[str, Any] = {
+            "id_required": self.start.fresh or "id" in plan.reading,
+            "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
+        }
+        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
+            self.reader = reader
+            self._limit_row_cache(reader)
+            for batch in reader:
+                if isinstance(batch.parsed, Sentences):
+                    raise DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
+                if not self.rows:
+                    self._begin(reader, batch, options)
+                batch = self._without_held_out(batch)
+                reader.after_parse = model.features.look_up
+                if len(batch):
+                    yield self._numbered(batch)
+                    if reader.bytes_total:
+                        model.features.expect(reader.bytes_read / reader.bytes_total)
+        if not self.rows:
+            raise DataError(f"none of the rows could be read; {self.bad.first()}")
+        if model.features.kind_ is None:
+            raise DataError("all rows are held out, so there is nothing to learn from")
+        if model.features.n_features_out_ == 0:
+            raise DataError("there are no features to learn from")
+
+    def held_out_batches(self) -> Iterator[Batch]:
+        """The rows that are not learned from, read again."""
+        row = 0
+        for batch in self.model.read(self.plan.sources, labels="required", bad=data.BadRows(limit=1.0)):
+            held = np.flatnonzero(held_out(row, len(batch), self.plan.holdout, self.plan.seed))
+            row += len(batch)
+            if len(held):
+                yield batch.take(held)
+
+    def _limit_row_cache(self, reader: data.Reader) -> None:
+        """Write no parsed rows beside files that are small or are passed over once; kept rows are used all the same."""
+        plan = self.plan
+        passes = (plan.passes or PASSES) if self.start.from_first_row else self.passes.count
+        small = passes < 2 or (reader.bytes_total or 0) < plan.small
+        if reader.kept is not None and plan.cache is True and small:
+            reader.kept.writable = False
+
+    def _without_held_out(self, batch: Batch) -> Batch:
+        """Count the rows, and leave those out that are kept for testing."""
+        start, self.rows = self.rows, self.rows + len(batch)
+        if not self.plan.holdout:
+            return batch
+        return batch.take(np.flatnonzero(~held_out(start, len(batch), self.plan.holdout, self.plan.seed)))
+
+    def _numbered(self, batch: Batch) -> Examples:
+        """A batch as examples; the features are learned."""
+        model, rows = self.model, batch.parsed
+        refuse_other_kind(batch.file, rows, model.features, self.start.fresh)
+        rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows
+        self.namespaces.add(rows, model.features)
+        y = self._targets(batch)
+        try:
+            X = model.features.learn_transform(rows, ordered=False)
+        except TypeError as error:  # such as lists in a column of numbers
+            raise DataError(f"{batch.file} cannot be used with this model: {error}") from error
+        X = self._checked(X)
+        self.values += X.nnz if isinstance(X, CSR) else 0
+        if self.passes.wait and self.plan.min_count > 1:
+            self.feature_counts.add(X, y if self.plan.per_class else None)
+        return X, y, batch.weight
+
+    def _checked(self, X: Any) -> Any:
+        """Rows that the learner can take."""
+        return sound_rows(X, self.learner)
+
+    # ------------------------------------------------------------------ decisions by the first rows
+
+    def _begin(self, reader: data.Reader, batch: Batch, options: dict[str, Any]) -> None:
+        """Decide about features, labels, learner and passes by the first rows."""
+        rows = batch.parsed
+        self.plan.check_columns(rows, reader.found())
+        if self.start.from_first_row:
+            self._choose_features(rows, reader.found(), options)
+            self._choose_passes(reader.bytes_total)
+            self._choose_targets(batch)
+            if self.start.fresh and not self.passes.wait:
+                self.model.learner = self.make_learner(rows_in(rows))
+        if not self.start.fresh and (new := unknown_columns(self.model, rows)) is not None:
+            self.report.notes.append(f"{batch.file}: {new}")
+        self.on_start()
+
+    def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
+        plan, model = self.plan, self.model
+        roles: tuple[str, ...] = ("target", "weight", "id")
+        named = {role: found[role] for role in roles if role in found}  # not by position
+        plan.taken = {str(column): role for role, column in named.items()}
+        model.task, model.reading = plan.task, {**found, **options, **named}
+        del model.reading["task"]
+        if not self.start.fresh:
+            model.features, model.far = model.features.unfitted(), model.far.unfitted()
+            return
+        model.features, notes = self._features(rows)
+        self.report.notes += notes
+        self.learner = as_learner(plan.learner) or default_learner(plan.task, model.features, plan.choices)
+
+    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+        """Features for rows such as these, and notes about what was decided."""
+        return self.plan.features(rows)
+
+    def _choose_passes(self, size: int | None) -> None:
+        """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
+        self.passes.count = self.plan.passes or PASSES
+        if self.passes.count > 1 and size is not None and size < self.plan.small:
+            self.passes.wait = True  # the other passes need them in memory anyway, and then the width is known
+
+    def _choose_targets(self, batch: Batch) -> None:
+        plan, model, passes = self.plan, self.model, self.passes
+        if plan.task == "classify":
+            if self.start.fresh and plan.labels is None and not plan.certain:
+                refuse_amounts(batch)
+            names = in_order(distinct(batch.label_names or []))
+            if plan.labels is None and passes.count > 1 and not passes.wait and looks_sorted(batch.codes):
+                passes.wait = True
+                self.report.notes.append("the labels come in an order, so all rows are read before any is learned from")
+            elif self.start.fresh:
+                model.labels = list(plan.labels or names)
+        elif batch.y is not None and self.start.fresh:
+            model.target = float(np.mean(batch.y)), float(np.std(batch.y)) or 1.0
+        if passes.wait:
+            model.labels = [] if plan.task == "classify" and plan.labels is None else plan.labels
+
+    def make_learner(self, rows: int) -> Any:
+        """The learner, ready for the labels that these first rows have."""
+        classes = self.model.labels or []
+        if self.plan.task == "classify":
+            refuse_one_label(classes, rows, self.plan.holdout > 0)
+        return self.learner.set_params(random_state=self.plan.seed, **self._settings(len(classes)))
+
+    def _settings(self, classes: int) -> dict[str, Any]:
+        """Parameters of the learner that the run decides."""
+        return {"grow": "features" if classes == 2 else True}
+
+    # ------------------------------------------------------------------ targets
+
+    def _targets(self, batch: Batch) -> np.ndarray:
+        """The numbers of the labels, which may be new ones; in regression the scaled target."""
+        model = self.model
+        if model.labels is None:
+            return (np.asarray(batch.y, dtype=np.float64) - model.target[0]) / model.target[1]
+        names = batch.label_names or []
+        if self.plan.labels is None and self._takes_labels():
+            self._add_labels(model.labels, names, used_labels(batch))
+        numbers = np.array([*positions(names, model.labels, dots=False), -1], dtype=np.int64)
+        codes = numbers[batch.codes] if batch.codes is not None else np.full(len(batch), -1)
+        if codes.min(initial=0) < 0:
+            row = int(np.argmin(codes))
+            label = batch.y[row] if batch.y is not None else None
+            advice = "name all labels with classes=" if self.start.fresh else "the model has decided them: train anew"
+            raise DataError(
+                f"{batch.file}, line {batch.lines[row]}: the label {label!r} is not one of the labels seen before "
+                f"({', '.join(model.labels[:10])}); {advice}"
+            )
+        counts = np.bincount(codes, minlength=len(self.label_counts))
+        counts[: len(self.label_counts)] += self.label_counts
+        self.label_counts = counts
+        return codes
+
+    def _takes_labels(self) -> bool:
+        """Whether new labels are added: none is learned from yet, or the learner takes new classes."""
+        waiting = self.passes.wait and self.start.from_first_row
+        return waiting or self.model.learner.settings.grow is True
+
+    def _add_labels(self, labels: list[str], names: list[str], used: list[int]) -> None:
+        places = positions(names, labels, dots=False)
+        new = distinct([names[k] for k in used if places[k] < 0])
+        labels += new
+        if new and self.start.fresh and not self.plan.certain:
+            refuse_many_numbers(labels)
+
+    def sort_labels(self) -> np.ndarray:
+        """Put the labels in order when all are known; the new number of each."""
+        model = self.model
+        if model.labels is None or self.plan.labels is not None or not self.start.from_first_row:
+            return np.arange(len(model.labels or ()))
+        names = in_order(model.labels)
+        places = {name: place for place, name in enumerate(names)}
+        numbers = np.array([places[name] for name in model.labels], dtype=np.int64)
+        model.labels = names
+        return numbers
+
+    def drop_rare_features(self) -> np.ndarray:
+        """Keep the features that are in at least ``min_count`` rows; the new number of each, -1 for those dropped."""
+        plan, features = self.plan, self.model.features
+        frequent = self.feature_counts.often(plan.min_count, plan.per_class)
+        before = features.n_features_out_
+        refuse_hashed(features, "min_count")
+        if not len(frequent):
+            rows = "rows of one class" if plan.per_class else "rows"
+            raise PlanError(f"there are no features that are in {plan.min_count} {rows}: choose a smaller min_count=")
+        rows = "rows of every class" if plan.per_class else "rows"
+        columns = features.keep(frequent)
+        numbers = np.full(before, -1, dtype=np.int64)
+        numbers[columns] = np.arange(len(columns))
+        self.report.notes.append(
+            f"{before - len(columns):,} of {before:,} features are in fewer than {plan.min_count} {rows}: left out"
+        )
+        return numbers
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def refuse_hashed(features: Any, parameter: str) -> None:
+    """Refuse to drop features by a parameter if some of them share weights."""
+    if features.vocabulary_.state == "hash":
+        raise PlanError(f"{parameter}= cannot tell features apart that share a weight: raise max_names=")
+
+
+KIND_NAMES = {
+    MATRIX: "features with numbers (as in svmlight)",
+    NAMED: "features with names (as in Vowpal Wabbit)",
+    TABLE: "columns (as in CSV, JSON lines and Parquet)",
+}
+
+
+def refuse_other_kind(file: str, rows: Any, features: Any, fresh: bool) -> None:
+    """Refuse rows of another kind than those learned from before, by this run if it is ``fresh``."""
+    before, now = features.kind_, kind_of(rows)
+    if before is not None and now != before:
+        what = "the files before it have" if fresh else "the model has learned from"
+        raise DataError(
+            f"{file} has {KIND_NAMES[now]}, but {what} {KIND_NAMES[before]}: they cannot be learned from together"
+        )
+
+
+MANY_LABELS = 200  # so many distinct labels, most of them numbers, are taken for amounts
+SOME_LABELS = 100  # and more than so many, if they are fractions or differ in most rows
+
+
+def regression_question(labels: list[str]) -> str | None:
+    """A question whether many labels that are numbers are amounts; None if they are few or no numbers."""
+    if len(labels) < MANY_LABELS or sum(number(label) is not None for label in labels) <= 0.9 * len(labels):
+        return None
+    return f"{len(labels):,} distinct labels that are numbers: is this regression (task=regress)?"
+
+
+def used_labels(batch: Batch) -> list[int]:
+    """The positions of the labels that rows of a batch have, among all labels of the reader."""
+    if batch.codes is None:
+        return []
+    return np.flatnonzero(np.bincount(batch.codes[batch.codes >= 0])).tolist()
+
+
+def refuse_many_numbers(labels: list[str], rows: int | None = None) -> None:
+    """Refuse hundreds of labels that are numbers, which may be amounts."""
+    if regression_question(labels) is not None:
+        raise _amounts(len(labels), rows)
+
+
+def refuse_amounts(batch: Batch) -> None:
+    """Refuse first rows whose labels can only be amounts: a class for each would be slow and useless."""
+    names = batch.label_names or []
+    labels = [names[code] for code in used_labels(batch)]
+    refuse_many_numbers(labels, len(batch))
+    values = [value for label in labels if (value := number(label)) is not None]
+    if len(labels) <= SOME_LABELS or len(values) < len(labels):
+        return
+    fractions = any(not float(value).is_integer() for value in values)
+    if fractions or len(values) > len(batch) / 2:
+        raise _amounts(len(values), len(batch))
+
+
+def _amounts(labels: int, rows: int | None) -> PlanError:
+    where = "the labels" if rows is None else f"the labels of the first {rows:,} rows"
+    return PlanError(
+        f"{where} are {labels:,} different numbers: say task=regress if they are amounts to predict, "
+        "or task=classify if each is a class"
+    )
+
+
+def refuse_one_label(labels: list[str], rows: int, held_out: bool) -> None:
+    """Refuse first rows, so many of them, that have only one label, or none."""
+    if len(labels) < 2:
+        which = "but for those held out, " if held_out else ""
+        only = f", {labels[0]!r}" if labels else ""
+        raise DataError(
+            f"{which}the first {rows} rows have only one label{only}: there is nothing to tell apart "
+            "(shuffle the rows, or name all labels with classes=)"
+        )
+
+
+SHOWN_COLUMNS = 5
+
+
+def unknown_columns(model: Model, rows: Any) -> str | None:
+    """A sentence that names the columns of a table that the model has no features of; None if there are none."""
+    known = model.features.columns_
+    if known is None or kind_of(rows) != TABLE:
+        return None
+    taken = {str(model.reading.get(role)) for role in ("target", "weight", "id")}
+    new = [name for name in rows.column_names if name not in {*known, *taken}]
+    if not new:
+        return None
+    more = f" and {len(new) - SHOWN_COLUMNS} more" if len(new) > SHOWN_COLUMNS else ""
+    named, first = ", ".join(map(repr, new[:SHOWN_COLUMNS])), "in the rows that the model first learned from"
+    if len(new) == 1:
+        return f"column {named} was not {first}: it is not used"
+    return f"columns {named}{more} were not {first}: they are not used"
+
+
+class Namespaces:
+    """The namespaces that occur in the rows, to warn of interactions with others."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def add(self, rows: Any, features: FeatureMap) -> None:
+        """Add the namespaces of some rows, if the features have interactions."""
+        if isinstance(rows, NamedRows) and _interactions(features):
+            used = np.bincount(rows.groups, minlength=len(rows.prefixes))
+            self.found.update(prefix.removesuffix("^") for prefix, count in zip(rows.prefixes, used) if count)
+
+    def warnings(self, features: FeatureMap) -> list[str]:
+        """A sentence for each interaction that had nothing to multiply."""
+        if not self.found:
+            return []
+        asked = _interactions(features)
+        few = [one for one in asked if not one.columns and len(self.found) < one.degree]
+        there = ", ".join(repr(name) if name else "the one without a name" for name in sorted(self.found))
+        return [
+            f"interact={'pairs' if one.degree == 2 else 'triples'} has nothing to multiply: "
+            f"it takes {one.degree} different namespaces, and there is only {there}"
+            for one in few
+        ] + [
+            f"the namespace {name!r} of interact={','.join(one.columns)} never occurred"
+            f"{did_you_mean(name, sorted(self.found - {''}))}"
+            for one in asked
+            for name in dict.fromkeys(one.columns)
+            if name not in self.found
+        ]
+
+
+def _interactions(features: FeatureMap) -> list[Interaction]:
+    given = features.extractors
+    return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
+
+
+def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:
+    """Which of the rows from ``start`` on are kept for testing: chosen by their number, the same ones in every pass."""
+    numbers = np.arange(start, start + count, dtype=np.uint64)
+    numbers += np.uint64(seed * 0x517CC1B727220A95 % 2**64)
+    for factor in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
+        numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(factor)
+    return (numbers >> np.uint64(32)).astype(np.float64) < part * 2.0**32
+
+
+def looks_sorted(codes: np.ndarray | None) -> bool:
+    """Whether labels change much more seldom from row to row than by chance."""
+    if codes is None or len(codes) < 2:
+        return False
+    share = np.bincount(codes + 1) / len(codes)
+    by_chance = (len(codes) - 1) * (1 - float(share @ share))
+    return int(np.count_nonzero(np.diff(codes))) < 0.5 * by_chance - 3 or len(np.unique(codes)) == 1
