@@ -74,3 +74,20 @@ def test_commands(folder, name):
         ["data", "describe", path],
     ):
         assert imported(COMMAND, *command) == "[]", command
+
+
+KERNELS = {"rows.csv": "gaussian", "rows.svm": "polynomial(2)", "rows.txt": "substrings(2, 3)"}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_commands_with_a_kernel(folder, name):
+    path, model = str(folder / name), str(folder / "m.onl")
+    for command in (
+        ["train", path, "-o", model, "--kernel", KERNELS[name]],
+        ["train", path, "-o", model, "--resume", model],
+        ["predict", model, path, "--proba"],
+        ["evaluate", model, path],
+        ["inspect", model],
+        ["explain", model, "--at", f"{path}:2"],
+    ):
+        assert imported(COMMAND, *command) == "[]", command

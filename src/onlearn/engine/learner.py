@@ -22,8 +22,14 @@ from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.passes import run_passes, warn_caller
 from onlearn.engine.regression import Regression
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
-from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
+from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
+from onlearn.engine.settings import (
+    check_settings,
+    constant_feature,
+    refuse_changes,
+    seed_of,
+    what_learning_depends_on,
+)
 from onlearn.engine.spec import did_you_mean
 from onlearn.engine.training import Training
 from onlearn.engine.weighting import check_heaviest, check_weights
@@ -165,7 +171,7 @@ class Learner:
         self.check()
         going_on = bool(self.settings.warm_start) and self.training is not None
         if going_on:
-            self._refuse_changes()
+            refuse_changes(self.began_with, self._depends_on())
         X, checked = self._rows_to_fit(X, sample_weight, names, going_on)
         y, weight = self._targets(X, y, sample_weight, sees_all=True)
         if not going_on:
@@ -198,7 +204,7 @@ class Learner:
         self.check()
         first, grow = self.training is None, self.settings.grow
         if not first:
-            self._refuse_changes()
+            refuse_changes(self.began_with, self._depends_on())
         if self._holds_out():
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
         classes = self.task.expected(classes, grow is True, None if self.training is None else self.training.outputs)
@@ -240,9 +246,6 @@ class Learner:
         with to_the_end(len(targets)):
             self._trained().learn(X, targets, weight, np.arange(len(targets)))
 
-    def _refuse_changes(self) -> None:
-        refuse_changes(self.began_with, self._depends_on())
-
     def _depends_on(self) -> dict[str, Any]:
         """The parameters that must not change while learning goes on."""
         return what_learning_depends_on(self.choices, vars(self.settings))
@@ -256,15 +259,7 @@ class Learner:
         else:
             regression.check_choices(choices, settings.epochs, settings.tol)
             output, outputs = None, 1
-        bias = float(settings.fit_intercept)
-        if settings.fit_intercept and settings.intercept_scaling == "radius":
-            if not sees_all:
-                raise ValueError(
-                    "intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number"
-                )
-            bias = csr.radius(X) or 1.0
-        elif settings.fit_intercept:
-            bias = float(settings.intercept_scaling)
+        bias = constant_feature(settings, X, sees_all)
         if geometry.undecided:
             if not sees_all or output is not None:
                 raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
@@ -436,25 +431,7 @@ class Learner:
 
     def _certify(self, X: Any, signs: np.ndarray) -> Any:
         """What theory promises for rows of which these are the classes, if they are those learned from."""
-        from onlearn.theory.certificate import certify
-
-        training = self._trained()
-        geometry = training.geometry
-        return certify(
-            X,
-            signs,
-            *training.separator(),
-            training.bias,
-            training.n_mistakes,
-            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
-            geometry=geometry.name,
-            passes=training.n_seen / X.shape[0],
-            init_zero=self.began_with["init"] == "zeros",
-            single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
-            threshold=training.theta,
-            alpha=geometry.alpha,
-            eta=geometry.rate_of(training.g),
-        )
+        return certificate_by(self._trained(), X, signs, from_zero=self.began_with["init"] == "zeros")
 
     # ------------------------------------------------------------------ the model file
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.calibration import CALIBRATIONS
+from onlearn.engine.csr import radius
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.loops import OUTPUTS
 from onlearn.engine.rules import RULES
@@ -101,6 +102,17 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     raise ValueError(f"{random_state!r} cannot be used to seed a numpy.random.RandomState instance")
+
+
+def constant_feature(settings: Any, X: Any, sees_all: bool) -> float:
+    """The size of the feature whose weight is the intercept; 0: there is none."""
+    if not settings.fit_intercept:
+        return 0.0
+    if settings.intercept_scaling != "radius":
+        return float(settings.intercept_scaling)
+    if not sees_all:
+        raise ValueError("intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number")
+    return radius(X) or 1.0
 
 
 # ----------------------------------------------------------------------------------------------------
