@@ -109,7 +109,7 @@ def test_ctrl_c_before_anything_has_begun(module):
 
 def test_ctrl_c_in_code_made_of_a_string(tmp_path):
     """``python -m`` remembers it, and would end by the signal however it was answered."""
-    code = INTERRUPTED.format(module="onlearn.models.datasets", made=f"exec({DIRECTLY!r})")
+    code = INTERRUPTED.format(module="onlearn.cli.data", made=f"exec({DIRECTLY!r})")
     (tmp_path / "pressed.py").write_text(code)
     line = [sys.executable, "-m", "pressed"]
     done = subprocess.run(line, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)

@@ -359,7 +359,7 @@ def test_whoever_reads_may_stop_reading(unbuffered, form, kit, tmp_path):
 
 
 def test_standard_output_that_takes_a_part_at_a_time():
-    from onlearn.cli.terminal import Whole
+    from onlearn.cli.terminal import UnbufferedWriter
 
     taken = []
 
@@ -368,7 +368,7 @@ def test_standard_output_that_takes_a_part_at_a_time():
             taken.append(bytes(view[:3]))
             return len(taken[-1])
 
-    assert Whole(Slow()).write(b"0123456789") == 10
+    assert UnbufferedWriter(Slow()).write(b"0123456789") == 10
     assert b"".join(taken) == b"0123456789"
 
 

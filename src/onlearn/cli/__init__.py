@@ -33,7 +33,7 @@ except KeyboardInterrupt:  # before anything has begun
     print("onlearn: stopped", file=sys.stderr)
     sys.exit(130)
 
-# Each is a function in a file of its name, or an app of several.
+# Each is a function in the file of its name, or an app of several commands.
 COMMANDS = ("train", "predict", "evaluate", "inspect", "explain", "data", "demo", "reproduce", "warm")
 
 
@@ -91,29 +91,29 @@ def main() -> None:
         # OpenBLAS threads spin before they sleep, from the moment NumPy is imported: on a core that parsing needs.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # before it ran, or once more when it was about to say so
+    except KeyboardInterrupt:  # before the command ran, or a second time while it ended
         print_message("stopped")
         code = 130
     _leave(code)
 
 
 def _leave(code: int) -> None:
-    """End the process, also where a thread still waits for standard input: Python may crash when it ends around one.
+    """End the process at once if a thread still waits for standard input: Python may crash when it waits for that.
 
-    And after Ctrl-C in code that was made of a string, as that of named tuples is, Python would end by the signal.
+    After Ctrl-C too: if it came in code compiled from a string, as in named tuples, Python would end by the signal.
     """
     if code == 130 or any(thread.daemon for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)
-    gc.freeze()  # or Python would collect garbage once more, which takes long
+    gc.freeze()  # else Python collects garbage once more, which takes long
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
-    # Other commands are not imported: building their options takes long.
+    # Only the command that is asked for is imported: building the options of all takes long.
     asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
     try:
         with one_line_warnings():
@@ -131,7 +131,7 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, OSError):
             try:
                 sys.stdout.flush()
-            except OSError:  # it is standard output that cannot be written, and Python would try again
+            except OSError:  # standard output cannot be written, and Python would try again
                 _mute()
         return _print_error(error, " ".join(["onlearn", *asked]))
     if code == 130:
@@ -144,10 +144,10 @@ def _mute() -> None:
 
 
 def _print_error(error: Exception, command: str) -> int:
-    """Say what went wrong in one sentence; returns the exit code."""
+    """Print the error in one sentence; returns the exit code."""
     if os.environ.get("ONLEARN_TRACEBACK"):
         raise error
-    # Typer brings a Click of its own or uses the installed one: its errors are known by what they can do.
+    # Errors of Click cannot be imported safely: Typer has its own copy of Click, or uses the installed one.
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else command
@@ -173,6 +173,6 @@ def _is_about_input(error: Exception) -> bool:
     if isinstance(error, OSError):
         files = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
         return error.errno is not None or isinstance(error, files)
-    # Named, not imported: an error of a module that was never needed cannot have been raised.
+    # By name: importing the modules takes long, and a module that is not imported has raised nothing.
     homes = ("onlearn.data.bad_rows", "onlearn.model_file")
     return any(cls.__module__ in homes for cls in type(error).__mro__)

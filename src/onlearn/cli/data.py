@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
+import csv
+import difflib
+import io
+import json as json_text
+import os
+import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from onlearn.cli.options import Data, Format, Json, Quiet
 from onlearn.cli.terminal import as_options, echo_json, group, index_range, print_message
 
+if TYPE_CHECKING:
+    import numpy as np
+
 TASKS = ("classify", "regress")
-SHOWN = 20  # labels and columns shown to people
+SHOWN = 20  # labels and columns that are printed
 
 app = group("Describe data, and fetch well-known data sets.")
+
+
+class FetchError(Exception):
+    """A data set that cannot be downloaded now; the message is one sentence."""
+
+
+class DataSet(NamedTuple):
+    """A well-known data set."""
+
+    name: str
+    number: int | None  # at OpenML; None: scikit-learn downloads it from elsewhere
+    rows: int
+    labels: int  # 0: numbers
+    about: str
+
+
+KNOWN = {
+    known.name: known
+    for known in (
+        DataSet("20news", None, 18_846, 20, "posts to newsgroups, as text"),
+        DataSet("a9a", 1430, 48_842, 2, "census income, 123 binary features, svmlight"),
+        DataSet("abalone", 183, 4_177, 28, "age of shells"),
+        DataSet("adult", 1590, 48_842, 2, "census income, mixed columns"),
+        DataSet("bank", 1461, 45_211, 2, "bank marketing, mixed columns"),
+        DataSet("covtype", 1596, 581_012, 7, "forest cover"),
+        DataSet("credit", 31, 1_000, 2, "German credit, mixed columns"),
+        DataSet("electricity", 151, 45_312, 2, "price up or down, in the order of time"),
+        DataSet("fashion", 40996, 70_000, 10, "pictures of clothes, 784 pixels"),
+        DataSet("iris", 61, 150, 3, "Fisher's flowers"),
+        DataSet("letter", 6, 20_000, 26, "letters, 16 measures"),
+        DataSet("mnist", 554, 70_000, 10, "handwritten digits, 784 pixels"),
+        DataSet("mushroom", 24, 8_124, 2, "edible or poisonous, categories"),
+        DataSet("pendigits", 32, 10_992, 10, "handwritten digits, 16 pen positions"),
+        DataSet("spambase", 44, 4_601, 2, "e-mail, 57 frequencies"),
+        DataSet("splice", 46, 3_190, 3, "DNA junctions"),
+        DataSet("voting", 56, 435, 2, "votes in Congress, categories"),
+        DataSet("wine", 287, 6_497, 0, "quality of wine, a number"),
+    )
+}
 
 
 @app.command()
@@ -33,7 +82,7 @@ def describe(
 ) -> None:
     """Show what is in the data: rows, columns, labels, and what looks wrong.
 
-    Columns are taken for what training would take them for. Rows that cannot be read are counted and shown, however
+    The roles of columns are those that training would choose. Rows that cannot be read are counted and shown, however
     many there are.
 
     \b
@@ -75,11 +124,9 @@ def list_sets(json: Json = False) -> None:
       onlearn data list
       onlearn data list --json
     """
-    from onlearn.models.datasets import KNOWN, at_hand
-
     found: list[dict[str, Any]] = []
     for known in KNOWN.values():
-        files = at_hand(known.name)
+        files = _local_files(known.name)
         here = str(files[0].parent) if files else None
         found.append(dict(name=known.name, rows=known.rows, labels=known.labels, about=known.about, path=here))
     if json:
@@ -118,14 +165,12 @@ def fetch(
       onlearn data fetch mushroom -o sets
       onlearn data fetch openml:61
     """
-    from onlearn.models.datasets import FetchError, at_hand, download
-
-    what, folder = _known(name), Path(output)
+    what, folder = _asked(name), Path(output)
     if folder.exists() and not folder.is_dir():
         raise typer.BadParameter(f"the directory {folder} is a file", param_hint="--output")
     if not folder.parent.is_dir():
         raise typer.BadParameter(f"the directory {folder.parent} does not exist", param_hint="--output")
-    source, files = "ONLEARN_DATA", at_hand(what.name)
+    source, files = "ONLEARN_DATA", _local_files(what.name)
     if not files:
         source, files = (
             "there already",
@@ -139,7 +184,7 @@ def fetch(
             with warnings.catch_warnings():
                 if quiet:
                     warnings.simplefilter("ignore")
-                files = download(what, folder)
+                files = _download(what, folder)
         except FetchError as error:
             print_message(" ".join(str(error).split()))
             raise typer.Exit(1) from error
@@ -154,25 +199,21 @@ def fetch(
 
 
 def _is_of(path: Path, name: str) -> bool:
-    """Whether a file is what a download would have written."""
+    """Whether a file has a name that a download gives."""
     names = [f"{name}{end}" for end in (".csv", ".svm", "-train.jsonl", "-test.jsonl")]
     return path.is_file() and path.name in names
 
 
-def _known(name: str) -> Any:
-    import difflib
-
-    from onlearn.models.datasets import KNOWN, known
-
+def _asked(name: str) -> DataSet:
     try:
-        return known(name)
+        return _data_set(name)
     except KeyError:
         close = difflib.get_close_matches(name, KNOWN, n=1)
         hint = f"did you mean {close[0]}?" if close else "see onlearn data list"
         raise typer.BadParameter(f"there is no data set {name!r}: {hint}", param_hint="NAME") from None
 
 
-# ---------------------------------------------------------------- printing
+# ---------------------------------------------------------------------- printing
 
 
 def _print_description(report: dict[str, Any]) -> None:
@@ -233,3 +274,122 @@ def _print_columns(columns: dict[str, Any]) -> None:
     if len(columns) > 3 * SHOWN:
         table.add_row(f"{len(columns) - 3 * SHOWN:,} more columns", "", "", "", "")
     show(table)
+
+
+# ---------------------------------------------------------------------- downloads
+
+
+def _local_files(name: str) -> list[Path]:
+    """The files of a data set in the folder that ONLEARN_DATA names."""
+    folder = os.environ.get("ONLEARN_DATA")
+    found = Path(folder) / name if folder else None
+    return sorted(path for path in found.iterdir() if path.is_file()) if found is not None and found.is_dir() else []
+
+
+def _data_set(name: str) -> DataSet:
+    """A data set by its name, or any of OpenML by ``openml:NUMBER``; KeyError if there is none."""
+    if name in KNOWN:
+        return KNOWN[name]
+    prefix, _, number = name.partition(":")
+    if prefix == "openml" and number.isdigit():
+        return DataSet(f"openml-{number}", int(number), 0, 0, "")
+    raise KeyError(name)
+
+
+def _download(what: DataSet, folder: Path) -> list[Path]:
+    """Download a data set into files of a folder; their paths. No file is there before it is complete."""
+    from onlearn.model_file import write_whole
+
+    parts = _newsgroups() if what.number is None else _openml(what, what.number)
+    paths = []
+    for name, content in parts:
+        folder.mkdir(exist_ok=True)  # not before there is something to put there
+        path = folder / name
+        write_whole(path, content)
+        paths.append(path)
+    return paths
+
+
+def _newsgroups() -> Iterator[tuple[str, bytes]]:
+    """The files of 20 newsgroups: names and contents."""
+    from sklearn.datasets import fetch_20newsgroups
+
+    made = []
+    with tempfile.TemporaryDirectory() as home:
+        for part in ("train", "test"):
+            try:
+                bunch = fetch_20newsgroups(data_home=home, subset=part, shuffle=False)
+            except (OSError, ValueError) as error:
+                raise FetchError(f"20news cannot be downloaded: {error}") from error
+            rows = ({"label": bunch.target_names[k], "text": text} for text, k in zip(bunch.data, bunch.target))
+            made.append((f"20news-{part}.jsonl", "".join(json_text.dumps(row) + "\n" for row in rows).encode()))
+    yield from made
+
+
+def _openml(what: DataSet, number: int) -> Iterator[tuple[str, bytes]]:
+    """The file of a data set of OpenML: its name and content."""
+    import scipy.sparse as sp
+    from sklearn.datasets import fetch_openml
+
+    try:
+        # Without pandas, which need not be installed, and without a second copy in scikit-learn's cache.
+        bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff", cache=False, n_retries=2, delay=0.5)
+    except (OSError, ValueError, KeyError) as error:  # no network, or no such data set, or an answer that is not one
+        raise FetchError(f"{what.name} (OpenML {number}) cannot be downloaded: {error}") from error
+    if bunch.target is None or bunch.target.ndim != 1:
+        raise FetchError(f"{what.name} (OpenML {number}) has not one target to learn")
+    if sp.issparse(bunch.data):
+        yield f"{what.name}.svm", _as_svmlight(bunch.data.tocsr(), bunch.target)
+    else:
+        yield f"{what.name}.csv", _as_csv(bunch)
+
+
+def _as_svmlight(X: Any, y: np.ndarray) -> bytes:
+    """Lines of an svmlight file, with features numbered from 1."""
+    lines = []
+    for row in range(X.shape[0]):
+        here = slice(X.indptr[row], X.indptr[row + 1])
+        pairs = sorted(zip(X.indices[here].tolist(), X.data[here].tolist()))
+        lines.append(" ".join([_written(y[row]), *(f"{k + 1}:{_written(value)}" for k, value in pairs)]))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _written(value: Any) -> str:
+    """A label or a number; whole numbers have no decimal point."""
+    import numpy as np
+
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _as_csv(bunch: Any) -> bytes:
+    """A CSV file with a header; the target is the last column, under a name that readers take for a target."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    from onlearn.data.table_roles import TARGETS
+
+    target = bunch.target_names[0] if bunch.target_names else "label"
+    target = target if target.lower() in TARGETS else "label"
+    names = [f"{name}_" if name.lower() in TARGETS else name for name in bunch.feature_names]
+    columns = [_column(bunch.data[:, k], bunch.categories.get(name)) for k, name in enumerate(bunch.feature_names)]
+    columns.append(pa.array([None if value is None else _written(value) for value in bunch.target], pa.string()))
+    table = pa.table(columns, names=[str(k) for k in range(len(columns))])
+    head = io.StringIO()
+    csv.writer(head, lineterminator="\n").writerow([*names, target])
+    sink = pa.BufferOutputStream()
+    arrow_csv.write_csv(table, sink, arrow_csv.WriteOptions(include_header=False))
+    return head.getvalue().encode() + sink.getvalue().to_pybytes()
+
+
+def _column(values: np.ndarray, categories: list[str] | None) -> Any:
+    """A column as an Arrow array: numbers, or categories by name, which OpenML gives as positions; NaN is missing."""
+    import numpy as np
+    import pyarrow as pa
+
+    missing = np.isnan(values)
+    if categories is not None:
+        places = pa.array(np.where(missing, 0, values).astype(np.int64), mask=missing)
+        return pa.array(categories, pa.string()).take(places)
+    whole = (values[~missing] == np.rint(values[~missing])).all() and np.abs(values[~missing]).max(initial=0) < 2**53
+    return pa.array(np.where(missing, 0, values).astype(np.int64) if whole else values, mask=missing)

@@ -73,7 +73,7 @@ def evaluate(
 
 
 def print_warnings(report: dict[str, Any], labels: list[str]) -> None:
-    """On stderr, what limits the meaning of the figures: labels that are unknown, or missing."""
+    """Print on stderr what limits the meaning of the figures: labels that are unknown or missing."""
     for name, label in (report.get("labels_taken_for") or {}).items():
         print_message(f"the label {name!r} is taken for {label!r}")
     unknown = report.get("unknown_labels") or {}

@@ -38,8 +38,8 @@ def explain(
 ) -> None:
     """Show which features moved a prediction, the largest first.
 
-    Each adds value x weight to the score. Of two classes, what is above zero speaks for the second; of several, for
-    the predicted one against the runner-up. Together with the intercept they make up the total. Of a model with a
+    Each adds value x weight to the score. Of two classes, a contribution above zero speaks for the second; of several,
+    for the predicted one against the runner-up. The total is the sum of all and the intercept. For a model with a
     kernel, the support examples are shown, each with its kernel value.
 
     \b
@@ -75,16 +75,17 @@ def explain(
         report = found._asdict()
         what, parts = report.pop("of"), report.pop("parts")
         report[f"n_{what}"] = len(parts)
-        report[what] = [named(part, what) for part in parts[:top]]
+        report[what] = [as_json(part, what) for part in parts[:top]]
         echo_json(report)
     else:
         _print(found, top)
 
 
-# ---------------------------------------------------------------- the row
+# ---------------------------------------------------------------------- the row
 
 
 def _text(model: Model, text: str) -> Any:
+    """A table of one text."""
     from onlearn.features import Text
 
     columns = [one.column for one in model.features.extractors_ if isinstance(one, Text)]
@@ -96,6 +97,7 @@ def _text(model: Model, text: str) -> Any:
 
 
 def _table(model: Model, row: dict[str, Any]) -> Any:
+    """A table of one row; columns of the model that it lacks are missing values."""
     import pyarrow as pa
 
     from onlearn.data.arrow import from_values
@@ -106,6 +108,7 @@ def _table(model: Model, row: dict[str, Any]) -> Any:
 
 
 def _row(model: Model, row: str) -> Any:
+    """A row that is a JSON object or a line of a file."""
     from onlearn.data.table_roles import spread
     from onlearn.models.plan import learned_from
     from onlearn.models.run_reading import unknown_columns
@@ -159,6 +162,7 @@ def _parsed(model: Model, line: str, format: str) -> Any:
 
 
 def _line_of(model: Model, at: str, format: str | None) -> Any:
+    """The row at FILE:LINE."""
     import numpy as np
 
     path, _, line = at.rpartition(":")
@@ -174,10 +178,10 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
     raise typer.BadParameter(f"there is no row on line {line} of {path}{bad}", param_hint="--at")
 
 
-# ---------------------------------------------------------------- printing
+# ---------------------------------------------------------------------- printing
 
 
-def named(part: Part, what: str) -> dict[str, Any]:
+def as_json(part: Part, what: str) -> dict[str, Any]:
     """A part of an explanation for JSON: of a feature its value, of a support example its kernel value."""
     made = part._asdict()
     if what == "examples":
@@ -186,7 +190,7 @@ def named(part: Part, what: str) -> dict[str, Any]:
 
 
 def amount_format(found: Explanation) -> str:
-    """The format of all amounts: as many decimals as four digits of the largest have, so that they add up."""
+    """One format for all amounts, so that they add up: four digits of the largest, and its decimals for all."""
     largest = max((abs(part.contribution) for part in found.parts), default=0.0) or abs(found.total) or 1.0
     decimals = max(3 - math.floor(math.log10(largest)), 0)
     too_long = decimals > 12 or max(abs(found.intercept), abs(found.total), largest) >= 1e15

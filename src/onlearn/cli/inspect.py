@@ -15,7 +15,7 @@ from onlearn.cli.terminal import as_options, echo_json
 if TYPE_CHECKING:
     from onlearn.models import Model
 
-SHOWN = 20  # labels and extractors shown to people
+SHOWN = 20  # labels and extractors that are printed
 
 
 def inspect(
@@ -154,7 +154,9 @@ def _print(report: dict[str, Any]) -> None:
     else:
         rows["weights"] = f"{report['weights']['nonzero']:,} of {report['weights']['all']:,} are not zero"
     for name, value in report["trained"].items():
-        if name in ("files", "plan") or value is None or value == []:  # for --resume, not for people; or nothing
+        if (
+            name in ("files", "plan") or value is None or value == []
+        ):  # only --resume needs these; or there is nothing to show
             continue
         shown = "; ".join(as_options(str(one)) for one in value) if isinstance(value, list) else value
         rows[f"trained: {name.replace('_', ' ')}"] = shown
@@ -171,7 +173,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people."""
+    """A number of bytes with its unit."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Options that several commands have, so that they are spelled and explained alike; and reading data by them."""
+"""Options that several commands share, commands made of a dataclass of options, and reading data by options."""
 
 from __future__ import annotations
 
@@ -41,15 +41,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 
-# ----------------------------------------------------------------------------------------------------
-# A command made of a dataclass of options.
-
-
 def options_command(options: type, required: tuple[str, ...] = (), **more: Any) -> Callable[[Any], Any]:
-    """Give a function of an options object the options of a dataclass, each with the help stated there.
+    """Make a command of a function of an options object: it takes the fields of a dataclass as options.
 
-    The function becomes a command that takes them one by one. ``required`` are options without a default here, ``more``
-    are options of the command alone, passed on by name: ``name=(annotation, default)``.
+    Each field states its help and range. ``required`` are fields whose default the command does not offer. ``more`` are
+    options of the command alone, passed by name: ``name=(annotation, default)``.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,10 +83,6 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-# ----------------------------------------------------------------------------------------------------
-# Reading data for a model: the options of commands turned into a reader, and its bad rows reported.
-
-
 LARGE = 8 << 20  # bytes parsed at a time: each batch costs the same few milliseconds, however few rows it has
 
 
@@ -108,9 +100,9 @@ def reading(
     quiet: bool = False,
     live: bool = False,
 ) -> Iterator[Reader]:
-    """The data, read as the model's were but for the options that are given; bad rows are reported at the end.
+    """Read data as the model's training files were read, but by the given options; bad rows are reported at the end.
 
-    ``live`` reads a pipe as it is written: rows are there as soon as their lines are complete.
+    ``live`` reads a pipe while it is written: rows are read as soon as their lines are complete.
     """
     from onlearn.data import BadRows
 
@@ -118,7 +110,7 @@ def reading(
         raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
     given = {"format": format, "target": target, "id": id}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    options["weight"] = None  # is for learning, and new data may lack it
+    options["weight"] = None  # for learning only, and new data may lack it
     bad = BadRows(bad_rows, part(max_bad, "max_bad", whole=True), strict)
     with model.read(data, bad=bad, block_size=LARGE, live=live, **options) as reader:
         if bad_rows is not None:
@@ -129,7 +121,7 @@ def reading(
 
 
 def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
-    """The batches, with a bar on a terminal; options that only tables have are refused with others."""
+    """The batches, with a progress bar on a terminal; ``for_tables`` are options that other rows than tables refuse."""
     from onlearn.features.feature_map import TABLE, kind_of
     from onlearn.models.model import refuse_sentences
 
@@ -148,7 +140,7 @@ def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[B
 
 @contextmanager
 def as_data_error(reader: Reader) -> Iterator[None]:
-    """An error about rows that the model cannot take is a ``DataError`` that names their files."""
+    """Errors about rows that the model cannot take become a ``DataError`` that names their files."""
     from onlearn.data import DataError
 
     try:

@@ -1,4 +1,8 @@
-"""The terminal: results go to stdout, all else to stderr; colours and progress bars appear on a terminal only."""
+"""Input and output of commands: groups, tables, files, messages, options in messages, Ctrl-C and progress.
+
+Results go to standard output, or to a file that appears only when it is complete; all else goes to stderr. Colours and
+progress bars appear on a terminal only.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +31,9 @@ from onlearn.models.train_options import TrainOptions, keep_apart
 if TYPE_CHECKING:
     from rich.table import Table
 
-# ----------------------------------------------------------------------------------------------------
-# Groups of commands, such as ``onlearn data``.
-
 
 def group(what: str) -> typer.Typer:
-    """A group of commands; without a command it shows its help."""
+    """A group of commands, such as ``onlearn data``; without a command it shows its help."""
     made = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
 
     @made.callback(invoke_without_command=True, help=what)
@@ -43,12 +44,8 @@ def group(what: str) -> typer.Typer:
     return made
 
 
-# ----------------------------------------------------------------------------------------------------
-# Tables on standard output, with colours on a terminal only; labels and names are shown as they are.
-
-
 def plain_table(first: str | None = None, *numbers: str, title: str | None = None) -> Table:
-    """A table without a frame: a first column of names and further ones of numbers; or no columns yet."""
+    """A table without a frame: a first column of names and further ones of numbers; or without columns."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -70,21 +67,17 @@ def plain_table(first: str | None = None, *numbers: str, title: str | None = Non
 
 
 def visible(name: str) -> str:
-    """A name as it is; in quotes if it has spaces at its ends or characters that are not printed."""
+    """A name, in quotes if it begins or ends with spaces or has characters that are not printed."""
     return name if name == name.strip() and name.isprintable() else repr(name)
 
 
 def show(what: Any) -> None:
-    """Print something and an empty line. Nothing in it is markup: a label may look like ``[red]``."""
+    """Print something and an empty line. Markup is off: a label may look like ``[red]``."""
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
     console.print(what)
     console.print()
-
-
-# ----------------------------------------------------------------------------------------------------
-# Results go to standard output, or to a file that appears only when it is whole.
 
 
 def echo_json(report: Any, indent: int | None = 2) -> None:
@@ -100,11 +93,11 @@ def _strict(value: Any) -> Any:
     return [_strict(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
-class Whole:
-    """Standard output without a buffer (PYTHONUNBUFFERED): a write may take a part only, so it is repeated."""
+class UnbufferedWriter:
+    """Standard output without a buffer (PYTHONUNBUFFERED), whose writes may be partial and are then continued."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
-        self.raw = raw
+        self.raw: io.RawIOBase = raw
 
     def write(self, content: bytes | memoryview) -> int:
         view = memoryview(content).cast("B")
@@ -116,14 +109,14 @@ class Whole:
 
 @contextmanager
 def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterator[IO[bytes]]:
-    """A file to write to, beside its place and renamed in the end; standard output for None and ``-``.
+    """A file to write to, which appears when it is complete; standard output for None and ``-``.
 
-    What is read (``inputs``) cannot be written to as well.
+    A file that is read (``inputs``) is refused.
     """
     if path is None or path == "-":
         sys.stdout.flush()
         out = sys.stdout.buffer
-        yield cast(IO[bytes], Whole(out)) if isinstance(out, io.RawIOBase) else out
+        yield cast(IO[bytes], UnbufferedWriter(out)) if isinstance(out, io.RawIOBase) else out
         out.flush()
         return
     target = Path(path)
@@ -133,7 +126,7 @@ def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterato
         raise PlanError(f"there is no directory {target.parent} to write to", parameter)
     keep_apart(path, *inputs, parameter=parameter)
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device has no place beside it
+        if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
             with open(target, "wb") as file:
                 yield file
             return
@@ -145,10 +138,6 @@ def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterato
         if isinstance(error, BrokenPipeError) or error.errno is None or error.filename == str(target):
             raise
         raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
-
-
-# ----------------------------------------------------------------------------------------------------
-# Features that are hashed, and so may share a weight, in a report for people.
 
 
 def hashed_line(report: dict[str, Any]) -> str | None:
@@ -163,22 +152,18 @@ def hashed_line(report: dict[str, Any]) -> str | None:
 
 
 def feature_count(features: int, report: dict[str, Any]) -> str:
-    """How many features there are; where they have indices only, also which, for not all need occur."""
+    """The number of features; also their range of indices if they have no names, for not all of them need occur."""
     indices = report.get("names") is None and not report["hashed_features"]
     return index_range(features) if indices else f"{features:,}"
 
 
 def index_range(features: int) -> str:
-    """How many features there are, where they have indices only."""
+    """The number of features without names, and the range of their indices."""
     return f"{features:,}, numbered 0 to {features - 1:,}" if features else "0"
 
 
-# ----------------------------------------------------------------------------------------------------
-# Messages on stderr, and how the command line spells parameters.
-
-
 class Stopped(Exception):  # noqa: N818 (it is no error)
-    """Ctrl-C ended a command that has something to say about it."""
+    """Ctrl-C ended a command, with a message."""
 
 
 def print_message(text: str) -> None:
@@ -187,10 +172,11 @@ def print_message(text: str) -> None:
 
 
 def announce_compiling(quiet: bool) -> None:
-    """Have one line printed before the command first waits for code to be compiled; unless quiet."""
+    """Have one line printed on a terminal before the command first waits for code to be compiled; unless quiet."""
     from onlearn.compiler import before_compiling
 
-    before_compiling(None if quiet else lambda: print_message("compiling for this machine, once: about 10 s"))
+    silent = quiet or not sys.stderr.isatty()
+    before_compiling(None if silent else lambda: print_message("compiling for this machine, once: about 10 s"))
 
 
 def option_name(parameter: str) -> str:
@@ -223,12 +209,8 @@ def as_options(text: str) -> str:
     return _parameters().sub(spell, text)
 
 
-# ----------------------------------------------------------------------------------------------------
-# Streams, warnings and Ctrl-C.
-
-
 class Closed(io.RawIOBase):
-    """Standard output that was closed (``>&-``): writing to it is an error."""
+    """Standard output that the shell closed (``>&-``): writing to it is an error."""
 
     def writable(self) -> bool:
         return True
@@ -238,7 +220,7 @@ class Closed(io.RawIOBase):
 
 
 def replace_closed_streams() -> None:
-    """Put streams where Python has none because the shell closed them; what goes to stderr is lost then."""
+    """Replace the streams that the shell closed, for which Python has None; what is written to stderr is lost."""
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(Closed(), "utf-8", write_through=True)
     if sys.stderr is None:
@@ -253,7 +235,7 @@ def one_line_warnings() -> Iterator[None]:
         print_message(f"warning: {' '.join(str(message).split())}")
 
     def unraisable(lost: Any) -> None:
-        # Ctrl-C while LLVM calls back into Python is lost there: it is sent again, to arrive elsewhere.
+        # Ctrl-C while LLVM calls back into Python is lost: it is sent again, a moment later.
         if lost.exc_type is KeyboardInterrupt:
             again = threading.Timer(0.1, _thread.interrupt_main)
             again.daemon = True
@@ -269,7 +251,7 @@ def one_line_warnings() -> Iterator[None]:
 
 @contextmanager
 def progress(doing: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr; call what it yields with the name of each part that is done."""
+    """A progress bar on stderr; call what it yields with the name of each part that is done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -288,7 +270,7 @@ def progress(doing: str, total: int) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_of(total: int | None, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr for data that are read; call what it yields with the bytes read so far and the rows since."""
+    """A progress bar on stderr while data are read; call what it yields with all bytes read and the new rows."""
     if quiet or not sys.stderr.isatty():
         yield lambda bytes_read, rows: None
         return

@@ -37,12 +37,12 @@ FIGURES = {
     quiet=(Quiet, False),
 )
 def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
-    """Learn a model from files, and say how good it is.
+    """Learn a model from files, and report how good it is.
 
-    What the columns are, which is the target and which learner suits them is found out unless you say so, and
-    printed before training begins. Each example is predicted before it is learned from, so the accuracy of the first
-    pass is an honest one. --rule, --geometry, --stabilizer, --multiclass and --class-weight change the learner in what
-    they name; a rule or a geometry of another kind brings along what suits it.
+    The kinds of the columns, the target and a suitable learner are guessed unless you name them, and printed before
+    training begins. Each example is predicted before it is learned from, so the accuracy of the first pass is an
+    honest one. --rule, --geometry, --stabilizer, --multiclass and --class-weight change these parts of the learner;
+    with a rule or a geometry of another kind, the other parts are chosen to suit it.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
 
 
 def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) -> tuple[float, bool, bool]:
-    """Learn, and save the model; how long it took, whether Ctrl-C ended it early, and whether it was pressed at all."""
+    """Learn, and save the model; the seconds, whether Ctrl-C ended it early, and whether it was pressed at all."""
     from onlearn.compiler import compile_seconds
     from onlearn.data import DataError
     from onlearn.engine.interrupts import first_ctrl_c
@@ -102,18 +102,20 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
         _print_decisions([*printed, learning])
 
     output, began, stopped = options.output, perf_counter() - compile_seconds(), False
-    with first_ctrl_c() as pressed:  # it is around the other one, so that no moment before saving is without it
+    # Around _interruptible, so that Ctrl-C is handled at every moment before the model is saved.
+    with first_ctrl_c() as pressed:
         with _progress_line(silent) as watch, _interruptible(run):
             try:
-                if pressed():  # while the line was got ready
+                if pressed():  # before the run could be interrupted
                     raise KeyboardInterrupt
                 run.go(watch, lambda: run.model.save(output), options.checkpoint_every or 0, None if silent else show)
             except (DataError, PlanError):
                 raise
-            except (ValueError, OverflowError) as error:  # plan, learner or features do not go with the data
+            except (ValueError, OverflowError) as error:  # plan, learner or features do not suit the data
                 raise PlanError(str(error)) from error
             except KeyboardInterrupt:
-                if run.lessons.learned <= run.lessons.skip:  # nothing new, so a model that was resumed stays as it is
+                # If there is nothing new, the file of a resumed model is not written.
+                if run.lessons.learned <= run.lessons.skip:
                     raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
                 stopped = True
         learned = perf_counter() - compile_seconds() - began  # without the time that compiling took
@@ -126,7 +128,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
 
 @contextmanager
 def _interruptible(run: Any) -> Iterator[None]:
-    """Ctrl-C waits for the end of what is being learned, so that the model is of a known number of examples."""
+    """Ctrl-C waits until a portion is learned, so that the number of examples of the model is known."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -171,7 +173,7 @@ def _progress_line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
 
 
 def _print_decisions(decisions: list[str]) -> None:
-    """What was decided, one sentence a line."""
+    """Print decisions, one sentence a line."""
     from rich.console import Console
 
     console = Console(highlight=False)

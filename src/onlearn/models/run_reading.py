@@ -162,8 +162,9 @@ class Reading:
 
     def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
         plan, model = self.plan, self.model
-        roles: tuple[str, ...] = ("target", "weight", "id")
-        named = {role: found[role] for role in roles if role in found}  # not by position
+        named: dict[str, Any] = {
+            role: found[role] for role in ("target", "weight", "id") if role in found
+        }  # not by position
         plan.taken = {str(column): role for role, column in named.items()}
         model.task, model.reading = plan.task, {**found, **options, **named}
         del model.reading["task"]
