@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from onlearn import data
 from onlearn.data import row_store
 from onlearn.data.named_rows import NamedRows
-from onlearn.data.row_store import place
+from onlearn.data.row_store import cache_path
 
 
 def files(folder):
@@ -117,7 +117,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path):
     next(reader)
     os.utime(source, ns=(1, 1))
     list(reader)
-    assert "changed while" in reader.kept.said and not place([source], None).exists()
+    assert "changed while" in reader.kept.said and not cache_path([source], None).exists()
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
 
 
@@ -223,7 +223,7 @@ def test_links_are_neither_written_nor_read_through(tmp_path):
     """As another user may plant in a shared folder."""
     source = files(tmp_path) / "a.svm"
     plain, _ = all_of(source)
-    kept = place([source], None)
+    kept = cache_path([source], None)
     victim = tmp_path / "victim"
     victim.write_text("precious")
     foretold = [tmp_path / f"{kept.name}.{os.getpid()}.tmp", tmp_path / f"{kept.name}.tmp", kept]
@@ -269,7 +269,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     for path in left:
         path.write_text("half")
     all_of(source, cache=True)
-    assert not any(path.exists() for path in left) and place([source], None).exists()
+    assert not any(path.exists() for path in left) and cache_path([source], None).exists()
 
 
 def test_several_files_in_a_folder(tmp_path):

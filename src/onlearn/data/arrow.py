@@ -1,8 +1,8 @@
-"""The Arrow adapter: columns to NumPy arrays and back, by their buffers.
+"""Conversion between Arrow columns and NumPy arrays by their buffers.
 
-PyArrow's own conversions (``pa.array``, ``pa.scalar``, ``to_numpy``, and compute functions given Python values) import
-pandas whenever it is installed, which takes longer than reading a small file. The functions here do not; values of
-types that they do not know are left to PyArrow.
+PyArrow's own conversions (``pa.array``, ``pa.scalar``, ``to_numpy``, and compute functions with Python values) import
+pandas if it is installed, which takes longer than reading a small file. The functions here do not; only values of
+unusual types are left to PyArrow.
 """
 
 from __future__ import annotations
@@ -14,17 +14,14 @@ import numpy as np
 
 EXACT = 1 << 53  # whole numbers up to this size are exact as float64
 
-# ----------------------------------------------------------------------------------------------------
-# From Arrow to NumPy.
-
 
 def in_one_piece(column: Any) -> Any:
-    """A column of a table as an array. (``combine_chunks`` copies also what is one already.)"""
+    """A column of a table as one array. ``combine_chunks`` would copy even a single chunk."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def is_missing(values: Any) -> np.ndarray:
-    """Which values of an array are null."""
+    """A mask of the values of an array that are null."""
     import pyarrow.compute as pc
 
     return booleans(pc.is_null(values)) if values.null_count else np.zeros(len(values), bool)
@@ -40,7 +37,7 @@ def booleans(values: Any) -> np.ndarray:
 
 
 def numbers(values: Any) -> np.ndarray:
-    """An array of numbers, over the same memory if none is null; else as floats, NaN where it is.
+    """An array of numbers: a view of the same memory, or, with nulls, floats in which null is NaN.
 
     >>> numbers(from_values([1, None]))
     array([ 1., nan])
@@ -58,7 +55,7 @@ def numbers(values: Any) -> np.ndarray:
 
 
 def _content(values: Any, dtype: Any) -> np.ndarray:
-    """An array of fixed width over the same memory, whatever is where it is null."""
+    """An array of fixed width as a view of the same memory; null values are undefined."""
     _, content = values.buffers()
     if content is None:
         return np.zeros(len(values), dtype)
@@ -66,7 +63,7 @@ def _content(values: Any, dtype: Any) -> np.ndarray:
 
 
 def string_parts(values: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of an array of large strings, and where each string begins and the last one ends."""
+    """The bytes of an array of large strings, and the offsets of the strings."""
     _, offsets, content = values.buffers()
     text = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(0, np.uint8)
     if not len(values):
@@ -75,18 +72,17 @@ def string_parts(values: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def codes(encoded: Any) -> np.ndarray:
-    """Which value of its dictionary each row of an array has; -1: none."""
+    """The positions in the dictionary of a dictionary array; -1 for null."""
     import pyarrow as pa
 
-    indices = encoded.indices.cast(pa.int64())  # those that are unsigned have no -1
+    indices = encoded.indices.cast(pa.int64())  # indices may be unsigned
     made = _content(indices, np.int64).copy()
     made[is_missing(indices)] = -1
     return made
 
 
 def decoded(values: Any) -> Any:
-    """An array with its values in full, if it is a dictionary; strings that are views, which PyArrow can neither select
-    nor decode, as plain ones."""
+    """The values of a dictionary array; string views as strings, because PyArrow can neither take nor decode them."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(values.type):
@@ -95,12 +91,8 @@ def decoded(values: Any) -> Any:
     return values.cast(pa.large_string()) if is_view is not None and is_view(values.type) else values
 
 
-# ----------------------------------------------------------------------------------------------------
-# From NumPy and Python to Arrow.
-
-
 def from_numpy(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
-    """An array of numbers or booleans; null where it is ``missing``."""
+    """An Arrow array of numbers or booleans; null where ``missing`` is true."""
     import pyarrow as pa
 
     kind = pa.from_numpy_dtype(values.dtype)
@@ -109,7 +101,7 @@ def from_numpy(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
 
 
 def from_strings(values: Sequence[str | None], kind: Any = None) -> Any:
-    """An array of strings; None is null. ``kind`` is a type of strings, by default ``pa.string()``.
+    """An Arrow array of strings; None becomes null. ``kind`` is a string type, by default ``pa.string()``.
 
     >>> from_strings(["a", None]).to_pylist()
     ['a', None]
@@ -133,7 +125,7 @@ def from_strings(values: Sequence[str | None], kind: Any = None) -> Any:
 
 
 def from_values(values: list[Any]) -> Any:
-    """An array of Python values, of the type that PyArrow would give it.
+    """An Arrow array of Python values, of the type that ``pa.array`` would choose.
 
     >>> from_values([1, 2.5, None]).type
     DataType(double)
@@ -160,19 +152,19 @@ def from_values(values: list[Any]) -> Any:
 
 
 def scalar(value: str | float | bool) -> Any:
-    """A single value."""
+    """An Arrow scalar."""
     return from_values([value])[0]
 
 
 def null(kind: Any) -> Any:
-    """The missing value of a type."""
+    """The null of a type."""
     import pyarrow as pa
 
     return pa.nulls(1, kind)[0]
 
 
 def _valid(missing: np.ndarray | None) -> Any:
-    """The bitmap of the values that are there; None if all are."""
+    """The bitmap of the values that are not missing; None if all are there."""
     import pyarrow as pa
 
     return None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))

@@ -1,4 +1,4 @@
-"""Rows that cannot be read: counted, shown with the place and the reason, kept in a file, and not too many of them."""
+"""Rows that cannot be read: their number, places and reasons, and the limit on their number."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 SHOWN = 5
-SOON = 1000  # rows after which there need be no end of the file to say that there are too many bad ones
+EARLY_CHECK = 1000  # rows after which too many bad rows raise before the end of the data
 
 
 class DataError(ValueError):
-    """Data that cannot be read; the message is one sentence for whoever owns the file."""
+    """Data that cannot be read; the message is one sentence for the owner of the file."""
 
 
 class Bad(NamedTuple):
-    """One bad row: its line and column (both from 1; column 0 means the whole row), the reason, and what it was."""
+    """One bad row: its line and column (both from 1; column 0 is the whole row), the reason, and its bytes."""
 
     line: int
     column: int
@@ -24,9 +24,10 @@ class Bad(NamedTuple):
 
 
 class BadRows:
-    """Collects bad rows of a run.
+    """Collects the bad rows of a run.
 
-    ``limit`` is the part of all rows that may be bad; ``strict`` allows none. The raw rows go to ``path``, if given.
+    ``limit`` is the share of all rows that may be bad; ``strict`` allows none. The bytes of bad rows are written to
+    ``path``, if given.
 
     >>> bad = BadRows(limit=0.5)
     >>> bad.seen(3)
@@ -42,39 +43,41 @@ class BadRows:
     ) -> None:
         if not 0 <= limit <= 1:
             raise ValueError(f"limit is a part of all rows, from 0 to 1, not {limit}")
-        self.path = None if path is None else Path(path)
-        self.limit, self.strict, self.shown = limit, strict, shown
-        self.count = 0
-        self.rows = 0  # good and bad
+        self.path: Path | None = None if path is None else Path(path)
+        self.limit: float = limit
+        self.strict: bool = strict
+        self.shown: int = shown
+        self.count: int = 0
+        self.rows: int = 0  # good and bad
         self.examples: list[tuple[str, Bad]] = []
         self._file: IO[bytes] | None = None
 
     def seen(self, good: int) -> None:
-        """So many rows were read well."""
+        """Count some good rows."""
         self.rows += good
 
     def add(self, file: str, bad: Bad) -> None:
-        """One could not be read."""
+        """Record a bad row."""
         self.count += 1
         self.rows += 1
         if len(self.examples) < self.shown:
             self.examples.append((file, bad))
         if self.path is not None:
-            self._keep(bad.raw)
+            self._write(bad.raw)
         if self.strict:
             raise DataError(f"{place(file, bad)}: {bad.reason}")
-        if self.rows >= SOON and self.count > 2 * self.limit * self.rows:
+        if self.rows >= EARLY_CHECK and self.count > 2 * self.limit * self.rows:
             self._too_many()
 
     def check(self) -> None:
-        """Raise if there are more bad rows than allowed; to be called at the end of the data."""
+        """Raise if there are more bad rows than allowed; called at the end of the data."""
         if self._file is not None:
             self._file.flush()
         if self.count > self.limit * self.rows:
             self._too_many()
 
     def summary(self) -> str:
-        """The count, and the first few with place and reason."""
+        """The number of bad rows, and the first few with place and reason."""
         if not self.count:
             return f"all {self.rows} rows could be read"
         lines = [f"{self.count} of {self.rows} rows could not be read:"]
@@ -84,16 +87,17 @@ class BadRows:
         return "\n".join(lines)
 
     def first(self) -> str:
-        """The first, with place and reason, as the end of a sentence."""
+        """The first bad row, with place and reason, as the end of a sentence."""
         file, bad = self.examples[0] if self.examples else ("", Bad(0, 0, ""))
         return f"the first: {place(file, bad)}: {bad.reason}"
 
     def close(self) -> None:
+        """Close the file of bad rows."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _keep(self, raw: bytes) -> None:
+    def _write(self, raw: bytes) -> None:
         try:
             if self._file is None:
                 self._file = open(self.path or os.devnull, "wb")  # noqa: SIM115 (open until the run ends)
@@ -111,6 +115,6 @@ class BadRows:
 
 
 def place(file: str, bad: Bad) -> str:
-    """Where a bad row is, in words."""
+    """The place of a bad row, for messages."""
     column = f", column {bad.column}" if bad.column else ""
     return f"{file}, line {bad.line}{column}"

@@ -1,4 +1,4 @@
-"""What readers yield: some rows of one file, their labels, and where they stood."""
+"""Batches of rows: some rows of one file with their labels and their places in the file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from onlearn.engine.csr import CSR
 
 @dataclass(slots=True)
 class Sentences:
-    """Tokens of several sentences, column by column; sentence i is tokens ``offsets[i]`` to ``offsets[i + 1]``."""
+    """The tokens of several sentences, by column; sentence i has the tokens ``offsets[i]`` to ``offsets[i + 1]``."""
 
-    columns: dict[str, np.ndarray]  # object arrays of str, one entry a token
+    columns: dict[str, np.ndarray]  # object arrays of str, one entry for each token
     offsets: np.ndarray  # int64
 
     @property
     def words(self) -> np.ndarray:
-        """The first column, or the one named form."""
+        """The column ``form``, or else the first."""
         return self.columns["form"] if "form" in self.columns else next(iter(self.columns.values()))
 
     def __len__(self) -> int:
@@ -32,11 +32,10 @@ class Sentences:
 class Batch:
     """Rows in the order of their file.
 
-    ``rows`` is a ``csr_matrix``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``; ``parsed`` is the same, but a
-    ``CSR`` for a matrix. ``y`` holds the labels as they are written (str; None without one), or float64 for regression.
-    To train without making strings, take ``codes``: positions in ``label_names``, a list that only grows from batch to
-    batch; -1 is a row without a label.
-    With ``Sentences``, labels and codes are one a token.
+    ``rows`` is a ``csr_matrix``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``; ``parsed`` is the same with a
+    ``CSR`` instead of a ``csr_matrix``. ``y`` holds the labels as written (str; None for a row without a label), or
+    float64 for regression. ``codes`` are positions in ``label_names``, a list that only grows from batch to batch; -1
+    is a row without a label. Training on codes creates no strings. ``Sentences`` have a label for each token.
     """
 
     __slots__ = ("_rows", "_y", "codes", "file", "groups", "ids", "label_names", "lines", "parsed", "weight")
@@ -53,23 +52,29 @@ class Batch:
         codes: np.ndarray | None = None,
         label_names: list[str] | None = None,
     ) -> None:
-        self.parsed = as_parsed(rows)
-        self._rows = None if isinstance(rows, CSR) else rows  # made when they are asked for
-        self._y, self.weight, self.ids, self.groups = y, weight, ids, groups
-        self.file = file
-        self.lines = np.arange(1, len(self) + 1) if lines is None else lines
-        self.codes, self.label_names = codes, label_names
+        self.parsed: Any = as_parsed(rows)
+        self._rows = None if isinstance(rows, CSR) else rows  # converted on first use
+        self._y = y
+        self.weight: np.ndarray | None = weight
+        self.ids: np.ndarray | None = ids
+        self.groups: np.ndarray | None = groups
+        self.file: str = file
+        self.lines: np.ndarray = np.arange(1, len(self) + 1) if lines is None else lines
+        self.codes: np.ndarray | None = codes
+        self.label_names: list[str] | None = label_names
 
     @property
     def rows(self) -> Any:
+        """The rows, as users get them."""
         if self._rows is None:
             self._rows = as_public(self.parsed)
         return self._rows
 
     @property
     def y(self) -> np.ndarray | None:
+        """The labels."""
         if self._y is None and self.codes is not None and self.label_names is not None:
-            names = np.empty(len(self.label_names) + 1, dtype=object)  # the last one, -1, stays None
+            names = np.empty(len(self.label_names) + 1, dtype=object)  # the last entry, for code -1, is None
             names[:-1] = self.label_names
             self._y = names[self.codes]
         return self._y
@@ -81,7 +86,7 @@ class Batch:
         return f"<Batch of {len(self)} rows ({type(self.parsed).__name__}) from {self.file or 'memory'}>"
 
     def slice(self, start: int, stop: int) -> Batch:
-        """Some of the rows."""
+        """The rows ``start`` to ``stop``."""
 
         def part(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
             return None if array is None else array[rows]
@@ -103,7 +108,7 @@ class Batch:
         )
 
     def take(self, keep: np.ndarray) -> Batch:
-        """The rows at some positions, of any kind but sentences."""
+        """The rows at some positions; not for sentences."""
 
         def part(array: np.ndarray | None) -> np.ndarray | None:
             return None if array is None else array[keep]
@@ -121,43 +126,48 @@ class Batch:
         )
 
     def split(self, most: int) -> Iterator[Batch]:
-        """The batch in parts of at most so many rows."""
+        """Split the batch into parts of at most ``most`` rows."""
         for start in range(0, len(self), most):
             yield self.slice(start, min(start + most, len(self)))
 
 
+def is_table(rows: Any) -> bool:
+    """Whether rows are a PyArrow table, without importing PyArrow."""
+    return hasattr(rows, "column_names")
+
+
 def as_parsed(rows: Any) -> Any:
-    """Rows as they are kept here: a SciPy matrix is a ``CSR``."""
+    """Rows in the internal form: a SciPy matrix becomes a ``CSR``."""
     return CSR.of(rows) if hasattr(rows, "tocsr") else rows
 
 
 def as_public(rows: Any) -> Any:
-    """Rows as users get them: a ``CSR`` is a SciPy matrix."""
+    """Rows in the public form: a ``CSR`` becomes a SciPy matrix."""
     return rows.to_scipy() if isinstance(rows, CSR) else rows
 
 
 def rows_in(rows: Any) -> int:
-    """How many rows there are."""
+    """The number of rows."""
     if isinstance(rows, NamedRows):
         return len(rows.indptr) - 1
     return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
 def rows_between(rows: Any, start: int, stop: int) -> Any:
-    """Rows start to stop, of any kind."""
+    """The rows ``start`` to ``stop``, of any kind."""
     if isinstance(rows, (CSR, NamedRows)):
         return rows.between(start, stop)
     if isinstance(rows, Sentences):
         first, last = int(rows.offsets[start]), int(rows.offsets[stop])
         columns = {name: column[first:last] for name, column in rows.columns.items()}
         return Sentences(columns, rows.offsets[start : stop + 1] - first)
-    if hasattr(rows, "column_names"):
+    if is_table(rows):
         return rows.slice(start, stop - start)
     return rows[start:stop]
 
 
 def rows_at(rows: Any, keep: np.ndarray) -> Any:
-    """Some rows, by position, of any kind but sentences."""
+    """The rows at some positions, of any kind but sentences."""
     if isinstance(rows, NamedRows):
         counts = np.diff(rows.indptr)
         mask = np.zeros(len(counts), dtype=bool)
@@ -166,4 +176,4 @@ def rows_at(rows: Any, keep: np.ndarray) -> Any:
         return rows.with_features(indptr, np.repeat(mask, counts))
     if isinstance(rows, CSR):
         return rows.take(keep)
-    return rows.take(from_numpy(keep)) if hasattr(rows, "column_names") else rows[keep]
+    return rows.take(from_numpy(keep)) if is_table(rows) else rows[keep]

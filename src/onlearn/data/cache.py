@@ -1,7 +1,7 @@
-"""Rows kept for the later passes of one run: in memory while they are few, else in a temporary file.
+"""The cache of sparse batches for the passes of one run: in memory up to a size, else in a temporary file.
 
-The file is one array after another, each at a multiple of 64 bytes, and is mapped into memory when it is complete.
-What is kept from run to run is another matter: see ``kept``.
+The file holds the arrays one after another, each at a multiple of 64 bytes, and is mapped into memory when it is
+complete. ``row_store`` holds rows for later runs.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from onlearn.engine.csr import CSR
 
 ALIGNMENT = 64
 MEMORY = 512 << 20
-ROOM = 128 << 20  # bytes of rows that are kept side by side
+ROOM = 128 << 20  # bytes of rows that are contiguous in memory
 ARRAYS = ("data", "indices", "indptr", "codes", "weight")
 
 Rows = tuple[Any, "np.ndarray | None", "np.ndarray | None"]
 
 
 class Cache:
-    """A spool of sparse batches: ``append`` them, ``finish``, then go through them as often as needed.
+    """Stores sparse batches: ``append`` them, call ``finish``, and iterate over them as often as needed.
 
-    What does not fit into ``memory`` bytes goes to a temporary file, which is gone when the cache is closed.
+    Beyond ``memory`` bytes they go to a temporary file, which ``close`` removes.
 
     >>> import scipy.sparse as sp
     >>> with Cache() as cache:
@@ -39,9 +39,10 @@ class Cache:
     """
 
     def __init__(self, memory: int = MEMORY) -> None:
-        self.memory = memory
-        self.ready = False
-        self.rows = self.nbytes = 0
+        self.memory: int = memory
+        self.ready: bool = False
+        self.rows: int = 0
+        self.nbytes: int = 0
         self.path: Path | None = None
         self._held: list[Rows] = []
         self._rooms: tuple[_Room, _Room] | None = None
@@ -57,7 +58,7 @@ class Cache:
         self.rows += X.shape[0]
         self.nbytes += sum(array.nbytes for array in (X.data, X.indices, X.indptr, codes, weight) if array is not None)
         if self._file is None and self.nbytes <= self.memory:
-            self._held.append((self._hold(X), codes, weight))
+            self._held.append((self._contiguous(X), codes, weight))
             return
         try:
             if self._file is None:
@@ -72,7 +73,7 @@ class Cache:
             self._fail(error)
 
     def finish(self) -> None:
-        """All rows are here."""
+        """Complete the cache, so that it can be read."""
         if self._file is not None and self.path is not None:
             try:
                 self._file.close()
@@ -103,7 +104,7 @@ class Cache:
         self.close()
 
     def close(self) -> None:
-        """Let go of memory and of the file."""
+        """Free the memory and remove the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -112,8 +113,8 @@ class Cache:
             self._temporary.cleanup()
             self._temporary = None
 
-    def _hold(self, X: Any) -> Any:
-        """The matrix, whose arrays follow those before them."""
+    def _contiguous(self, X: Any) -> Any:
+        """The matrix, with its arrays copied behind those of earlier matrices."""
         if self._rooms is None:
             each = min(self.memory, ROOM) // max(1, X.data.itemsize + X.indices.itemsize)
             self._rooms = _Room(each, X.data.dtype), _Room(each, X.indices.dtype)
@@ -158,16 +159,17 @@ class Cache:
 
 
 class _Room:
-    """Arrays copied to one place, one behind another: together they are one array, without being copied again.
+    """Memory in which arrays are copied one behind another, so that they form one array without another copy.
 
-    Most of the room may never be used, and what is not used takes no memory.
+    Pages of it that are never written take no memory.
     """
 
     def __init__(self, size: int, dtype: Any) -> None:
-        self.room, self.used = np.empty(size, dtype), 0
+        self.room: np.ndarray = np.empty(size, dtype)
+        self.used: int = 0
 
     def take(self, array: np.ndarray) -> np.ndarray:
-        """The array's copy, or itself if it does not fit in."""
+        """The copy of an array, or the array itself if it does not fit."""
         stop = self.used + len(array)
         if array.dtype != self.room.dtype or stop > len(self.room):
             return array

@@ -1,6 +1,10 @@
-"""Sparse rows whose features are known by name: what a parser or a tokeniser makes of its input.
+"""Sparse rows with named features, the output of parsers and tokenisers, and the hash of a name.
 
-A vocabulary turns them into rows whose features are numbered. Names are not copied: each is a stretch of a text.
+A vocabulary turns them into rows with numbered features. Names are not copied: each is a part of a text.
+
+A name consists of the prefix of its group (of a column or a namespace, such as ``"colour="``) and the bytes after it.
+Its hash is that of these bytes, seeded with the hash of the prefix, so a prefix is hashed only once. The hash takes
+eight bytes at a time: multiply, and fold the upper half onto the lower.
 """
 
 from __future__ import annotations
@@ -11,30 +15,39 @@ import numpy as np
 
 from onlearn.compiler import compiled
 
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / the golden ratio
+OTHER = np.uint64(0xD6E8FEB86659FD93)
+HALF = np.uint64(32)
+BYTE = np.uint64(8)
+ONE = np.uint64(1)
+START = np.uint64(0x243F6A8885A308D3)  # the seed of names without a prefix: digits of pi
+
 
 class NamedRows(NamedTuple):
+    """Rows of named features."""
+
     indptr: np.ndarray  # int64: row i has the features indptr[i] to indptr[i + 1]
-    hashes: np.ndarray  # uint64: of prefix and name, by ``hashing.hash_bytes``
+    hashes: np.ndarray  # uint64: the hash of prefix and name
     values: np.ndarray  # float64
-    starts: np.ndarray  # int64: where in the text the name starts
-    lengths: np.ndarray  # int64: its bytes
-    groups: np.ndarray  # uint16: the namespace or column a feature is of
+    starts: np.ndarray  # int64: the start of the name in the text
+    lengths: np.ndarray  # int64: the bytes of the name
+    groups: np.ndarray  # uint16: the namespace or column of the feature
     text: np.ndarray  # uint8
-    prefixes: tuple[str, ...]  # of each group; the full name is the prefix and the name
-    known: np.ndarray | None = None  # int32: the numbers that a vocabulary had given them when it was asked; -1: none
+    prefixes: tuple[str, ...]  # of the groups; the full name is the prefix and the name
+    known: np.ndarray | None = None  # int32: the numbers in a vocabulary, as of an earlier lookup; -1: unknown
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of rows; how many features there are, a vocabulary knows."""
+        """The number of rows. The number of features depends on the vocabulary."""
         return (len(self.indptr) - 1,)
 
     def between(self, start: int, stop: int) -> NamedRows:
-        """Some of the rows, over the same memory."""
+        """The rows ``start`` to ``stop``, as views."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         return self.with_features(self.indptr[start : stop + 1] - first, slice(first, last))
 
     def with_features(self, indptr: np.ndarray, features: slice | np.ndarray) -> NamedRows:
-        """Rows that have some of the features only."""
+        """Rows with some of the features only."""
         return self._replace(
             indptr=indptr,
             hashes=self.hashes[features],
@@ -52,32 +65,16 @@ class NamedRows(NamedTuple):
         return self.prefixes[int(self.groups[k])] + raw.decode("utf-8", "replace")
 
 
-# ----------------------------------------------------------------------------------------------------
-# Hashing names of features, the same way wherever a name comes from: a file, a text, a column.
-#
-# A name is a group's prefix (a column's or a namespace's, such as ``"colour="``) and the bytes that follow it. Its hash
-# is that of the bytes, seeded with the prefix's, so that a prefix is hashed once and not for every feature.
-# Eight bytes at a time: multiply, fold the upper half onto the lower.
-
-
-ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
-OTHER = np.uint64(0xD6E8FEB86659FD93)
-HALF = np.uint64(32)
-BYTE = np.uint64(8)
-ONE = np.uint64(1)
-START = np.uint64(0x243F6A8885A308D3)  # the seed of names without a prefix: pi
-
-
 @compiled
 def mix(h: Any, word: Any) -> Any:
-    """Take one word into a hash."""
+    """Mix one word into a hash."""
     h = (h ^ word) * ODD
     return h ^ (h >> HALF)
 
 
 @compiled
 def finish(h: Any) -> Any:
-    """Spread what the last word changed over all bits."""
+    """Spread the effect of the last word over all bits."""
     h = h * OTHER
     h = h ^ (h >> HALF)
     h = h * ODD
@@ -110,12 +107,12 @@ def hash_bytes(text: Any, start: Any, stop: Any, seed: Any) -> Any:
 
 @compiled
 def combine(first: Any, second: Any) -> Any:
-    """The hash of a pair of features, or of an n-gram and the word after it; their order counts."""
+    """The hash of a pair of features, or of an n-gram and the next word; the order matters."""
     return finish(mix(first * OTHER, second))
 
 
 def hash_name(name: str | bytes, seed: np.uint64 = START) -> np.uint64:
     """The hash of one name; for a prefix, the seed of the names that follow it."""
     raw = np.frombuffer(name.encode() if isinstance(name, str) else name, dtype=np.uint8)
-    with np.errstate(over="ignore"):  # should it run interpreted
+    with np.errstate(over="ignore"):  # NumPy would warn if it runs interpreted
         return np.uint64(hash_bytes(raw, 0, len(raw), seed))

@@ -1,10 +1,10 @@
-"""Parsed rows that are kept from run to run, in a file beside the source or in a folder of the user's choice.
+"""The row cache: a file with parsed rows for later runs, in the folder of the data or in one that the user chooses.
 
-The file holds what a format made of each piece of the source, before any features: one Arrow IPC stream a piece, and at
-the end one that says where they are and what they were made from. It is used only if that is so still: the same files
-(size, time, inode), the same options, the same code; and only if it is the user's own or root's, and no one else can
-write to it. Each stream has a checksum, and what it holds is checked before any loop runs over it, so a damaged or
-forged file is not used. Nothing here can make a run fail: what cannot be kept or used is parsed.
+The file holds the parsed pieces of the sources, before any features: one Arrow IPC stream for each piece, and an index
+at the end that records the files (size, time, inode), the options and the code that the rows come from. The cache is
+used only if all of these are unchanged, if it belongs to the user or to root, and if no one else can write to it. Each
+stream has a checksum, and its content is validated before any loop runs over it, so a damaged or forged file is not
+used. The cache never makes a run fail: if it cannot be written or used, the files are parsed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 from onlearn.data.arrow import from_numpy, numbers
 from onlearn.data.bad_rows import Bad
-from onlearn.data.batch import rows_in
+from onlearn.data.batch import is_table, rows_in
 from onlearn.data.named_rows import NamedRows
 from onlearn.data.registry import Parsed, readers
 from onlearn.data.sources import Source
@@ -36,34 +36,36 @@ from onlearn.engine.csr import CSR
 from onlearn.threads import ahead
 
 MAGIC = b"onlearn rows 2\n\n"
-PADDING = 64  # bytes after what was read: loops may look a little ahead
+PADDING = 64  # bytes after the content, which compiled loops may read
 TAIL = 8 + 4 + len(MAGIC)  # where the index starts, its checksum, and the magic word
 FACTS = b"facts"
-WHOLE = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
+INTEGER_TYPES = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
 PLAIN = {"codes": "i8", "numbers": "f8", "weight": "f8", "groups": "i8", "lines": "i8"}
 NAMED = {"indptr": "i8", "hashes": "u8", "values": "f8", "starts": "i8", "lengths": "i8", "groups": "u2", "text": "u1"}
 MATRIX = {"data": ("f4", "f8"), "indices": ("i4", "i8"), "indptr": ("i4", "i8")}
 
 Arrays = dict[str, np.ndarray]
-Piece = tuple[int, Parsed, int]  # the number of its source, the rows, and how far into the sources they reach
+Piece = tuple[int, Parsed, int]  # the number of the source, the rows, and the bytes of the sources read so far
 
 
 class DamagedError(Exception):
-    """The file does not hold what was written."""
+    """The cache does not hold what was written to it."""
 
 
 class RowStore:
-    """What was parsed of some sources before, if it is ``ready``; else a file to be filled, unless not ``writable``.
+    """The row cache of some sources: it can be read if ``ready``, else it is written if ``writable``.
 
-    ``said`` tells in a few words what became of it; ``used`` whether the rows came from the file.
+    ``said`` describes the outcome in a few words; ``used`` says whether the rows come from the cache.
     """
 
     def __init__(self, sources: list[Source], key: Any, folder: str | os.PathLike[str] | None = None) -> None:
         self.notes: list[str] = []
         self.found: dict[str, Any] = {}
         self.said: str | None = None
-        self.ready = self.used = self.written = False
-        self.writable = True
+        self.ready: bool = False
+        self.used: bool = False
+        self.written: bool = False
+        self.writable: bool = True
         self.path: Path | None = None
         self._paths = [source.path for source in sources if source.path is not None]
         self._key = key
@@ -76,19 +78,17 @@ class RowStore:
         if not all(kind.__module__.startswith("onlearn.data.formats.") for kind in readers().values()):
             self.writable, self.said = False, "not kept: there are formats of your own, which may change"
             return
-        self.path = place(self._paths, folder)
+        self.path = cache_path(self._paths, folder)
         self._origin = self._state()
         self.ready = self._open()
 
     def _state(self) -> Any:
-        """What the rows depend on, as JSON has it."""
+        """All that the rows depend on, as JSON."""
         files = []
         for path in self._paths:
             found = path.stat()
             files.append([path.name, found.st_size, found.st_mtime_ns, found.st_ino])
         return json.loads(json.dumps({"files": files, "key": self._key, "code": code()}, sort_keys=True, default=str))
-
-    # ------------------------------------------------------------------ reading
 
     def _open(self) -> bool:
         assert self.path is not None
@@ -103,21 +103,21 @@ class RowStore:
                 raw = file.read(size - start - TAIL)
             require(zlib.crc32(raw) == check)
             index = read_stream(raw)
-            told = json.loads(index.schema.metadata[b"onlearn"])
-            if told["origin"] != self._origin:
+            facts = json.loads(index.schema.metadata[b"onlearn"])
+            if facts["origin"] != self._origin:
                 return False
             entries = index.to_pylist()
             for entry in entries:
                 require(0 <= entry["source"] < len(self._paths) and entry["position"] >= 0)
                 require(0 <= entry["start"] <= entry["start"] + entry["size"] <= start)
-            require(isinstance(told["notes"], list) and isinstance(told["found"], dict))
-        except Exception:  # there is none, or it is damaged in whatever way: as good as none
+            require(isinstance(facts["notes"], list) and isinstance(facts["found"], dict))
+        except Exception:  # there is no cache, or it is damaged in any way
             return False
-        self.notes, self.found, self._entries = told["notes"], told["found"], entries
+        self.notes, self.found, self._entries = facts["notes"], facts["found"], entries
         return True
 
     def pieces(self, workers: int) -> Iterator[Piece]:
-        """All that was kept, in order; raises ``DamagedError`` at a piece that is not what was written."""
+        """The pieces in order; raises ``DamagedError`` at a piece that is damaged."""
         assert self.path is not None
         self.used, self.said = True, f"reused {self.path}"
         try:
@@ -132,22 +132,20 @@ class RowStore:
                 file.close()
 
     def forget(self) -> None:
-        """The file is damaged: it is to be written anew."""
+        """Discard a damaged cache, so that it is written again."""
         self.ready = self.used = False
         self.said = None
         self._entries = []
 
-    # ------------------------------------------------------------------ writing
-
     def append(self, source: int, parsed: Parsed, position: int) -> None:
-        """Keep what was made of a piece."""
+        """Write a piece."""
         if not self.writable:
             return
         packed = pack(parsed)
         if packed is None:
             self._abandon("not kept: sentences are not")
             return
-        with self._or_not():
+        with self._abandon_on_error():
             if self._file is None:
                 self._begin()
             assert self._file is not None
@@ -159,18 +157,18 @@ class RowStore:
             self._entries.append(entry)
 
     def finish(self, notes: list[str], found: dict[str, Any]) -> None:
-        """All is there: put the file into its place."""
+        """Complete the file, and move it to its place."""
         import pyarrow as pa
 
         if self._file is None or self._writing is None or self.path is None:
             return
-        with self._or_not():
+        with self._abandon_on_error():
             if self._state() != self._origin:
                 self._abandon("not kept: the data changed while they were read")
                 return
-            told = json.dumps({"origin": self._origin, "notes": notes, "found": found})
+            facts = json.dumps({"origin": self._origin, "notes": notes, "found": found})
             columns = {name: [entry[name] for entry in self._entries] for name in self._entries[0]}
-            start, raw = self._file.tell(), stream(pa.RecordBatch.from_pydict(columns, metadata={"onlearn": told}))
+            start, raw = self._file.tell(), ipc_stream(pa.RecordBatch.from_pydict(columns, metadata={"onlearn": facts}))
             self._file.write(raw)
             self._file.write(start.to_bytes(8, "little") + zlib.crc32(raw).to_bytes(4, "little") + MAGIC)
             size = self._file.tell()
@@ -180,7 +178,7 @@ class RowStore:
             self.written, self.said = True, f"{size / 2**20:,.0f} MB in {self.path}"
 
     def close(self) -> None:
-        """Leave nothing that is not whole."""
+        """Remove an incomplete file."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -191,12 +189,12 @@ class RowStore:
             self._writing = None
 
     def _begin(self) -> None:
-        """Make a file beside its place that only those may read who may read the sources.
+        """Create the temporary file, with the read permissions of the sources.
 
-        Its name cannot be foretold, and it must be new: a link that waits for it in a shared folder is never followed.
+        Its name is random and it must be new, so a link that someone places in a shared folder is never followed.
         """
         assert self.path is not None
-        remove_left_over(self.path)
+        remove_leftovers(self.path)
         need = sum(path.stat().st_size for path in self._paths)
         if shutil.disk_usage(self.path.parent).free < 2 * need:
             raise OSError("there is little room on the disk")
@@ -205,13 +203,13 @@ class RowStore:
             rights &= path.stat().st_mode
         file, name = tempfile.mkstemp(".tmp", f"{self.path.name}.{os.getpid()}.", self.path.parent)
         self._writing = Path(name)
-        self._file = open(file, "wb")  # noqa: SIM115 (open until all rows are there)
+        self._file = open(file, "wb")  # noqa: SIM115 (open until all rows are written)
         if hasattr(os, "fchmod"):
             os.fchmod(file, rights | 0o600)
 
     @contextlib.contextmanager
-    def _or_not(self) -> Iterator[None]:
-        """What cannot be written is not kept."""
+    def _abandon_on_error(self) -> Iterator[None]:
+        """Give up writing the cache after an error of the file system."""
         try:
             yield
         except OSError as error:
@@ -222,20 +220,17 @@ class RowStore:
         self.close()
 
 
-# ---------------------------------------------------------------------- files
-
-
-def place(paths: list[Path], folder: str | os.PathLike[str] | None) -> Path:
-    """Where rows of some files are kept: one place for the same files, whatever the options."""
+def cache_path(paths: list[Path], folder: str | os.PathLike[str] | None) -> Path:
+    """The path of the cache of some files, which does not depend on the options."""
     name = paths[0].name
     if len(paths) > 1 or folder is not None:
-        several = hashlib.blake2b("\0".join(str(path.resolve()) for path in paths).encode(), digest_size=6)
-        name += f"-{several.hexdigest()}"
+        digest = hashlib.blake2b("\0".join(str(path.resolve()) for path in paths).encode(), digest_size=6)
+        name += f"-{digest.hexdigest()}"
     return (paths[0].parent if folder is None else Path(folder)) / f".{name}.onlearn-cache"
 
 
 def open_trusted(path: Path) -> IO[bytes]:
-    """Open a file of the user's own or of root's that no one else can write to; not through a link."""
+    """Open a file that belongs to the user or to root and that no one else can write to; links are not followed."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.open(path, flags)
     try:
@@ -250,10 +245,10 @@ def open_trusted(path: Path) -> IO[bytes]:
         raise
 
 
-def remove_left_over(path: Path) -> None:
-    """Remove what a run that was killed has left: half a file, under the number of a process that is no more."""
+def remove_leftovers(path: Path) -> None:
+    """Remove incomplete files of runs that were killed: their names have the number of a process that has ended."""
     if os.name != "posix":
-        return  # elsewhere, to ask about a process may end it
+        return  # on Windows, os.kill would end the process
     pattern = re.compile(re.escape(path.name) + r"\.(\d+)\.(\w+\.)?tmp")
     for other in os.scandir(path.parent):
         if (found := pattern.fullmatch(other.name)) is None:
@@ -264,23 +259,20 @@ def remove_left_over(path: Path) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(other.path)
         except (OSError, OverflowError):
-            pass  # it lives, under another user; or there can be no such process
+            pass  # the process belongs to another user, or there is no such number
 
 
 @cache
 def code() -> str:
-    """A digest of the code that reads, so that rows of another version are not taken for those of this one."""
+    """A digest of the code of this package, so that rows of another version are not used."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-# ---------------------------------------------------------------------- pieces
-
-
 def read_piece(file: IO[bytes], lock: threading.Lock, entry: dict[str, int]) -> Piece:
-    """One piece of an open file."""
+    """Read one piece of an open file."""
     try:
         room = np.empty(entry["size"] + PADDING, dtype=np.uint8)
         raw = room[: entry["size"]]
@@ -290,17 +282,18 @@ def read_piece(file: IO[bytes], lock: threading.Lock, entry: dict[str, int]) -> 
             count = file.readinto(raw.data)  # type: ignore[attr-defined]
         require(count == len(raw) and zlib.crc32(raw.data) == entry["check"])
         return entry["source"], unpack(*read_arrays(raw)), entry["position"]
-    except Exception as error:  # whatever is wrong with it
+    except Exception as error:  # any kind of damage
         raise DamagedError from error
 
 
-def require(sound: bool) -> None:
-    if not sound:
+def require(valid: bool) -> None:
+    """Raise ``DamagedError`` unless a condition holds."""
+    if not valid:
         raise DamagedError
 
 
 def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
-    """What a format made of a piece, as facts for JSON and plain arrays; None for rows of a kind that is not kept."""
+    """A parsed piece as facts for JSON and plain arrays; None for rows that cannot be stored."""
     rows = parsed.rows
     arrays: Arrays = {name: array for name in PLAIN if (array := getattr(parsed, name)) is not None}
     bad = [[one.line, one.column, one.reason, one.raw.decode("latin-1")] for one in parsed.bad]
@@ -310,8 +303,8 @@ def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
     if isinstance(rows, NamedRows):
         facts["prefixes"] = list(rows.prefixes)
         arrays.update({f"rows.{name}": getattr(rows, name) for name in NAMED})
-    elif hasattr(rows, "column_names"):
-        arrays["rows.table"] = np.frombuffer(stream(rows), dtype=np.uint8)
+    elif is_table(rows):
+        arrays["rows.table"] = np.frombuffer(ipc_stream(rows), dtype=np.uint8)
     elif isinstance(rows, CSR):
         facts["shape"] = [int(size) for size in rows.shape]
         facts["unique"], facts["finite"] = rows.unique, rows.finite
@@ -323,11 +316,11 @@ def pack(parsed: Parsed) -> tuple[dict[str, Any], Arrays] | None:
 
 
 def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
-    """What ``pack`` was given."""
+    """The parsed piece that was packed; raises ``DamagedError`` if it is not valid."""
     names, line_count = facts["names"], facts["line_count"]
     bad = [Bad(line, column, reason, raw.encode("latin-1")) for line, column, reason, raw in facts["bad"]]
     require(isinstance(line_count, int) and all(isinstance(name, str) for name in names))
-    plain: dict[str, Any] = {name: taken(arrays, name, kind) for name, kind in PLAIN.items() if name in arrays}
+    plain: dict[str, Any] = {name: typed_array(arrays, name, kind) for name, kind in PLAIN.items() if name in arrays}
     if "ids" in facts:
         plain["ids"] = np.array(facts["ids"], dtype=object)
     rows: Any
@@ -344,15 +337,16 @@ def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
     return Parsed(rows, line_count=line_count, names=names, bad=bad, **plain)
 
 
-def taken(arrays: Arrays, name: str, *kinds: str) -> np.ndarray:
-    """An array that must be of one of some types."""
+def typed_array(arrays: Arrays, name: str, *kinds: str) -> np.ndarray:
+    """An array, which must have one of some types."""
     array = arrays[name]
     require(array.dtype in [np.dtype(kind) for kind in kinds])
     return array
 
 
 def named_rows(arrays: Arrays, prefixes: Any) -> NamedRows:
-    parts = {name: taken(arrays, f"rows.{name}", kind) for name, kind in NAMED.items()}
+    """Named rows, after validation."""
+    parts = {name: typed_array(arrays, f"rows.{name}", kind) for name, kind in NAMED.items()}
     count = len(parts["hashes"])
     check_pointers(parts["indptr"], count)
     require(all(len(parts[name]) == count for name in ("values", "starts", "lengths", "groups")))
@@ -366,9 +360,10 @@ def named_rows(arrays: Arrays, prefixes: Any) -> NamedRows:
 
 
 def matrix(arrays: Arrays, facts: dict[str, Any]) -> CSR:
+    """A matrix, after validation."""
     rows, columns = facts["shape"]
     require(isinstance(rows, int) and isinstance(columns, int))
-    data, indices, indptr = (taken(arrays, f"rows.{name}", *kinds) for name, kinds in MATRIX.items())
+    data, indices, indptr = (typed_array(arrays, f"rows.{name}", *kinds) for name, kinds in MATRIX.items())
     check_pointers(indptr, len(data))
     require(len(indptr) == rows + 1 and len(indices) == len(data))
     require(not len(indices) or (indices.min() >= 0 and indices.max() < columns))
@@ -376,18 +371,17 @@ def matrix(arrays: Arrays, facts: dict[str, Any]) -> CSR:
 
 
 def check_pointers(indptr: np.ndarray, count: int) -> None:
-    """Rows must follow one another, and take up all."""
+    """Require that the rows follow one another and cover all features."""
     require(len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == count and bool((indptr[1:] >= indptr[:-1]).all()))
 
 
-# ---------------------------------------------------------------------- Arrow
-
-
 class CheckedFile:
-    """A file to write to that makes a checksum on the way."""
+    """A file that computes the checksum of what is written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.check, self.closed = file, 0, False
+        self.file: IO[bytes] = file
+        self.check: int = 0
+        self.closed: bool = False
 
     def write(self, raw: Any) -> int:
         self.check = zlib.crc32(raw, self.check)
@@ -401,7 +395,7 @@ class CheckedFile:
 
 
 def write_arrays(file: CheckedFile, facts: dict[str, Any], arrays: Arrays) -> None:
-    """Write a stream of one row, in which each array is a list; whole numbers take no more bytes than they need."""
+    """Write a stream of one row, in which each array is a list; whole numbers take as few bytes as possible."""
     import pyarrow as pa
 
     columns = {}
@@ -414,17 +408,17 @@ def write_arrays(file: CheckedFile, facts: dict[str, Any], arrays: Arrays) -> No
 
 
 def narrowed(array: np.ndarray) -> np.ndarray:
-    """The same numbers in fewer bytes, if all of them fit."""
+    """The same whole numbers in the smallest type that can hold them."""
     if array.dtype.kind in "iu" and array.itemsize > 1 and len(array):
         low, high = int(array.min()), int(array.max())
-        for dtype in WHOLE:
+        for dtype in INTEGER_TYPES:
             if dtype.itemsize < array.itemsize and np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
                 return array.astype(dtype)
     return array
 
 
 def read_arrays(raw: np.ndarray) -> tuple[dict[str, Any], Arrays]:
-    """What was written, of the types it had. Arrays lie in ``raw`` and can be written to, as those of parsers can."""
+    """Read the arrays with their original types. They are writable and use the memory of ``raw`` where possible."""
     table = read_stream(raw)
     facts, arrays = json.loads(table.schema.metadata[FACTS]), {}
     require(table.num_rows == 1)
@@ -440,8 +434,8 @@ def read_arrays(raw: np.ndarray) -> tuple[dict[str, Any], Arrays]:
     return facts, arrays
 
 
-def stream(rows: Any) -> Any:
-    """A table or a batch as the bytes of an IPC stream."""
+def ipc_stream(rows: Any) -> Any:
+    """A table or a record batch as an IPC stream."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -451,7 +445,7 @@ def stream(rows: Any) -> Any:
 
 
 def read_stream(raw: Any) -> Any:
-    """The table in a stream, if it is a sound one."""
+    """Read the table of a stream, and validate it."""
     import pyarrow as pa
 
     table = pa.ipc.open_stream(pa.py_buffer(raw)).read_all()

@@ -1,4 +1,4 @@
-"""From what a user names to streams of bytes: paths, patterns, standard input; compressed or not."""
+"""Sources of data: paths, patterns and standard input as streams of bytes, and these as blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from onlearn.data.bad_rows import DataError
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
-NOT_TEXT = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of those; BZh may be how a name begins
+NOT_TEXT = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # without BZh, with which a text may begin
 STDIN = "-"
 NEW_LINE = b"\n"
 PIPE_READ = 1 << 16  # bytes read from a pipe at a time
-PIPE_BUFFER = 8 << 20  # bytes of a pipe that are kept until they are wanted
+PIPE_BUFFER = 8 << 20  # bytes of a pipe that wait in memory
+SIZE = 4 << 20  # of a block
+PADDING = 64  # newlines after the content of a block, which parsers may read without a check
+NEWLINE = 10
+BOM = b"\xef\xbb\xbf"
 
 
 class Source(NamedTuple):
     """One file, or standard input."""
 
-    name: str  # as errors call it
+    name: str  # in messages
     path: Path | None  # None: standard input
     compression: str | None
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """What the name ends with, without the compression: of ``a.txt.train.gz`` it is (".train", ".txt")."""
+        """The extensions, last one first, without the compression: (".train", ".txt") for ``a.txt.train.gz``."""
         if self.path is None:
             return ()
         suffixes = [suffix.lower() for suffix in self.path.suffixes]
@@ -44,11 +48,12 @@ class Source(NamedTuple):
 
     @property
     def size(self) -> int | None:
+        """The bytes of the file; None if it is not a regular file."""
         return self.path.stat().st_size if self.path is not None and self.path.is_file() else None
 
 
 def sources(named: Any) -> list[Source]:
-    """All files that are meant by a path, a pattern, ``"-"``, or a list of those."""
+    """The files that a path, a pattern, ``"-"``, or a list of those stands for."""
     if isinstance(named, (str, os.PathLike)):
         named = [named]
     if not isinstance(named, Iterable):
@@ -84,7 +89,7 @@ def _file(path: Path) -> Source:
 
 
 def state_of(path: Path) -> list[Any]:
-    """What tells whether a file has changed."""
+    """The name, size and time of a file, which change if the file does."""
     try:
         found = path.stat()
     except OSError as error:
@@ -93,10 +98,10 @@ def state_of(path: Path) -> list[Any]:
 
 
 class Stream:
-    """The bytes of a source, decompressed. ``head`` looks ahead without taking.
+    """The bytes of a source, decompressed. ``head`` gives the next bytes without consuming them.
 
-    ``live`` does not wait for more than there is: where the source is a pipe, ``head`` and ``fill`` give what has been
-    written so far, if that is at least one line. ``ended`` says whether that was all.
+    With ``live``, ``head`` and ``fill`` do not wait for a pipe to deliver more: they return what has been written, if
+    it is at least one line.
     """
 
     def __init__(self, source: Source, live: bool = False) -> None:
@@ -117,7 +122,7 @@ class Stream:
     def _open(self) -> Any:
         compression = self.source.compression
         if self.source.path is None:
-            if sys.stdin is None:  # so Python has it where the shell was told to close it (<&-)
+            if sys.stdin is None:  # the shell has closed it (<&-)
                 raise DataError("standard input is closed, so nothing can be read from it")
             raw: Any = sys.stdin.buffer
             start = raw.peek(4)[:4] if hasattr(raw, "peek") else b""
@@ -133,11 +138,11 @@ class Stream:
 
     @property
     def ended(self) -> bool:
-        """Whether all bytes have been taken."""
+        """Whether all bytes have been consumed."""
         return self._ended and not self._head
 
     def head(self, size: int) -> bytes:
-        """The next bytes, up to ``size`` of them, which stay to be read. Live, they may be fewer, but whole lines."""
+        """The next bytes, at most ``size``, without consuming them. A live stream may give fewer, in whole lines."""
         while len(self._head) < size and not (self._live and NEW_LINE in self._head):
             buffer = bytearray(size - len(self._head))
             count = self._read(memoryview(buffer))
@@ -149,7 +154,7 @@ class Stream:
         return self._head[:size]
 
     def refuse_compressed(self) -> None:
-        """A file that is compressed must be named so."""
+        """Refuse a compressed file whose name does not say so."""
         path = self.source.path
         if path is None or self.source.compression is not None:
             return
@@ -159,11 +164,11 @@ class Stream:
                 raise DataError(f"{path} is compressed by {MAGIC[magic]}: name it {path.name}{end}")
 
     def skip(self, count: int) -> None:
-        """Drop bytes that ``head`` has shown."""
+        """Consume bytes that ``head`` has given."""
         self._head = self._head[count:]
 
     def fill(self, buffer: np.ndarray) -> int:
-        """Fill an array of bytes; how many there were. They are fewer than its length at the end, or live."""
+        """Fill an array; returns the number of bytes, less than its length at the end or for a live stream."""
         done = min(len(self._head), len(buffer))
         if done:
             buffer[:done] = np.frombuffer(self._head, dtype=np.uint8, count=done)
@@ -177,7 +182,7 @@ class Stream:
         return done
 
     def all(self) -> bytes:
-        """Everything that is left, for formats that cannot be read as they come."""
+        """All remaining bytes, for formats that need to seek."""
         self._live = False
         parts = []
         while part := self.head(1 << 24):
@@ -198,7 +203,7 @@ class Stream:
 
     @property
     def position(self) -> int:
-        """Bytes of the file that have been taken, compressed as they are."""
+        """The bytes of the file that have been read, before decompression."""
         raw = self._raw if self._raw is not None else self._file
         try:
             return max(int(raw.tell()), self._reached)
@@ -206,35 +211,32 @@ class Stream:
             return self._reached
 
     def set_progress(self, part: float) -> None:
-        """Told by a format that reads the file by itself what part of it has been taken."""
+        """Set the share of the file that has been read, for a format that reads the file itself."""
         self._reached = int(part * self._size)
 
     def refuse_truncated(self, error: Exception | None = None) -> None:
-        """At the end, or when nothing more could be read: was it because the file has become shorter meanwhile?"""
+        """Raise if the file has become shorter while it was read; called at the end or after an error."""
         if self.source.compression is None and self.position < self._size:
             size = self.source.size
             if size is not None and size < self._size:
                 raise DataError(f"{self.source.name} was cut short while it was read") from error
 
     def close(self) -> None:
+        """Close the file."""
         if self.source.path is not None:
             self._file.close()
 
 
-# ----------------------------------------------------------------------------------------------------
-# Pipes that are read as they are written.
-
-
 def is_pipe(file: Any) -> bool:
-    """Whether more may be written to a file while it is read: a pipe, a terminal, a socket."""
+    """Whether a file is a pipe, a terminal or a socket, to which more may be written."""
     try:
         return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (AttributeError, OSError, ValueError):  # a file of Python's, in memory
+    except (AttributeError, OSError, ValueError):  # a file object in memory
         return False
 
 
 class Pipe:
-    """A pipe that a thread reads into memory, so that all that was written meanwhile is read at a time."""
+    """A pipe that a thread reads into memory, so that ``readinto`` gives all that has been written so far."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -246,12 +248,12 @@ class Pipe:
         threading.Thread(target=self._pump, name="onlearn-pipe", daemon=True).start()
 
     def _pump(self) -> None:
-        read = getattr(self._file, "read1", self._file.read)  # what there is, without waiting for more
+        read = getattr(self._file, "read1", self._file.read)  # does not wait for more bytes
         while True:
             part, error = b"", None
             try:
                 part = read(PIPE_READ)
-            except BaseException as failed:  # raised where the bytes are wanted
+            except BaseException as failed:  # raised again by ``readinto``
                 error = failed
             with self._changed:
                 self._changed.wait_for(lambda: self._size < PIPE_BUFFER)
@@ -263,7 +265,7 @@ class Pipe:
                 return
 
     def readinto(self, view: memoryview) -> int:
-        """Wait until there is something, and take all of it that fits; 0 at the end."""
+        """Wait for bytes, and take as many as fit; 0 at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._size or self._ended)
             if not self._size and self._error is not None:
@@ -285,26 +287,18 @@ class Pipe:
         return self._taken
 
     def close(self) -> None:
-        """Nothing: the thread may still wait for the writer."""
-
-
-# ----------------------------------------------------------------------------------------------------
-# A stream in blocks of whole lines, ready for the compiled parsers.
-
-
-SIZE = 4 << 20
-PADDING = 64  # newlines after the content: what a parser may look at without checking
-NEWLINE = 10
-BOM = b"\xef\xbb\xbf"
+        """Do nothing: the thread may still wait for the writer."""
 
 
 class Block(NamedTuple):
+    """Whole lines of a text, with padding."""
+
     text: np.ndarray  # uint8, followed by PADDING newlines
-    stop: int  # where the content ends; its last byte is a newline
+    stop: int  # the end of the content, whose last byte is a newline
 
 
 def last_line_end(text: np.ndarray, stop: int, final: bool) -> int:
-    """Where the last whole line ends; 0 if there is none."""
+    """The end of the last complete line; 0 if there is none."""
     window = 1 << 12
     while stop > 0:
         start = max(0, stop - window)
@@ -318,9 +312,9 @@ def last_line_end(text: np.ndarray, stop: int, final: bool) -> int:
 def blocks(
     stream: Stream, size: int = SIZE, cut: Callable[[np.ndarray, int, bool], int] = last_line_end
 ) -> Iterator[Block]:
-    """Blocks of about ``size`` bytes that end where a line does; a longer line makes a longer block.
+    """Cut a stream into blocks of about ``size`` bytes that end with a line; a longer line makes a longer block.
 
-    The bytes are read to where they will be parsed, and only what follows the last line end is copied.
+    Only the bytes after the last line end are copied. ``cut`` gives the place where a block ends.
     """
     check_encoding(stream)
     rest = np.empty(0, dtype=np.uint8)
@@ -331,7 +325,7 @@ def blocks(
         stop = len(rest) + stream.fill(text[len(rest) : room])
         final = stream.ended
         if final and stop and text[stop - 1] != NEWLINE:
-            text[stop] = NEWLINE  # there is padding for it
+            text[stop] = NEWLINE  # in the padding
             stop += 1
         end = cut(text, stop, final)
         if final:
@@ -345,7 +339,7 @@ def blocks(
 
 
 def check_encoding(stream: Stream) -> None:
-    """Drop a byte order mark; refuse what is UTF-16."""
+    """Skip a byte order mark, and refuse UTF-16."""
     start = stream.head(4)
     if start.startswith(BOM):
         stream.skip(len(BOM))
@@ -354,7 +348,7 @@ def check_encoding(stream: Stream) -> None:
 
 
 def first_lines(stream: Stream, size: int = 1 << 16) -> list[bytes]:
-    """The first whole lines, without taking them; all of a single long one."""
+    """The first complete lines, without consuming them; at least one, however long it is."""
     while True:
         head = stream.head(size).removeprefix(BOM)
         if b"\n" in head or len(head) < size - len(BOM):

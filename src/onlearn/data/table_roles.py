@@ -1,4 +1,4 @@
-"""What formats that give tables have in common: which column is the label, the weight, the id; and taking them out."""
+"""The roles of columns in tables: target, weight and id, which are taken out of the features."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.registry import Options, Parsed
 from onlearn.engine.spec import did_you_mean
 
-# ----------------------------------------------------------------------------------------------------
-# Objects within rows: their fields are columns named ``outer.inner``.
+TARGETS = ("label", "target", "class", "y")
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for a missing value
+KEPT_ID = "\0id"  # a second column with the ids as written, if the column of ids is also a feature
 
 
 def flat(table: Any) -> Any:
-    """A PyArrow table with the fields of its structs as columns."""
+    """A PyArrow table with the fields of its structs as columns named ``outer.inner``."""
     import pyarrow as pa
 
     while any(pa.types.is_struct(field.type) for field in table.schema):
@@ -28,7 +29,7 @@ def flat(table: Any) -> Any:
 
 
 def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A row with the keys of dicts within as its own; two that would be the same are a ValueError.
+    """A row with the keys of nested dicts as ``outer.inner``; raises ValueError if two keys become equal.
 
     >>> spread({"a": 1, "b": {"c": 2}})
     {'a': 1, 'b.c': 2}
@@ -41,11 +42,6 @@ def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
             raise ValueError(f"there are several columns {name!r}: name them apart")
         made |= inner
     return made
-
-
-TARGETS = ("label", "target", "class", "y")
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")  # cells that stand for none
-KEPT_ID = "\0id"  # a column of ids as they are written, beside one that is a feature as well
 
 
 def find_column(names: list[str], wanted: str | int, what: str, where: str) -> str:
@@ -61,23 +57,24 @@ def find_column(names: list[str], wanted: str | int, what: str, where: str) -> s
 
 
 def shown(names: list[str], most: int = 12) -> str:
+    """The first names, for a message."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def usual_target(names: list[str]) -> str | None:
-    """The column whose name says that it is the label."""
+    """The column with a usual name of a target."""
     by_name = {name.strip().lower(): name for name in reversed(names)}
     return next((by_name[usual] for usual in TARGETS if usual in by_name), None)
 
 
 class Roles:
-    """Which columns are not features."""
+    """The columns that are not features."""
 
     def __init__(self, options: Options, names: list[str], where: str, notes: list[str], fallback: str | None) -> None:
-        self.options = options
+        self.options: Options = options
         self.target: str | None
         if options.target is not None:
-            # A file to predict may lack the column.
+            # Rows to predict need no target.
             absent = not options.labelled and isinstance(options.target, str) and options.target not in names
             self.target = None if absent else find_column(names, options.target, "target", where)
         else:
@@ -86,19 +83,21 @@ class Roles:
                 notes.append(f"{where}: the target is column {self.target!r}; say target= if it is another")
         if self.target is None and options.labelled:
             raise DataError(f"{where}: which column is the target cannot be told; say target=, one of {shown(names)}")
-        self.weight = None if options.weight is None else find_column(names, options.weight, "weight", where)
+        self.weight: str | None = (
+            None if options.weight is None else find_column(names, options.weight, "weight", where)
+        )
         lacks_id = options.id is None or (not options.id_required and options.id not in names)
-        self.id = None if lacks_id or options.id is None else find_column(names, options.id, "id", where)
+        self.id: str | None = None if lacks_id or options.id is None else find_column(names, options.id, "id", where)
 
     @property
     def columns(self) -> set[str]:
-        """Those that are taken out."""
+        """The columns that are taken out of the features."""
         id = None if self.options.id_kept else self.id
         return {name for name in (self.target, self.weight, id) if name is not None}
 
     @property
     def dispensable(self) -> set[str | None]:
-        """What a file may lack though one before it has it: labels and ids, when predicting."""
+        """The columns that a further file may lack: target and id, if they are optional."""
         return ({self.target} if not self.options.labelled else set()) | (
             {self.id} if not self.options.id_required else set()
         )
@@ -120,7 +119,7 @@ class Roles:
 
 
 def as_strings(column: Any) -> Any:
-    """An Arrow column as strings, or None where that is impossible."""
+    """An Arrow column as strings."""
     import pyarrow as pa
 
     try:
@@ -130,14 +129,14 @@ def as_strings(column: Any) -> Any:
 
 
 def tellable(column: Any) -> Any:
-    """A column whose values Python has types for: times become words, for those in nanoseconds would need pandas."""
+    """A column that converts to Python values: times become strings, because those in nanoseconds need pandas."""
     import pyarrow as pa
 
     return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
 
 
 def without_nan(column: Any) -> Any:
-    """An Arrow column in which NaN, if it holds numbers, is missing."""
+    """An Arrow column in which NaN becomes null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -145,7 +144,7 @@ def without_nan(column: Any) -> Any:
 
 
 def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """An Arrow column as float64 (NaN where it is null or no number), and where it is no number."""
+    """An Arrow column as float64 (NaN for null and for other values), and a mask of values that are not numbers."""
     import pyarrow as pa
 
     try:
@@ -209,7 +208,7 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
 
 
 def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
-    """No learner can take infinite numbers in; formats that hold numbers as such may have them."""
+    """Mark rows with infinite numbers, which no learner accepts, as bad."""
     import pyarrow as pa
 
     for name, column in zip(table.column_names, table.columns):
@@ -223,5 +222,6 @@ def spoil_infinite(spoiled: dict[int, str], table: Any) -> None:
 
 
 def spoil(spoiled: dict[int, str], where: np.ndarray, reason: str) -> None:
+    """Record the reason for some rows, unless they have one."""
     for row in np.flatnonzero(where).tolist():
         spoiled.setdefault(row, reason)

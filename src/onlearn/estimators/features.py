@@ -1,4 +1,4 @@
-"""``Features``: a ``FeatureMap`` as a scikit-learn transformer, from raw rows to SciPy matrices."""
+"""``Features``: a ``FeatureMap`` as a scikit-learn transformer that gives SciPy matrices."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from onlearn.features.vocabulary import Vocabulary
 
 
 class Features(TransformerMixin, BaseEstimator):
-    """Turns rows of a table, texts, dicts or named features into a sparse matrix, and learns on the way.
+    """Learns features from rows of a table, texts, dicts or named features, and turns rows into sparse matrices.
 
     ``extractors`` is a list of ``Text``, ``Category``, ``Number`` and ``Interaction``, of functions decorated by
-    ``@onlearn.feature``, and of the word "auto", which stands for an extractor for every column that no other is
-    for, as ``guess_roles`` sees it in the first rows learned from. A matrix goes through as it is.
+    ``@onlearn.feature``, and of the word "auto", which stands for an extractor for every column that no other uses, as
+    ``guess_roles`` chooses it from the first rows. A matrix is returned unchanged.
 
     The vocabulary, the scales and the document counts change in ``fit``, ``partial_fit`` and ``learn_transform`` only.
 
@@ -43,10 +43,10 @@ class Features(TransformerMixin, BaseEstimator):
         bits: int = 22,
         dtype: Any = "float32",
     ) -> None:
-        self.extractors = extractors
-        self.max_names = max_names
-        self.bits = bits
-        self.dtype = dtype
+        self.extractors: Any = extractors
+        self.max_names: int = max_names
+        self.bits: int = bits
+        self.dtype: Any = dtype
 
     # ------------------------------------------------------------------ learning
 
@@ -61,30 +61,30 @@ class Features(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> sp.csr_matrix:
-        """Learn from these rows only, and their matrix."""
+        """Learn from these rows only, and return their matrix."""
         self.__dict__.pop("_map", None)
         return self.learn_transform(X)
 
     def learn_transform(self, X: Any, ordered: bool = True) -> sp.csr_matrix:
-        """Learn from more rows, and their matrix, in one walk; statistics are those so far, these rows included.
+        """Learn from more rows and return their matrix, with statistics that include these rows.
 
-        If not ``ordered``, the features of a row come as they are met, which takes less time.
+        If not ``ordered``, the features of a row stay in order of appearance, which takes less time.
         """
         return self._public(X, self._learning().learn_transform(X, ordered), ordered)
 
     def look_up(self, X: Any) -> Any:
-        """Rows to be learned from later, with what can be found out now, while another thread learns from others.
+        """Look up the names of rows in advance, while another thread learns from others.
 
-        What it finds is good until ``keep`` numbers the features anew.
+        The result is valid until ``keep`` renumbers the features.
         """
         return self._fitted.look_up(X) if self.__sklearn_is_fitted__() else X
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The rows' matrix; features that were not learned are left out."""
+        """The matrix of rows, without features that were not learned."""
         return self._public(X, self._fitted.transform(X), True)
 
     def _learning(self) -> FeatureMap:
-        """The map that learns, with the parameters as they are now: it refuses those that it cannot change to."""
+        """The map that learns, with the present parameters; it refuses changes that would have no effect."""
         parameters = self.get_params(deep=False)
         if "_map" not in self.__dict__:
             self._map = FeatureMap(**parameters)
@@ -93,7 +93,7 @@ class Features(TransformerMixin, BaseEstimator):
         return self._map
 
     def _public(self, X: Any, made: CSR, ordered: bool) -> sp.csr_matrix:
-        """What was made of X, for SciPy; a matrix that need not be changed is the same object."""
+        """The result as a SciPy matrix; a matrix X that is unchanged is returned itself."""
         if sp.issparse(X) and X.shape == made.shape:
             return X.tocsr()
         matrix = made.to_scipy()
@@ -121,12 +121,12 @@ class Features(TransformerMixin, BaseEstimator):
 
     @property
     def roles_(self) -> dict[str, Role]:
-        """The role of each column that "auto" found an extractor for, or none."""
+        """The roles that "auto" has guessed, by column."""
         return self._fitted.roles_
 
     @property
     def n_seen_(self) -> int:
-        """How many rows were learned from."""
+        """The number of rows learned from."""
         return self._fitted.n_seen_
 
     @property
@@ -136,7 +136,7 @@ class Features(TransformerMixin, BaseEstimator):
 
     @property
     def n_features_out_(self) -> int:
-        """The width of the matrices now."""
+        """The present number of features."""
         return self._fitted.n_features_out_
 
     @property
@@ -158,7 +158,7 @@ class Features(TransformerMixin, BaseEstimator):
         return self._fitted.get_feature_names_out()
 
     def expect(self, share: float) -> None:
-        """Make room for the rest of the data; ``share`` is the part of it that has been learned from."""
+        """Allocate memory for the rest of the data; ``share`` of the data has been learned from."""
         self._fitted.expect(share)
 
     def name_of(self, number: int) -> str:
@@ -166,9 +166,9 @@ class Features(TransformerMixin, BaseEstimator):
         return self._fitted.name_of(number)
 
     def keep(self, kept: np.ndarray, state: str | None = "drop") -> np.ndarray:
-        """Keep some features only, numbered anew; returns which columns of a matrix, or of weights, remain.
+        """Drop all other features and renumber the rest; returns the remaining columns of a matrix or of weights.
 
-        By default no further names are taken in from now on, or what was dropped would come back.
+        By default no new names are learned afterwards, because dropped ones would return.
         """
         return self._fitted.keep(kept, state)
 

@@ -1,6 +1,6 @@
-"""Features: what is made of raw rows before learning, named, numbered and weighed.
+"""Features: raw rows become sparse rows of named, numbered and weighted features.
 
-``Features`` is imported on first use, for it is a scikit-learn transformer, and nothing else here needs scikit-learn.
+``Features`` is imported on first use: it is a scikit-learn transformer, and nothing else here needs scikit-learn.
 """
 
 from __future__ import annotations

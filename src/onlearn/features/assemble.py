@@ -1,4 +1,7 @@
-"""From numbered features to the rows of a matrix: sorted, equal ones summed, weighed as their columns ask for."""
+"""Rows of features: built from Python values, joined, and assembled to a matrix.
+
+A matrix is made of numbered features: each row is sorted, equal features are summed, and values are weighted.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +17,33 @@ from onlearn.features.tables import fixed
 
 ZERO, ONE, EIGHT, HALF = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
 DIGIT, LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
-RARE = 256
-AHEAD = np.uint64(64)  # features whose place is asked for ahead, as it is hardly ever in a cache
-MOST = (1 << 32) - 2  # what a place is counted up to
-FEW = 24  # features up to which comparing beats counting
+RARE = 256  # document counts whose logarithms are computed once
+AHEAD = np.uint64(64)  # features by which memory is prefetched, because it is rarely in a cache
+MOST = (1 << 32) - 2  # the largest place in a scratch array
+FEW = 24  # features up to which insertion sort is faster than radix sort
 
 
 class Part(NamedTuple):
-    """Numbered rows in the making; a feature's group says which column or namespace it is of."""
+    """Rows of numbered features; the group of a feature is its column or namespace."""
 
     indptr: np.ndarray  # int64
-    ids: np.ndarray  # int32, -1: left out
+    ids: np.ndarray  # int32; -1: unknown
     values: np.ndarray
     groups: np.ndarray  # uint16
 
 
-class Weighing(NamedTuple):
-    """What becomes of the summed values, one entry a group."""
+class Weighting(NamedTuple):
+    """How the summed values are weighted, one entry for each group."""
 
-    binary: np.ndarray  # bool: 1
-    log: np.ndarray  # bool: 1 + log value
-    inverse: np.ndarray  # bool: times the inverse document frequency
-    unit: np.ndarray  # int64: groups with the same number, not below 0, make a vector of length 1
+    binary: np.ndarray  # bool: the value is 1
+    log: np.ndarray  # bool: the value is 1 + log value
+    inverse: np.ndarray  # bool: the value is multiplied by the inverse document frequency
+    unit: np.ndarray  # int64: groups with the same number form a vector of length 1; -1: no normalisation
 
 
 @compiled
 def sort_keys(keys: Any, spare: Any, starts: Any, n: Any, largest: Any) -> Any:
-    """Sort ``keys[:n]`` by their upper half, equal ones in the order they came; whether ``spare`` holds them then."""
+    """Sort ``keys[:n]`` by their upper half, stably; returns whether the result is in ``spare``."""
     if n <= FEW:
         for i in range(1, n):
             key = keys[i]
@@ -77,9 +80,9 @@ def sort_rows(
     indptr: Any, ids: Any, values: Any, groups: Any, first_keys: Any, second_keys: Any, starts: Any,
     new: Any, out_ids: Any, out: Any, out_groups: Any,
 ) -> Any:  # fmt: skip
-    """Each row by number, equal ones summed, unknown ones and zeros left out; returns how many features remain.
+    """Sort each row, sum equal features, and drop unknown ones and zeros; returns the number of features.
 
-    Both lists of keys have room for the longest row.
+    Both arrays of keys have the size of the longest row.
     """
     at = ZERO
     new[0] = 0
@@ -117,9 +120,9 @@ def sum_rows(
     indptr: Any, ids: Any, values: Any, groups: Any, places: Any, before: Any,
     new: Any, out_ids: Any, out: Any, out_groups: Any,
 ) -> Any:  # fmt: skip
-    """Equal features of each row summed, in the order they are met; unknown ones are left out.
+    """Sum equal features of each row, in order of appearance, and drop unknown ones.
 
-    ``places`` remembers where the sum of a feature is, counted from ``before``: all that is there is below it.
+    ``places`` holds the place of the sum of each feature, counted from ``before``; earlier entries are smaller.
     """
     at = np.uint64(before)
     new[0] = 0
@@ -152,12 +155,13 @@ def inverse_frequency(total: Any, count: Any) -> Any:
 
 
 @compiled
-def weigh_rows(
-    indptr: Any, ids: Any, values: Any, groups: Any, weighing: Any, documents: Any, total: Any, squares: Any, rare: Any
+def weight_rows(
+    indptr: Any, ids: Any, values: Any, groups: Any, weighting: Any, documents: Any, total: Any, squares: Any, rare: Any
 ) -> None:
-    """Weigh the values in place; of ``total`` rows learned from, ``documents`` counts those with each feature.
+    """Weight the values in place; ``documents`` counts the rows with each feature, out of ``total`` rows.
 
-    ``rare`` has room for the logarithms of the smallest counts, which most are, so that each is taken once.
+    ``rare`` receives the inverse frequencies of the smallest counts, which are the most common, so that each is
+    computed once.
     """
     units = len(squares)
     for n in range(len(rare)):
@@ -172,14 +176,14 @@ def weigh_rows(
             if ahead < end and len(rare):
                 prefetch(documents, np.uint64(ids[ahead]))
             value = np.float64(values[p])
-            if weighing.binary[group]:
+            if weighting.binary[group]:
                 value = np.float64(1.0)
-            if weighing.log[group] and value > 0.0 and value != 1.0:  # most are 1, whose logarithm is 0
+            if weighting.log[group] and value > 0.0 and value != 1.0:  # most values are 1
                 value = 1.0 + np.log(value)
-            if weighing.inverse[group]:
+            if weighting.inverse[group]:
                 count = np.uint64(documents[np.uint64(ids[p])])
                 value *= rare[count] if count < np.uint64(len(rare)) else inverse_frequency(total, count)
-            unit = weighing.unit[group]
+            unit = weighting.unit[group]
             if unit >= 0:
                 squares[unit] += value * value
             values[p] = value
@@ -188,14 +192,14 @@ def weigh_rows(
         for unit in range(units):
             squares[unit] = 1.0 / np.sqrt(squares[unit]) if squares[unit] > 0.0 else 0.0
         for p in range(first, past):
-            unit = weighing.unit[np.uint64(groups[p])]
+            unit = weighting.unit[np.uint64(groups[p])]
             if unit >= 0:
                 values[p] *= squares[unit]
 
 
 @compiled
 def count_rows(ids: Any, groups: Any, counted: Any, counts: Any) -> None:
-    """Add the rows each feature of some groups is in; the rows have been summed, so it is in each once."""
+    """Count the rows with each feature of some groups; equal features have been summed."""
     end = np.uint64(len(ids))
     for p in range(end):
         ahead = np.uint64(p) + AHEAD
@@ -206,13 +210,13 @@ def count_rows(ids: Any, groups: Any, counted: Any, counts: Any) -> None:
 
 
 class _Scratch:
-    """Where sums are, for ``sum_rows``. It only grows, for filling it anew would take longer."""
+    """The places of sums, for ``sum_rows``. It is reused, because clearing it for each block would take longer."""
 
     def __init__(self) -> None:
-        self.places = np.zeros(0, np.uint32)
-        self.before = 1
+        self.places: np.ndarray = np.zeros(0, np.uint32)
+        self.before: int = 1
 
-    def room(self, width: int, size: int) -> tuple[np.ndarray, np.uint64]:
+    def reserve(self, width: int, size: int) -> tuple[np.ndarray, np.uint64]:
         if len(self.places) < width:
             self.places, self.before = np.zeros(width + width // 4, np.uint32), 1
         if self.before + size > MOST:
@@ -222,19 +226,19 @@ class _Scratch:
         return self.places, np.uint64(before)
 
 
-FREE: list[_Scratch] = []  # those that no thread is using
+FREE: list[_Scratch] = []  # not in use by any thread
 
 
 def summed(part: Part, dtype: Any, ordered: bool = True) -> Part:
-    """Equal features of a row summed, by number or, if not ``ordered``, as they are met.
+    """Sum equal features of each row; sort them by number, or leave them in order of appearance if not ``ordered``.
 
-    Values and sums that are too large for the matrix are as large as it can hold.
+    Values and sums that are too large for ``dtype`` become its largest value.
     """
     made = _summed(part, dtype, ordered)
     if all_finite(made.values):
         return made
     most = float(np.finfo(dtype).max)
-    # A product may have become 0 times infinity, where a factor that is finite was meant.
+    # A product of 0 and infinity is NaN, although the infinite factor stands for a large finite value.
     held = np.clip(np.nan_to_num(part.values, nan=0.0), -most, most)
     made = _summed(part._replace(values=held), dtype, ordered)
     np.clip(made.values, -most, most, out=made.values)
@@ -251,13 +255,13 @@ def _summed(part: Part, dtype: Any, ordered: bool) -> Part:
         n = sort_rows(*given, *keys, np.empty(256, np.uint64), new, ids, values, groups)
     else:
         scratch = FREE.pop() if FREE else _Scratch()
-        n = sum_rows(*given, *scratch.room(int(part.ids.max(initial=0)) + 1, size), new, ids, values, groups)
+        n = sum_rows(*given, *scratch.reserve(int(part.ids.max(initial=0)) + 1, size), new, ids, values, groups)
         FREE.append(scratch)
     return Part(new, ids[:n], values[:n], groups[:n])
 
 
 def matrix(parts: list[Part], width: int, dtype: Any) -> CSR:
-    """Parts that have been summed, one below the other."""
+    """Concatenate the rows of summed parts to a matrix."""
     if len(parts) == 1:
         indptr, ids, values = parts[0].indptr, parts[0].ids, parts[0].values
     else:
@@ -271,23 +275,23 @@ def matrix(parts: list[Part], width: int, dtype: Any) -> CSR:
 
 
 def to_matrix(rows: NamedRows, ids: np.ndarray, width: int, dtype: Any) -> CSR:
-    """Numbered rows as a matrix, not weighed."""
+    """A matrix of rows with numbered features, not weighted."""
     return matrix([summed(Part(rows.indptr, ids, rows.values, rows.groups), dtype)], width, dtype)
 
 
 @compiled
-def hash_stretches(text: Any, starts: Any, lengths: Any, seed: Any, out: Any) -> None:
-    """The hash of each stretch of a text."""
+def hash_parts(text: Any, starts: Any, lengths: Any, seed: Any, out: Any) -> None:
+    """Compute the hashes of some parts of a text."""
     for k in range(len(starts)):
         out[k] = hash_bytes(text, starts[k], starts[k] + lengths[k], seed)
 
 
 @compiled
-def spread(
+def copy_rows(
     indptr: Any, hashes: Any, values: Any, starts: Any, lengths: Any, groups: Any, text_at: Any, group_at: Any,
     cursor: Any, out_hashes: Any, out_values: Any, out_starts: Any, out_lengths: Any, out_groups: Any,
 ) -> None:  # fmt: skip
-    """Copy each row's features to where the row's cursor is, and move it on."""
+    """Copy the features of each row to the cursor of the row, and advance the cursor."""
     for i in range(len(indptr) - 1):
         at = np.uint64(cursor[i])
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
@@ -301,7 +305,7 @@ def spread(
 
 
 def side_by_side(parts: Sequence[NamedRows]) -> NamedRows:
-    """The same rows with the features of all parts, part after part within each row; groups are counted on."""
+    """Join parts with the same rows: each row has the features of all parts, and groups are renumbered."""
     if len(parts) == 1:
         return parts[0]
     if sum(len(part.prefixes) for part in parts) > np.iinfo(np.uint16).max:
@@ -312,7 +316,7 @@ def side_by_side(parts: Sequence[NamedRows]) -> NamedRows:
     starts, lengths, groups = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint16)
     cursor, text_at, group_at = indptr[:-1].copy(), 0, 0
     for part in parts:
-        spread(
+        copy_rows(
             *(fixed(array) for array in part[:6]), text_at, np.uint16(group_at),
             cursor, hashes, values, starts, lengths, groups,
         )  # fmt: skip
@@ -323,8 +327,8 @@ def side_by_side(parts: Sequence[NamedRows]) -> NamedRows:
     return NamedRows(indptr, hashes, values, starts, lengths, groups, text, prefixes)
 
 
-def one_each(present: np.ndarray, values: np.ndarray, name: bytes, prefix: str) -> NamedRows:
-    """One and the same feature, in the rows where it is present; ``values`` has those rows' values only."""
+def single_feature(present: np.ndarray, values: np.ndarray, name: bytes, prefix: str) -> NamedRows:
+    """Rows with a single feature, or none; ``values`` are those of the rows in which it is ``present``."""
     indptr = np.zeros(len(present) + 1, np.int64)
     np.cumsum(present, out=indptr[1:])
     size, text = len(values), np.frombuffer(name, np.uint8)
@@ -341,7 +345,7 @@ def one_each(present: np.ndarray, values: np.ndarray, name: bytes, prefix: str) 
 
 
 def rows_of_names(rows: Iterable[Iterable[str | tuple[str, float]]], prefix: str = "") -> NamedRows:
-    """Rows from names, or from pairs of a name and a value.
+    """Rows of named features, from names or from pairs of a name and a value.
 
     >>> rows_of_names([["a", ("b", 2.0)], []]).name(1)
     'b'
@@ -358,6 +362,6 @@ def rows_of_names(rows: Iterable[Iterable[str | tuple[str, float]]], prefix: str
     starts = np.cumsum(lengths) - lengths
     hashes = np.empty(len(names), np.uint64)
     with np.errstate(over="ignore"):
-        hash_stretches(fixed(text), starts, lengths, hash_name(prefix), hashes)
+        hash_parts(fixed(text), starts, lengths, hash_name(prefix), hashes)
     groups = np.zeros(len(names), np.uint16)
     return NamedRows(np.array(indptr, np.int64), hashes, np.array(values), starts, lengths, groups, text, (prefix,))

@@ -1,6 +1,6 @@
-"""What a character is to the tokeniser: part of a word or not, and what its lower case is. Python's own opinion.
+"""Tables of characters for the tokeniser: whether they are part of a word, and their lower case, as in Python.
 
-Code points of planes without letters are left out of the tables: they are separators.
+Code points of planes without letters are not in the tables: they are separators.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ import numpy as np
 
 from onlearn.compiler import cache_folder
 
-PLANES = 0x40000  # the code points below this, and then
-IDEOGRAPHS = 0x20000  # from here on, letters without case and no marks
-MARKS, PAST_MARKS = 0xE0000, 0xE0200  # ... variation selectors
+PLANES = 0x40000  # the tables have the code points below this one, and the variation selectors
+IDEOGRAPHS = 0x20000  # from this code point to PLANES, there are only letters without case
+MARKS, PAST_MARKS = 0xE0000, 0xE0200  # the variation selectors
 SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
 APOSTROPHES = (0x27, 0x2019)
 WORD, CASED, IGNORABLE = 1, 2, 4  # bits of a class
 
 
 class Characters(NamedTuple):
-    ascii: np.ndarray  # uint8[128]: the byte in lower case, 0 for what is not part of a word
+    """The tables."""
+
+    ascii: np.ndarray  # uint8[128]: the byte in lower case; 0 if it is not part of a word
     spaced: np.ndarray  # the same with a space instead of 0
     classes: np.ndarray  # uint8 by place: bits
     lower: np.ndarray  # int32 by place: the code point in lower case; below 0: -1 - its line in ``several``
@@ -35,22 +37,23 @@ class Characters(NamedTuple):
 
 @cache
 def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
-    """The tables; those for all of Unicode take some time to make, so they are made when needed, and kept."""
+    """The tables. Those for all of Unicode take time to compute, so they are computed on first use and stored."""
     folder = cache_folder("tables", Path(__file__)) if beyond_ascii else None
     if folder is None:
         return make(lowercase, beyond_ascii)
     file = Path(folder) / f"unicode-{unicodedata.unidata_version}-{'lower' if lowercase else 'as-is'}.npz"
-    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(file) as kept:
-        return Characters(*(kept[name] for name in Characters._fields))
+    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(file) as stored:
+        return Characters(*(stored[name] for name in Characters._fields))
     made = make(lowercase, beyond_ascii)
     with suppress(OSError):
-        beside = file.with_suffix(f".{os.getpid()}.tmp.npz")
-        np.savez(beside, **made._asdict())
-        os.replace(beside, file)
+        temporary = file.with_suffix(f".{os.getpid()}.tmp.npz")
+        np.savez(temporary, **made._asdict())
+        os.replace(temporary, file)
     return made
 
 
 def make(lowercase: bool, beyond_ascii: bool) -> Characters:
+    """Compute the tables."""
     plain = np.zeros(128, np.uint8)
     for code in range(128):
         if chr(code).isalnum():
@@ -80,7 +83,9 @@ def make(lowercase: bool, beyond_ascii: bool) -> Characters:
         ]
         for place, cased, ignorable in _context(doubtful, [every[place] for place in doubtful]):
             classes[place] |= CASED * cased | IGNORABLE * ignorable
-        classes[list(APOSTROPHES)] = IGNORABLE  # one inside a word does not part a sigma from its neighbours
+        classes[list(APOSTROPHES)] = (
+            IGNORABLE  # an apostrophe inside a word does not separate a sigma from its neighbours
+        )
     table = np.array(several or [[0, 0, 0]], np.int32)
     return Characters(plain, spaced, classes, lower, table)
 
@@ -90,9 +95,9 @@ def _has_case(character: str) -> bool:
 
 
 def _context(places: list[int], characters: list[str]) -> list[tuple[int, bool, bool]]:
-    """Which characters have case, and which are passed over when one looks for a cased neighbour.
+    """For each character, whether it has case, and whether it is ignored in the search for a cased neighbour.
 
-    A capital sigma becomes final after a cased letter, so the answer can be had from ``str.lower`` itself.
+    A capital sigma becomes final after a cased letter, so ``str.lower`` itself gives the answer.
     """
     after_letter = " ".join(f"A{c}\u03a3" for c in characters).lower().split(" ")
     after_digit = " ".join(f"1{c}\u03a3" for c in characters).lower().split(" ")

@@ -1,7 +1,7 @@
-"""The learned half of a ``FeatureMap``: extractors, vocabulary, scales and document counts, and the walk over rows.
+"""The learned state of a ``FeatureMap``: extractors, vocabulary, scales and document counts.
 
-Rows are walked in blocks. Threads cut blocks into named features, for that depends on nothing learned but scales; one
-thread numbers them, block after block, so that numbers do not depend on the threads.
+Rows are processed in blocks. Several threads turn blocks into named features, which depends only on the scales; one
+thread numbers the features, block after block, so that the numbers do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ import numpy as np
 
 from onlearn.data.named_rows import NamedRows
 from onlearn.engine.csr import CSR
-from onlearn.features.assemble import RARE, Part, Weighing, count_rows, matrix, side_by_side, summed, weigh_rows
+from onlearn.features.assemble import RARE, Part, Weighting, count_rows, matrix, side_by_side, summed, weight_rows
 from onlearn.features.extractors import FACTS, Groups, ReadColumn, WithIndicator
 from onlearn.features.interactions import Interaction, products
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.threads import cores
 
-BLOCK = 1 << 17  # features, about
+BLOCK = 1 << 17  # features of a block, approximately
 
 
 class Extraction:
-    """Turns tables or rows of named features into matrices, and learns on the way."""
+    """Learns from tables or rows of named features, and turns them into matrices."""
 
     def __init__(self, extractors: Sequence[Any], vocabulary: Vocabulary, dtype: Any) -> None:
-        self.columns = [e for e in extractors if not isinstance(e, Interaction)]
-        self.interactions = [e for e in extractors if isinstance(e, Interaction)]
-        self.vocabulary, self.dtype = vocabulary, np.dtype(dtype)
-        self.scales = np.zeros((len(self.columns), FACTS))
-        self.documents = np.zeros(0, np.int64)
-        self.rows = 0
-        self.groups = [self._groups_of(e) for e in self.columns]
+        self.columns: list[Any] = [e for e in extractors if not isinstance(e, Interaction)]
+        self.interactions: list[Interaction] = [e for e in extractors if isinstance(e, Interaction)]
+        self.vocabulary: Vocabulary = vocabulary
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.scales: np.ndarray = np.zeros((len(self.columns), FACTS))
+        self.documents: np.ndarray = np.zeros(0, np.int64)  # the number of rows with each feature
+        self.rows: int = 0
+        self.groups: list[Groups] = [self._groups_of(e) for e in self.columns]
         self._check_interactions()
 
     @staticmethod
@@ -56,9 +57,9 @@ class Extraction:
     # ------------------------------------------------------------------ reading
 
     def open(self, source: Any, learning: bool = False) -> Opened:
-        """A table or named rows, ready to be cut into blocks. All that may be wrong with them is found here."""
+        """A table or named rows, ready to be cut into blocks. All errors in the rows are raised here."""
         if isinstance(source, NamedRows):
-            return Opened([_Named(source)], len(source.indptr) - 1)
+            return Opened([_NamedColumn(source)], len(source.indptr) - 1)
         opened: list[ReadColumn] = []
         for extractor in self.columns:
             column: ReadColumn = extractor.read(source)
@@ -72,29 +73,29 @@ class Extraction:
     # ------------------------------------------------------------------ walking
 
     def learn(self, opened: Opened, transform: bool, ordered: bool = True) -> CSR | None:
-        """Learn from rows; with ``transform`` also their matrix, by the statistics that include them."""
+        """Learn from rows; with ``transform``, also return their matrix, with statistics that include these rows."""
         for facts, column in zip(self.scales, opened.columns):
             column.learn(facts)
         self.rows += opened.count
         self._set_scales(opened)
-        weighing = self._weighing()
-        counted = weighing.inverse if weighing is not None and weighing.inverse.any() else None
+        weighting = self._weighting()
+        counted = weighting.inverse if weighting is not None and weighting.inverse.any() else None
         with ThreadPoolExecutor(cores()) as pool:
             parts = self._numbered(opened, pool, transform or counted is not None, ordered, counted)
             if not transform:
                 return None
-            if weighing is not None:
-                list(pool.map(lambda part: self._weigh(part, weighing), parts))
+            if weighting is not None:
+                list(pool.map(lambda part: self._weight(part, weighting), parts))
         return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
 
     def _numbered(
         self, opened: Opened, pool: ThreadPoolExecutor, wanted: bool, ordered: bool, counted: np.ndarray | None
     ) -> list[Part]:
-        """New names get their numbers, in order of appearance. If they are ``wanted``, the rows in numbers.
+        """Number new names in order of appearance; if ``wanted``, return the rows with numbered features.
 
-        The documents that features of some groups are in are ``counted``, by whichever thread has a part ready.
+        Documents are counted for the ``counted`` groups, by the thread that has finished a part.
         """
-        one_at_a_time = threading.Lock()
+        counting = threading.Lock()
 
         def number(rows: NamedRows) -> Part:
             return Part(rows.indptr, self.vocabulary.learn(rows, rows.known), rows.values, rows.groups)
@@ -102,33 +103,33 @@ class Extraction:
         def settle(part: Part) -> Part:
             part = summed(part, self.dtype, ordered)
             if counted is not None:
-                with one_at_a_time:
+                with counting:
                     self._count(part, counted)
             return part
 
-        if opened.looked_up and not self.interactions:  # what is left is not worth the way to other threads
-            part = number(self._cut(opened, 0, opened.count))
+        if opened.looked_up and not self.interactions:  # the remaining work is not worth other threads
+            part = number(self._named(opened, 0, opened.count))
             return [settle(part)] if wanted else []
         blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
         parts = [
             pool.submit(settle, part) if wanted else None
-            for part in map(number, _ahead(pool, lambda b: self.look_up(self._cut(opened, *b)), blocks, cores() + 1))
+            for part in map(number, _ahead(pool, lambda b: self.look_up(self._named(opened, *b)), blocks, cores() + 1))
         ]
         return [part.result() for part in parts if part is not None]
 
     def look_up(self, rows: NamedRows) -> NamedRows:
-        """The rows with the numbers of those names that are known, which most are. Meanwhile others may be learned."""
+        """The rows with the numbers of known names. Another thread may learn names at the same time."""
         return rows._replace(known=self.vocabulary.known(rows.hashes)) if self.vocabulary.state == "grow" else rows
 
     def transform(self, opened: Opened) -> CSR:
-        """The rows' matrix; nothing is learned."""
+        """The matrix of rows, without learning."""
         self._set_scales(opened)
-        weighing = self._weighing()
+        weighting = self._weighting()
 
         def work(block: tuple[int, int]) -> Part:
-            rows = self._cut(opened, *block)
+            rows = self._named(opened, *block)
             part = summed(Part(rows.indptr, self.vocabulary.lookup(rows.hashes), rows.values, rows.groups), self.dtype)
-            self._weigh(part, weighing)
+            self._weight(part, weighting)
             return part
 
         blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
@@ -139,7 +140,8 @@ class Extraction:
                 parts = list(pool.map(work, blocks))
         return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
 
-    def _cut(self, opened: Opened, start: int, stop: int) -> NamedRows:
+    def _named(self, opened: Opened, start: int, stop: int) -> NamedRows:
+        """The named features of some rows."""
         rows = side_by_side([column.rows(start, stop) for column in opened.columns])
         if not self.interactions:
             return rows
@@ -154,16 +156,16 @@ class Extraction:
     def _nothing(self) -> Part:
         return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint16))
 
-    # ------------------------------------------------------------------ weighing
+    # ------------------------------------------------------------------ weighting
 
-    def _weighing(self) -> Weighing | None:
-        """How the groups are weighed; None if none is."""
+    def _weighting(self) -> Weighting | None:
+        """How the groups are weighted; None if no group is."""
         groups = [(g, number) for number, g in enumerate(self.groups) for _ in g.prefixes]
         if not any(g.binary or g.log or g.inverse or g.norm for g, _ in groups):
             return None
         units = {number: n for n, number in enumerate(dict.fromkeys(number for g, number in groups if g.norm))}
-        plain = [False]  # the products
-        return Weighing(
+        plain = [False]  # for products
+        return Weighting(
             np.array([g.binary for g, _ in groups] + plain),
             np.array([g.log for g, _ in groups] + plain),
             np.array([g.inverse for g, _ in groups] + plain),
@@ -171,34 +173,35 @@ class Extraction:
         )
 
     def _count(self, part: Part, counted: np.ndarray) -> None:
-        """Take the documents that features are in into account."""
+        """Count the rows with each feature."""
         if self.vocabulary.width > len(self.documents):
             grown = np.zeros(max(self.vocabulary.room, len(self.documents) * 3 // 2), np.int64)
             grown[: len(self.documents)] = self.documents
             self.documents = grown
         count_rows(part.ids, part.groups, counted, self.documents)
 
-    def _weigh(self, part: Part, weighing: Weighing | None) -> None:
-        if weighing is not None:
-            squares = np.empty(int(weighing.unit.max()) + 1)
-            logarithms = min(self.rows + 1, max(RARE, len(part.ids) // 16))  # fewer than features would need
-            rare = np.empty(logarithms if weighing.inverse.any() else 0)
-            weigh_rows(*part, weighing, self.documents, self.rows, squares, rare)
+    def _weight(self, part: Part, weighting: Weighting | None) -> None:
+        if weighting is not None:
+            squares = np.empty(int(weighting.unit.max()) + 1)
+            logarithms = min(self.rows + 1, max(RARE, len(part.ids) // 16))  # not more than the features are worth
+            rare = np.empty(logarithms if weighting.inverse.any() else 0)
+            weight_rows(*part, weighting, self.documents, self.rows, squares, rare)
 
 
 class Opened:
-    """A batch: what each extractor reads of it."""
+    """A batch of rows, as read by each extractor."""
 
     def __init__(self, columns: Sequence[ReadColumn], count: int) -> None:
-        self.columns, self.count = columns, count
+        self.columns: Sequence[ReadColumn] = columns
+        self.count: int = count
 
     @property
     def looked_up(self) -> bool:
-        """Whether a vocabulary has been asked about all names already."""
+        """Whether all names have been looked up in a vocabulary."""
         return len(self.columns) == 1 and self.columns[0].known
 
     def blocks(self, size: int) -> list[tuple[int, int]]:
-        """Ranges of rows of about so many features each."""
+        """Ranges of rows with about ``size`` features each."""
         if not self.count or not self.columns:
             return []
         cost = np.sum([column.cost() for column in self.columns], axis=0)
@@ -207,8 +210,8 @@ class Opened:
         return list(pairwise(sorted({0, *inner.tolist(), self.count})))
 
 
-class _Named(ReadColumn):
-    """Rows that have names already."""
+class _NamedColumn(ReadColumn):
+    """Rows of named features."""
 
     def __init__(self, made: NamedRows) -> None:
         self.made, self.known = made, made.known is not None
@@ -221,12 +224,12 @@ class _Named(ReadColumn):
 
 
 def _namespace(prefix: str) -> str:
-    """A namespace's name, from the prefix of its features."""
+    """The name of a namespace, from the prefix of its features."""
     return prefix.removesuffix("^")
 
 
 def _ahead(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Iterable[Any], most: int) -> Iterator[Any]:
-    """Results in order, a few computed ahead of time."""
+    """Results in order; at most ``most`` are computed before they are needed."""
     waiting: deque[Future[Any]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))

@@ -1,44 +1,44 @@
-"""Extractors of categories and numbers, and user-defined ones: from a column to named features."""
+"""Extractors of categories and numbers, and user-defined functions: they turn columns into named features.
+
+Scales of numbers are learned in one pass: mean and variance by Welford's method, and the largest absolute value. Values
+are added one by one, so the result does not depend on the size of batches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.data.arrow import codes, is_missing, string_parts
 from onlearn.data.named_rows import NamedRows, hash_name
-from onlearn.features.assemble import hash_stretches, one_each, rows_of_names, side_by_side
+from onlearn.features.assemble import hash_parts, rows_of_names, side_by_side, single_feature
 from onlearn.features.tables import as_words, column, fixed, numbers, respelled
 from onlearn.features.vocabulary import Vocabulary
-
-# ----------------------------------------------------------------------------------------------------
-# What extractors have in common: groups of features, checks of their parameters, their spelling as JSON.
-
 
 MISSING = ("absent", "indicator", "zero", "error")
 
 
 class Groups(NamedTuple):
-    """The features of one extractor: a prefix for each of its groups, and how their values are weighed."""
+    """The groups of features of one extractor: their prefixes, and how their values are weighted."""
 
-    name: str  # by which interactions know it
+    name: str  # for interactions
     prefixes: tuple[str, ...]
     binary: bool = False
     log: bool = False
     inverse: bool = False
     norm: bool = False
-    square: bool = False  # whether a feature of the first group times itself is another: a number, not a name
+    square: bool = False  # whether the square of a feature of the first group is a new feature
 
 
 class ReadColumn(Protocol):
-    """What an extractor has read of a batch, with what most of them have in common.
+    """A column of a batch, as an extractor has read it, with defaults for most methods.
 
-    ``missing`` says in which rows the value is missing (None: in none); ``known`` whether a vocabulary has been asked
-    about all names already.
+    ``missing`` is a mask of rows without a value (None: all have one); ``known`` says whether all names have been
+    looked up in a vocabulary.
     """
 
     missing: np.ndarray | None = None
@@ -49,23 +49,24 @@ class ReadColumn(Protocol):
         ...
 
     def cost(self) -> np.ndarray:
-        """How much work the rows before each row are, in features or so."""
+        """The work for the rows before each row, in features, approximately."""
         ...
 
     def spell(self, vocabulary: Vocabulary, learning: bool) -> None:
-        """Spell names as the vocabulary does."""
+        """Adapt the spelling of names to the vocabulary."""
         return
 
     def learn(self, facts: np.ndarray) -> None:
-        """Take the values into facts about the column."""
+        """Update the facts about the column by its values."""
         return
 
     def scale_by(self, facts: np.ndarray) -> None:
-        """Scale the values by facts about the column."""
+        """Set the facts by which the values are scaled."""
         return
 
 
 def check_choice(value: Any, known: Sequence[str], what: str) -> None:
+    """Refuse a value that is not one of the known ones."""
     if value not in known:
         raise ValueError(f"{what} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, not {value!r}")
 
@@ -75,7 +76,7 @@ def check_missing(value: Any, who: str) -> None:
 
 
 def check_grams(value: Any, what: str) -> tuple[int, int] | None:
-    """A range of lengths, from a pair or from one number."""
+    """A range of lengths, given as a pair or as one number."""
     if value is None:
         return None
     pair = (value, value) if isinstance(value, int) else tuple(value)
@@ -85,27 +86,24 @@ def check_grams(value: Any, what: str) -> tuple[int, int] | None:
     return pair[0], pair[1]
 
 
-def spell(extractor: Any) -> dict[str, Any]:
-    """An extractor as JSON."""
-    if hasattr(extractor, "spell"):
-        return dict(extractor.spell())
-    return {"kind": extractor.kind, **asdict(extractor)}
+class ColumnExtractor:
+    """The base class of extractors of one column, which are dataclasses."""
 
+    kind: ClassVar[str]
 
-# ----------------------------------------------------------------------------------------------------
-# Scales of numeric columns, learned in one pass: mean and variance by Welford's method, and the largest size.
-#
-# One value after another, so the result does not depend on how many came at a time.
+    def spell(self) -> dict[str, Any]:
+        """The extractor as JSON, for the model file."""
+        return {"kind": self.kind, **asdict(cast(Any, self))}
 
 
 SCALES = ("standard", "max-abs", "log1p", "none")
-LARGEST = 1e140  # in size; what is beyond counts as this much, so that squares, and their sum, stay finite
-FACTS = 4  # count, mean, sum of squared differences from it, largest size
+LARGEST = 1e140  # larger absolute values count as this one, so that squares and their sum stay finite
+FACTS = 4  # count, mean, sum of squared differences from the mean, largest absolute value
 
 
 @compiled
-def learn(values: Any, facts: Any) -> None:
-    """Take values, but for the missing, into the facts (Welford 1962)."""
+def update_facts(values: Any, facts: Any) -> None:
+    """Update the facts by the values that are not missing (Welford 1962)."""
     count, mean, spread, largest = facts[0], facts[1], facts[2], facts[3]
     for x in values:
         if x == x:
@@ -118,13 +116,13 @@ def learn(values: Any, facts: Any) -> None:
     facts[0], facts[1], facts[2], facts[3] = count, mean, spread, largest
 
 
-def apply(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
-    """Values on the scale; one too large for it is infinite, and becomes the largest when a matrix is made.
+def scaled(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
+    """Scaled values; too large ones are infinite, and become the largest value when a matrix is made.
 
-    "standard" puts a column that never changed, or was never seen, at its mean: 0.
+    "standard" scales a column whose values are all equal, or that was never seen, to 0.
     """
     if scale in ("standard", "max-abs"):
-        values = np.clip(values, -LARGEST, LARGEST)  # as they were learned
+        values = np.clip(values, -LARGEST, LARGEST)  # as in update_facts
     with np.errstate(over="ignore"):
         if scale == "standard":
             count, mean, spread, _ = facts
@@ -138,13 +136,13 @@ def apply(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Category:
+class Category(ColumnExtractor):
     """A column of categories: the feature ``column=value`` is 1."""
 
     column: str
     missing: str = "absent"
 
-    kind = "category"
+    kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
         check_missing(self.missing, f"Category({self.column!r})")
@@ -157,7 +155,7 @@ class Category:
 
 
 class CategoryColumn(ReadColumn):
-    """The distinct values as stretches of a text, and which of them each row has (-1: missing)."""
+    """The distinct values as parts of a text, and the position of the value of each row (-1: missing)."""
 
     def __init__(self, spec: Category, values: Any) -> None:
         import pyarrow as pa
@@ -172,29 +170,30 @@ class CategoryColumn(ReadColumn):
             absent = is_missing(words)
             self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
         self.missing = self.codes < 0 if (self.codes < 0).any() else None
-        self._lay_out(words)
+        self._set_words(words)
 
     def spell(self, vocabulary: Vocabulary, learning: bool) -> None:
-        """Spell true and false as the vocabulary does; but words that are learned from stay as they are."""
+        """Spell true and false as in the vocabulary; strings stay unchanged while learning."""
         if learning and not self.booleans:
             return
 
-        # a word beyond those with names may have been learned, too; booleans go by names, or any spelling would do
+        # A word may also be known by its bucket. For booleans only names count, because any spelling has a bucket.
         number = vocabulary.known if self.booleans else vocabulary.lookup
 
         def known(word: str) -> bool:
             return bool(number(np.array([hash_name(word, hash_name(self.prefix))], np.uint64))[0] >= 0)
 
         if (words := respelled(self.words, self.booleans, known)) is not None:
-            self._lay_out(words)
+            self._set_words(words)
 
-    def _lay_out(self, words: Any) -> None:
+    def _set_words(self, words: Any) -> None:
+        """Set the text, places and hashes of the distinct values."""
         text, places = string_parts(words)
         self.text = fixed(text)
         self.starts, self.lengths = places[:-1].copy(), np.diff(places)
         self.hashes = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):
-            hash_stretches(self.text, self.starts, self.lengths, hash_name(self.prefix), self.hashes)
+            hash_parts(self.text, self.starts, self.lengths, hash_name(self.prefix), self.hashes)
 
     def rows(self, start: int, stop: int) -> NamedRows:
         codes = self.codes[start:stop]
@@ -218,19 +217,19 @@ class CategoryColumn(ReadColumn):
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(ColumnExtractor):
     """A column of numbers: the feature ``column`` has the value, scaled.
 
-    ``scale="standard"`` has mean 0 and deviation 1, ``"max-abs"`` a largest size of 1, as learned so far;
-    ``"log1p"`` is sign(x) log(1 + |x|). A missing value is as good as a scaled value of 0; with
-    ``missing="zero"`` it is a 0 like any other, before scaling.
+    ``scale="standard"`` gives mean 0 and deviation 1, ``"max-abs"`` a largest absolute value of 1, both by the rows
+    learned from so far; ``"log1p"`` is sign(x) log(1 + |x|). A missing value counts as a scaled value of 0; with
+    ``missing="zero"`` it is a 0 before scaling.
     """
 
     column: str
     scale: str = "standard"
     missing: str = "absent"
 
-    kind = "number"
+    kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
         check_choice(self.scale, SCALES, f"Number({self.column!r}): scale")
@@ -248,15 +247,15 @@ class Number:
 
 
 class NumberColumn(ReadColumn):
-    """A column's values, and the facts its scale is made of."""
+    """The values of a column, and the facts by which they are scaled."""
 
     def __init__(self, spec: Number, values: np.ndarray, missing: np.ndarray | None) -> None:
         self.spec, self.values, self.missing = spec, values, missing
         self.facts = np.zeros(FACTS)
 
     def learn(self, facts: np.ndarray) -> None:
-        """Take the values into facts about the column."""
-        learn(fixed(self.values), facts)
+        """Update the facts about the column by its values."""
+        update_facts(fixed(self.values), facts)
 
     def scale_by(self, facts: np.ndarray) -> None:
         self.facts = facts
@@ -264,15 +263,15 @@ class NumberColumn(ReadColumn):
     def rows(self, start: int, stop: int) -> NamedRows:
         values = self.values[start:stop]
         present = ~np.isnan(values)
-        scaled = apply(values[present], self.facts, self.spec.scale)
-        return one_each(present, scaled, self.spec.column.encode(), "")
+        made = scaled(values[present], self.facts, self.spec.scale)
+        return single_feature(present, made, self.spec.column.encode(), "")
 
     def cost(self) -> np.ndarray:
         return np.arange(len(self.values) + 1)
 
 
 class WithIndicator(ReadColumn):
-    """A column and, in rows where its value is missing, the feature ``column=missing``."""
+    """A column with the feature ``column=missing`` in rows without a value."""
 
     def __init__(self, inner: ReadColumn, name: str) -> None:
         self.inner, self.name, self.missing = inner, name, inner.missing
@@ -285,30 +284,27 @@ class WithIndicator(ReadColumn):
 
     def rows(self, start: int, stop: int) -> NamedRows:
         absent = np.zeros(stop - start, bool) if self.missing is None else self.missing[start:stop]
-        flags = one_each(absent, np.ones(int(absent.sum())), b"missing", f"{self.name}=")
+        flags = single_feature(absent, np.ones(int(absent.sum())), b"missing", f"{self.name}=")
         return side_by_side([self.inner.rows(start, stop), flags])
 
     def cost(self) -> np.ndarray:
         return self.inner.cost()
 
 
-# ----------------------------------------------------------------------------------------------------
-# User-defined functions as extractors.
-
-
-FUNCTIONS: dict[str, Own] = {}  # by name: where a model file looks for them
+FUNCTIONS: dict[str, Own] = {}  # by name, for loading model files
 
 
 class Own:
-    """A function from a row, as a dict, to names, or to names with values. Make one by ``@onlearn.feature``."""
+    """A user-defined function from a row, as a dict, to names or (name, value) pairs; made by ``@onlearn.feature``."""
 
-    kind = "own"
-    column = missing = None
+    kind: ClassVar[str] = "own"
+    column: ClassVar[None] = None
+    missing: ClassVar[None] = None
 
     def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
-        self.function = function
-        self.name = function.__name__
-        # a pickle refers to it as to a function: by module and name
+        self.function: Callable[[dict[str, Any]], Any] = function
+        self.name: str = function.__name__
+        # a pickle refers to this object by module and name, as to a function
         self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
 
     def __reduce__(self) -> str:
@@ -321,6 +317,7 @@ class Own:
         return self.name
 
     def spell(self) -> dict[str, Any]:
+        """The extractor as JSON, for the model file."""
         return {"kind": self.kind, "name": self.name}
 
     def groups(self) -> Groups:
@@ -331,7 +328,7 @@ class Own:
         return OwnRows(rows_of_names((self._checked(n, row) for n, row in enumerate(rows)), f"{self.name}:"))
 
     def _checked(self, n: int, row: dict[str, Any]) -> Iterator[str | tuple[str, float]]:
-        """What the function makes of a row; a single name will do for a list of one."""
+        """The names or pairs that the function gives for a row; a single name counts as a list of one."""
         made = self.function(row)
         if isinstance(made, Mapping):
             made = made.items()
@@ -353,7 +350,7 @@ class Own:
 
 
 class OwnRows(ReadColumn):
-    """All that a function made of a batch."""
+    """The features that a function gives for a batch."""
 
     def __init__(self, made: NamedRows) -> None:
         self.made = made
@@ -368,8 +365,8 @@ class OwnRows(ReadColumn):
 def feature(function: Callable[[dict[str, Any]], Any]) -> Own:
     """Make an extractor of a function that takes a row as a dict and yields names or (name, value) pairs.
 
-    It may return a dict of values by name as well. Names get the function's own as a prefix. A model file knows the
-    function by its name only, so it must have been defined again before the model is loaded.
+    The function may also return a dict of values by name. Its own name is the prefix of all names. A model file stores
+    only the name of the function, so it must be defined before the model is loaded.
 
     >>> @feature
     ... def shape(row):

@@ -1,4 +1,7 @@
-"""``FeatureMap``: raw rows to numbered features, learned batch by batch."""
+"""``FeatureMap`` turns raw rows into numbered features; ``Strings`` gives texts unchanged, for kernels of strings.
+
+Both learn batch by batch, and a model file can hold either.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from onlearn.data.named_rows import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.engine.spec import did_you_mean
 from onlearn.features.extraction import Extraction
-from onlearn.features.extractors import FUNCTIONS, Category, Number, Own, check_choice, spell
-from onlearn.features.interactions import Interaction, each_once, refuse_doubles, refuse_idle
+from onlearn.features.extractors import FUNCTIONS, Category, Number, Own, check_choice
+from onlearn.features.interactions import Interaction, each_once, refuse_duplicates, refuse_empty
 from onlearn.features.roles import PlanError, Role, extractors_for, guess_roles
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text, renamed
 from onlearn.features.text import Text
@@ -25,10 +28,10 @@ NOTHING_LEARNED = "Features has not learned from any rows yet: call fit or parti
 
 
 class FeatureMap:
-    """Turns tables, rows of named features, or whatever ``as_source`` takes into ``CSR``, and learns on the way.
+    """Learns features from tables, rows of named features, and the other inputs of ``as_source``; gives ``CSR``.
 
-    The parameters are those of ``onlearn.Features``, which is the same as a scikit-learn transformer. What is learned
-    has names that end in an underscore; ``kind_`` is None before anything is.
+    The parameters are those of ``onlearn.Features``, the scikit-learn transformer. Learned attributes have names that
+    end in an underscore; ``kind_`` is None before learning.
 
     >>> features = FeatureMap([Category("colour"), Number("size", scale="none")])
     >>> features.learn_transform([{"colour": "red", "size": 2}, {"colour": "blue"}]).toarray()
@@ -39,21 +42,24 @@ class FeatureMap:
     def __init__(
         self, extractors: Any = "auto", *, max_names: int = 1 << 21, bits: int = 22, dtype: Any = "float32"
     ) -> None:
-        self.extractors, self.max_names, self.bits, self.dtype = extractors, max_names, bits, dtype
+        self.extractors: Any = extractors
+        self.max_names: int = max_names
+        self.bits: int = bits
+        self.dtype: Any = dtype
         self.kind_: str | None = None  # of the rows: MATRIX, NAMED or TABLE
-        self.width_ = 0  # of matrices
+        self.width_: int = 0  # of matrices
         self.extractors_: list[Any] = []
         self.roles_: dict[str, Role] = {}
-        self.n_seen_ = 0  # rows learned from
+        self.n_seen_: int = 0  # rows learned from
         self.columns_: list[str] | None = None  # of the first table learned from
-        self._extraction: Extraction | None = None  # of named rows and tables
-        self._settled: dict[str, Any] = {}  # the parameters when learning began
+        self._extraction: Extraction | None = None  # for named rows and tables
+        self._settled: dict[str, Any] = {}  # the parameters at the beginning of learning
 
     def __repr__(self) -> str:
         return f"FeatureMap({self.extractors!r}, max_names={self.max_names}, bits={self.bits}, dtype={self.dtype!r})"
 
     def unfitted(self) -> FeatureMap:
-        """One with the same parameters that has learned nothing."""
+        """A map with the same parameters that has learned nothing."""
         return FeatureMap(self.extractors, max_names=self.max_names, bits=self.bits, dtype=self.dtype)
 
     # ------------------------------------------------------------------ learning
@@ -63,24 +69,24 @@ class FeatureMap:
         self._learned(X, transform=False)
 
     def learn_transform(self, X: Any, ordered: bool = True) -> CSR:
-        """Learn from more rows, and their matrix, in one walk; statistics are those so far, these rows included.
+        """Learn from more rows and return their matrix, with statistics that include these rows.
 
-        If not ``ordered``, the features of a row come as they are met, which takes less time.
+        If not ``ordered``, the features of a row stay in order of appearance, which takes less time.
         """
         made = self._learned(X, transform=True, ordered=ordered)
         assert made is not None
         return made
 
     def look_up(self, X: Any) -> Any:
-        """Rows to be learned from later, with what can be found out now, while another thread learns from others.
+        """Look up the names of rows in advance, while another thread learns from others.
 
-        What it finds is good until ``keep`` numbers the features anew.
+        The result is valid until ``keep`` renumbers the features.
         """
         named = isinstance(X, NamedRows) and self.kind_ == NAMED
         return self.extraction.look_up(X) if named else X
 
     def transform(self, X: Any) -> CSR:
-        """The rows in numbered features; those that were not learned are left out."""
+        """The rows as a matrix, without features that were not learned."""
         if self.kind_ is None:
             raise ValueError(NOTHING_LEARNED)
         source = self._source(X)
@@ -89,7 +95,7 @@ class FeatureMap:
         return self.extraction.transform(self.extraction.open(source))
 
     def _source(self, X: Any) -> Any:
-        """Rows of the kind that was learned from."""
+        """The rows in internal form; they must be of the kind learned from."""
         source = as_source(X)
         kind = kind_of(source)
         if kind == TABLE:
@@ -100,12 +106,12 @@ class FeatureMap:
         return source
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters that what is learned depends on."""
+        """The parameters on which learning depends."""
         sizes = {"max_names": self.max_names, "bits": self.bits}
         return {"extractors": _listed(self.extractors), "dtype": np.dtype(self.dtype), **sizes}
 
-    def _hold_to_settings(self) -> None:
-        """Refuse parameters that were changed since learning began, and that would have no effect."""
+    def _refuse_changed_settings(self) -> None:
+        """Refuse parameters that have changed since learning began, because they would have no effect."""
         for name, now in self._settings().items():
             if now != self._settled[name]:
                 raise ValueError(
@@ -115,7 +121,7 @@ class FeatureMap:
 
     def _learned(self, X: Any, transform: bool, ordered: bool = True) -> CSR | None:
         if self.kind_ is not None:
-            self._hold_to_settings()
+            self._refuse_changed_settings()
         source = self._source(X)
         if isinstance(source, CSR):
             return self._learned_matrix(source)
@@ -123,7 +129,7 @@ class FeatureMap:
         extractors, roles, extraction = (
             self._begin(source) if begun else (self.extractors_, self.roles_, self.extraction)
         )
-        opened = extraction.open(source, learning=True)  # from here on nothing can be wrong with the rows
+        opened = extraction.open(source, learning=True)  # raises all errors in the rows
         if begun and not isinstance(source, NamedRows) and not is_plain_texts(source):
             self.columns_ = list(source.column_names)
         self.kind_, self.extractors_, self.roles_, self._extraction = kind_of(source), extractors, roles, extraction
@@ -133,7 +139,7 @@ class FeatureMap:
         return made
 
     def _learned_matrix(self, X: CSR) -> CSR:
-        """Nothing is learned from a matrix but its width."""
+        """Learn the width of a matrix."""
         if not isinstance(self.extractors, str) and len(self.extractors):
             raise ValueError("extractors are for tables, and interactions for names; a matrix is taken as it is")
         self.width_ = max(self.width_, X.shape[1])
@@ -142,7 +148,7 @@ class FeatureMap:
         return X.of_width(self.width_)
 
     def _begin(self, source: Any) -> tuple[list[Any], dict[str, Role], Extraction]:
-        """Extractors, roles and an extraction for rows such as these."""
+        """The extractors, the roles and a new extraction for rows of this kind."""
         check_choice(str(np.dtype(self.dtype)), ("float32", "float64"), "dtype")
         given = _listed(self.extractors)
         for one in given:
@@ -170,8 +176,8 @@ class FeatureMap:
                 raise ValueError(
                     f"there is no column to take features from ({why or 'no extractors'}): name extractors"
                 )
-            refuse_doubles(extractors)
-            refuse_idle(extractors)
+            refuse_duplicates(extractors)
+            refuse_empty(extractors)
         extractors = each_once(extractors)
         extraction = Extraction(extractors, Vocabulary(self.max_names, self.bits), self.dtype)
         return extractors, roles, extraction
@@ -185,24 +191,24 @@ class FeatureMap:
 
     @property
     def has_vocabulary(self) -> bool:
-        """Whether the features have names, as all but those of a matrix do."""
+        """Whether the features have names; those of a matrix have none."""
         return self._extraction is not None
 
     @property
     def extraction(self) -> Extraction:
-        """What was learned from named rows or tables."""
+        """The learned state for named rows or tables."""
         if self._extraction is None:
             raise AttributeError("a matrix has no vocabulary" if self.kind_ == MATRIX else NOTHING_LEARNED)
         return self._extraction
 
     def expect(self, share: float) -> None:
-        """Make room for the rest of the data; ``share`` is the part of it that has been learned from."""
+        """Allocate memory for the rest of the data; ``share`` of the data has been learned from."""
         if self.kind_ != MATRIX:
             self.vocabulary_.expect(share)
 
     @property
     def n_features_out_(self) -> int:
-        """The width of the matrices now."""
+        """The present number of features."""
         return self.width_ if self.kind_ == MATRIX else self.vocabulary_.width
 
     def get_feature_names_out(self) -> np.ndarray:
@@ -218,9 +224,9 @@ class FeatureMap:
         return str(number) if self.kind_ == MATRIX else self.vocabulary_.name_of(number)
 
     def keep(self, kept: np.ndarray, state: str | None = "drop") -> np.ndarray:
-        """Keep some features only, numbered anew; returns which columns of a matrix, or of weights, remain.
+        """Drop all other features and renumber the rest; returns the remaining columns of a matrix or of weights.
 
-        By default no further names are taken in from now on, or what was dropped would come back.
+        By default no new names are learned afterwards, because dropped ones would return.
         """
         if self.kind_ == MATRIX:
             raise ValueError("the features of a matrix have no vocabulary to be dropped from: select its columns")
@@ -236,12 +242,12 @@ class FeatureMap:
     # ------------------------------------------------------------------ the model file
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Plain facts, and arrays: all that is needed to go on."""
+        """The state as plain facts and arrays, for the model file."""
         facts: dict[str, Any] = {
             "kind": self.kind_,
             "settings": {"max_names": self.max_names, "bits": self.bits, "dtype": str(np.dtype(self.dtype))},
             "given": _spell_given(self.extractors),
-            "extractors": [spell(one) for one in self.extractors_],
+            "extractors": [one.spell() for one in self.extractors_],
             "roles": {name: list(role) for name, role in self.roles_.items()},
             "n_seen": int(self.n_seen_),
             "columns": [str(name) for name in self.columns_ or ()],
@@ -257,7 +263,7 @@ class FeatureMap:
 
     @classmethod
     def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> FeatureMap:
-        """The features that were packed."""
+        """The map that was packed."""
         self = cls(_read_given(facts["given"]), **{name: facts["settings"][name] for name in SETTINGS})
         check_choice(facts["kind"], (MATRIX, NAMED, TABLE), "the kind of rows")
         extractors = [_read(one) for one in facts["extractors"]]
@@ -287,7 +293,7 @@ class FeatureMap:
 
 
 def _roles(table: Any) -> dict[str, Role]:
-    """As guessed, but a plain list of texts is text however short they are."""
+    """The guessed roles; a plain list of texts is always text."""
     if is_plain_texts(table) and not table.num_rows:
         return {name: Role("ignore", "there are no rows") for name in table.column_names}
     if is_plain_texts(table):
@@ -296,24 +302,24 @@ def _roles(table: Any) -> dict[str, Role]:
 
 
 def kind_of(source: Any) -> str:
-    """What kind of rows these are, which are a table, named or a matrix."""
+    """The kind of rows: a matrix, named rows or a table."""
     return MATRIX if isinstance(source, CSR) else NAMED if isinstance(source, NamedRows) else TABLE
 
 
 def _columns(extractors: list[Any]) -> set[str]:
-    """The columns that extractors are for."""
+    """The columns that extractors use."""
     return {one.column for one in extractors if isinstance(one, EXTRACTORS) and one.column is not None}
 
 
 def _listed(extractors: Any) -> list[Any]:
-    """One extractor, or a list of them, as a list."""
+    """A list of extractors, from a list or a single one."""
     return [extractors] if isinstance(extractors, (str, *EXTRACTORS)) else list(extractors)
 
 
 def _spell_given(extractors: Any) -> Any:
     if isinstance(extractors, str):
         return extractors
-    return [one if isinstance(one, str) else spell(one) for one in _listed(extractors)]
+    return [one if isinstance(one, str) else one.spell() for one in _listed(extractors)]
 
 
 def _read_given(spelled: Any) -> Any:
@@ -321,7 +327,7 @@ def _read_given(spelled: Any) -> Any:
 
 
 def _read(spelled: dict[str, Any]) -> Any:
-    """An extractor from its spelling as JSON."""
+    """An extractor from JSON."""
     rest = dict(spelled)
     kind = rest.pop("kind")
     if kind == Own.kind:
@@ -339,47 +345,47 @@ def _read(spelled: dict[str, Any]) -> Any:
 
 
 class Strings:
-    """One column of a table, as a list of strings; a missing one is empty. It is used like a ``FeatureMap``.
+    """Gives one column of a table as a list of strings; a missing one is empty. It has the interface of ``FeatureMap``.
 
     >>> Strings("word").transform({"word": ["ab", None], "size": [1, 2]})
     ['ab', '']
     """
 
-    kind_ = "a table"
-    dtype = "float64"  # of kernel values
-    n_features_out_ = 1
-    has_vocabulary = False
-    columns_: list[str] | None = None  # of the first table, which no one asks for
+    kind_: str = TABLE
+    dtype: str = "float64"  # of kernel values
+    n_features_out_: int = 1
+    has_vocabulary: bool = False
+    columns_: list[str] | None = None  # not recorded
 
     def __init__(self, column: str) -> None:
-        self.column = column
-        self.n_seen_ = 0
+        self.column: str = column
+        self.n_seen_: int = 0
 
     def __repr__(self) -> str:
         return f"Strings(column={self.column!r})"
 
     def unfitted(self) -> Strings:
-        """One that has seen nothing."""
+        """Strings of the same column that have seen no rows."""
         return Strings(self.column)
 
     @property
     def extractors(self) -> list[Text]:
-        """What says that the column is text."""
+        """An extractor that describes the column as text."""
         return [Text(self.column)]
 
     extractors_ = extractors
 
     def learn_transform(self, rows: Any, ordered: bool = True) -> list[str]:
-        """The strings; there is nothing to be learned about them."""
+        """The strings of rows; nothing is learned from them."""
         made = self.transform(rows)
         self.n_seen_ += len(made)
         return made
 
     def expect(self, share: float) -> None:
-        """Nothing is kept of strings, so no room need be made for it."""
+        """Do nothing: strings need no memory."""
 
     def look_up(self, rows: Any) -> Any:
-        """Nothing can be found out about strings before they are learned from."""
+        """The rows unchanged: strings have no names to look up."""
         return rows
 
     def transform(self, rows: Any) -> list[str]:
@@ -398,17 +404,19 @@ class Strings:
         return ["" if value is None else value for value in values.to_pylist()]
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The state as plain facts and arrays, for the model file."""
         return {"strings": self.column, "n_seen": self.n_seen_}, {}
 
     @classmethod
     def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Strings:
+        """The strings that were packed."""
         self = cls(str(facts["strings"]))
         self.n_seen_ = int(facts["n_seen"])
         return self
 
 
 def strings_of(rows: Any, roles: dict[str, str], kernel: Any) -> tuple[Strings, list[str]]:
-    """The column of text in rows such as these, and what was decided about it."""
+    """The strings of the column of text in rows, and a note about a guess."""
     if not hasattr(rows, "column_names"):
         raise PlanError(f"the kernel {kernel} compares texts, but the rows have no columns")
     texts = [name for name, role in roles.items() if role == "text"]

@@ -1,8 +1,8 @@
-"""The compiled half of a vocabulary: an open-addressing table from the hash of a name to its number.
+"""The compiled part of a vocabulary: a hash table (open addressing) from the hash of a name to its number.
 
-A slot is one word: the upper bits of the hash, and the number plus one (0: empty). Where these bits agree, the whole
-hash is compared, in the list of hashes by number. Both outgrow the caches, so what features to come will need is asked
-for ahead: first their slot, then the hash of the number that is there.
+A slot is one word: the upper bits of the hash, and the number plus one (0: empty). If these bits agree, the whole hash
+is compared, in the array of hashes by number. Both are larger than the processor's caches, so the memory for later
+features is prefetched: first their slot, then the hash of the number in it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from onlearn.compiler import compiled, prefetch
 
-AHEAD, SOON = np.uint64(64), np.uint64(32)  # features: far enough for memory's delay, with both cores busy
-NUMBER = np.uint64((1 << 31) - 1)  # the bits of a slot that hold the number; the others are those of the hash
+AHEAD, SOON = np.uint64(64), np.uint64(32)  # features between prefetch and use, enough for the latency of memory
+NUMBER = np.uint64((1 << 31) - 1)  # the bits of a slot that hold the number; the others are bits of the hash
 ZERO, ONE, SIX = np.uint64(0), np.uint64(1), np.uint64(6)
 LOW = np.uint64(63)
 UNKNOWN = np.int32(-1)
@@ -22,7 +22,7 @@ UNKNOWN = np.int32(-1)
 
 @compiled
 def place(slots: Any, hashes: Any, first: Any, past: Any) -> None:
-    """Put the names numbered ``first`` to ``past``, none of which is there yet, into the table."""
+    """Insert the names numbered ``first`` to ``past``, none of which is in the table."""
     mask = np.uint64(len(slots) - 1)
     end = np.uint64(past)
     for k in range(np.uint64(first), end):
@@ -37,11 +37,10 @@ def place(slots: Any, hashes: Any, first: Any, past: Any) -> None:
 
 @compiled
 def slot_of(slots: Any, known: Any, h: Any) -> Any:
-    """Where a hash is, or the empty slot where it would be, and what was found there.
+    """The slot of a hash, or the empty slot for it, and the content of the slot.
 
-    ``known`` are the hashes by number.
-    Another thread may just be adding names: one that is not among ``known`` yet is passed over, and an empty slot may
-    be another name's by the time it is looked at again.
+    ``known`` are the hashes by number. Another thread may add names at the same time: a name that is not among
+    ``known`` yet is skipped, and an empty slot may be in use the next time it is read.
     """
     mask, count = np.uint64(len(slots) - 1), np.uint64(len(known))
     s = h & mask
@@ -58,8 +57,8 @@ def slot_of(slots: Any, known: Any, h: Any) -> Any:
 
 
 @compiled
-def ask(slots: Any, known: Any, hashes: Any, k: Any, end: Any) -> None:
-    """Ask for what the features after the k-th will need."""
+def prefetch_later(slots: Any, known: Any, hashes: Any, k: Any, end: Any) -> None:
+    """Prefetch the memory for features after the k-th."""
     mask = np.uint64(len(slots) - 1)
     if k + AHEAD < end:
         prefetch(slots, hashes[k + AHEAD] & mask)
@@ -74,7 +73,7 @@ def find(slots: Any, known: Any, hashes: Any, out: Any) -> None:
     """The number of each hash, or -1."""
     end = np.uint64(len(hashes))
     for k in range(end):
-        ask(slots, known, hashes, np.uint64(k), end)
+        prefetch_later(slots, known, hashes, np.uint64(k), end)
         _, held = slot_of(slots, known, hashes[k])
         held &= NUMBER
         out[k] = UNKNOWN if held == ZERO else np.int32(held - ONE)
@@ -85,11 +84,10 @@ def find_or_add(
     slots: Any, hashes: Any, starts: Any, lengths: Any, groups: Any, text: Any, prefix_of: Any,
     known: Any, ends: Any, prefixes: Any, pool: Any, longest: Any, first: Any, room: Any, count: Any, out: Any,
 ) -> Any:  # fmt: skip
-    """Number features from ``first`` on, new names in order of appearance; returns where it stopped, and the count.
+    """Number features from ``first`` on, new names in order of appearance; returns the end, and the number of names.
 
-    Those whose number is in ``out`` already are left alone; for the others it holds -1.
-    It stops before a new name that the table, with its ``room``, or the pool of names cannot take; the caller makes
-    room and calls again.
+    Features whose number is in ``out`` are skipped; for others it holds -1. The loop stops before a new name for which
+    the table (``room``) or the pool of names has no space; the caller enlarges them and calls again.
     """
     end = np.uint64(len(hashes))
     k = np.uint64(first)
@@ -125,7 +123,7 @@ def find_or_add(
 
 @compiled
 def to_buckets(hashes: Any, ids: Any, base: Any, bucket_mask: Any, seen: Any, note: Any) -> None:
-    """Give the unknown ones (-1) the number of a bucket; with ``note``, remember which buckets are in use."""
+    """Give unknown features (-1) the number of a bucket; with ``note``, record which buckets are in use."""
     for k in range(np.uint64(len(ids))):
         if ids[k] < 0:
             bucket = hashes[k] & bucket_mask
@@ -136,7 +134,7 @@ def to_buckets(hashes: Any, ids: Any, base: Any, bucket_mask: Any, seen: Any, no
 
 @compiled
 def count_bits(words: Any) -> Any:
-    """How many bits are set."""
+    """The number of bits that are set."""
     total = 0
     for word in words:
         rest = word
@@ -148,7 +146,7 @@ def count_bits(words: Any) -> Any:
 
 @compiled
 def copy_names(ends: Any, pool: Any, kept: Any, new_ends: Any, new_pool: Any) -> None:
-    """The names of the kept numbers, one after another."""
+    """Copy the names of some numbers, one after another."""
     at = np.uint64(0)
     for k in range(np.uint64(len(kept))):
         for p in range(np.uint64(ends[kept[k]]), np.uint64(ends[kept[k] + 1])):

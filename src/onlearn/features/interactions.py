@@ -1,9 +1,9 @@
-"""Interactions: a feature for each pair (or triple) of features of different columns, its value their product."""
+"""Interactions: products of two or three features of different columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,71 +12,23 @@ from onlearn.data.named_rows import NamedRows, combine
 from onlearn.features.assemble import side_by_side
 from onlearn.features.extractors import Category
 from onlearn.features.tables import fixed
-
-# ----------------------------------------------------------------------------------------------------
-# Which extractors go together: no feature made twice, and no interaction that makes none.
-
-
-def refuse_doubles(extractors: Sequence[Any]) -> None:
-    """Two extractors of one column whose features have the same names would silently add up."""
-    met: dict[tuple[str, str, str], Any] = {}
-    for one in (one for one in extractors if not isinstance(one, Interaction)):
-        groups = one.groups()
-        for key in ((one.kind, groups.name, prefix) for prefix in dict.fromkeys(groups.prefixes)):
-            if key in met:
-                hint = ", or give it a prefix of its own" if hasattr(one, "prefix") else ""
-                raise ValueError(f"{met[key]!r} and {one!r} make features of the same names: leave one out{hint}")
-            met[key] = one
-
-
-def refuse_idle(extractors: Sequence[Any]) -> None:
-    """Interactions of columns that have nothing to multiply."""
-    columns = [one for one in extractors if not isinstance(one, Interaction)]
-    names = list(dict.fromkeys(one.groups().name for one in columns))
-    for one in (one for one in extractors if isinstance(one, Interaction)):
-        if not one.columns and len(names) < one.degree:
-            raise ValueError(
-                f"{one!r} multiplies features of {one.degree} different columns, but there is only {', '.join(names)}"
-            )
-        for name in {name for name in one.columns if one.columns.count(name) > 1}:
-            its_own = [other for other in columns if other.groups().name == name]
-            if its_own and all(isinstance(other, Category) for other in its_own):
-                raise ValueError(
-                    f"{one!r} makes nothing new: {name!r} has one category a row, which times itself is the same"
-                )
-
-
-def each_once(extractors: Sequence[Any]) -> list[Any]:
-    """The extractors without interactions that others make already, in whatever order of their columns."""
-    everywhere = {one.degree for one in extractors if isinstance(one, Interaction) and not one.columns}
-    made: list[Any] = []
-    met = set()
-    for one in extractors:
-        if isinstance(one, Interaction):
-            key = one.degree, tuple(sorted(one.columns))
-            among_all = len(set(one.columns)) == one.degree and one.degree in everywhere
-            if key in met or among_all:
-                continue
-            met.add(key)
-        made.append(one)
-    return made
-
+from onlearn.features.text import Text
 
 ONE = np.uint64(1)
 STAR = np.uint8(ord("*"))
-PRODUCT = np.uint64(0x2A2A2A2A)  # so that "good*film" is not the bigram "good film"
+PRODUCT = np.uint64(0x2A2A2A2A)  # distinguishes the product "good*film" from the bigram "good film"
 
 
 class Interaction:
     """``Interaction("a", "b")``: the features of column (or namespace) a times those of b, named ``x*y``.
 
     Three names give triples; ``Interaction()`` stands for all pairs of different columns, ``Interaction(degree=3)``
-    for all triples. A column may be given twice: then each two of its features are paired once, and a number is
-    squared. What is multiplied are the scaled numbers of numeric columns and the counts of text columns.
+    for all triples. If a column is given twice, each two of its features are paired once, and a number is squared.
+    The factors are the scaled numbers of numeric columns and the counts of text columns.
     """
 
-    kind = "interaction"
-    column = None
+    kind: ClassVar[str] = "interaction"
+    column: ClassVar[None] = None
 
     def __init__(self, *columns: str, degree: int | None = None) -> None:
         if not columns and degree is None:
@@ -89,8 +41,8 @@ class Interaction:
             degree = len(columns)
         if degree not in (2, 3):
             raise ValueError(f"an Interaction is of degree 2 or 3, not {degree}")
-        self.degree = degree
-        self.columns = tuple(sorted(columns, key=columns.index))  # equal ones side by side
+        self.degree: int = degree
+        self.columns: tuple[str, ...] = tuple(sorted(columns, key=columns.index))  # equal ones are adjacent
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Interaction) and (self.columns, self.degree) == (other.columns, other.degree)
@@ -102,10 +54,11 @@ class Interaction:
         return f"Interaction({', '.join(map(repr, self.columns)) or f'degree={self.degree}'})"
 
     def spell(self) -> dict[str, Any]:
+        """The interaction as JSON, for the model file."""
         return {"kind": self.kind, "columns": list(self.columns), "degree": self.degree}
 
     def places(self, owners: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """For each factor, which groups it is from; and whether it is of the same column as the one before."""
+        """For each factor, its groups, and whether it is of the same column as the factor before."""
         names = np.array(owners, dtype=object)
         if not self.columns:
             return np.ones((self.degree, len(owners)), bool), np.zeros(self.degree, bool)
@@ -116,7 +69,7 @@ class Interaction:
 
 @compiled
 def fits(hashes: Any, groups: Any, owner: Any, square: Any, i: Any, j: Any, same: Any, apart: Any) -> Any:
-    """Whether feature j may follow feature i: each set of features once, and in the same order wherever it occurs."""
+    """Whether feature j may follow feature i, so that each set of features appears once and in the same order."""
     if same:
         return hashes[i] < hashes[j] or (i == j and square[groups[i]])
     return not apart or owner[groups[i]] < owner[groups[j]]
@@ -124,7 +77,7 @@ def fits(hashes: Any, groups: Any, owner: Any, square: Any, i: Any, j: Any, same
 
 @compiled
 def write(text: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
-    """Copy a stretch; returns where it ended."""
+    """Copy a part of a text; returns the end of the copy."""
     for n in range(length):
         out[at + n] = text[start + n]
     return at + length
@@ -132,7 +85,7 @@ def write(text: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
 
 @compiled
 def name_part(rows: Any, k: Any, prefix_text: Any, prefix_ends: Any, out: Any, at: Any) -> Any:
-    """Write the full name of a feature."""
+    """Write the full name of a feature; returns its end."""
     group = np.int64(rows.groups[k])
     begin = prefix_ends[group]
     at = write(prefix_text, begin, prefix_ends[group + 1] - begin, out, at)
@@ -152,9 +105,10 @@ def multiply(
     held: Any, count: Any, fill: Any,
     sizes: Any, hashes: Any, values: Any, starts: Any, lengths: Any, text: Any, used: Any, written: Any,
 ) -> Any:  # fmt: skip
-    """Count the products and the bytes of their names, or with ``fill`` write them, from ``used``, ``written`` on.
+    """Count the products and the bytes of their names, or with ``fill`` write them.
 
-    ``held`` has room for the features of the longest row, for each factor; ``count`` for their number.
+    ``used`` products and ``written`` bytes are there already. ``held`` has space for the features of the longest row,
+    for each factor, and ``count`` for their number.
     """
     degree = members.shape[0]
     for i in range(len(rows.indptr) - 1):
@@ -194,7 +148,7 @@ def multiply(
 
 
 class Plain(NamedTuple):
-    """Named rows without their prefixes, whose number would be part of a compiled type."""
+    """Named rows without prefixes, whose number would be part of a compiled type."""
 
     indptr: np.ndarray
     hashes: np.ndarray
@@ -208,9 +162,9 @@ class Plain(NamedTuple):
 def products(
     rows: NamedRows, interactions: Sequence[Interaction], owners: Sequence[str], square: Sequence[bool]
 ) -> NamedRows:
-    """The products alone, as rows of one group without a prefix; ``owners`` are the columns the groups are of.
+    """The products of features, as rows of one group without a prefix.
 
-    ``square`` says of which groups a feature may be multiplied by itself.
+    ``owners`` are the columns of the groups; ``square`` says for each group whether its features are squared.
     """
     encoded = [prefix.encode() for prefix in rows.prefixes]
     prefix_text = fixed(np.frombuffer(b"".join(encoded) or b" ", np.uint8))
@@ -232,7 +186,7 @@ def products(
 
 
 def _multiplied(settings: tuple[Any, ...], size: int) -> NamedRows:
-    """First count, then write."""
+    """Count the products, allocate memory, and write them."""
 
     def arrays(features: int, letters: int) -> tuple[np.ndarray, ...]:
         kinds = (np.uint64, np.float64, np.int64, np.int64)
@@ -245,3 +199,48 @@ def _multiplied(settings: tuple[Any, ...], size: int) -> NamedRows:
     multiply(*settings, True, indptr[1:], *made, 0, 0)
     hashes, values, starts, lengths, text = made
     return NamedRows(indptr, hashes, values, starts, lengths, np.zeros(used, np.uint16), text, ("",))
+
+
+def refuse_duplicates(extractors: Sequence[Any]) -> None:
+    """Refuse two extractors whose features have the same names, because their values would be summed."""
+    seen: dict[tuple[str, str, str], Any] = {}
+    for one in (one for one in extractors if not isinstance(one, Interaction)):
+        groups = one.groups()
+        for key in ((one.kind, groups.name, prefix) for prefix in dict.fromkeys(groups.prefixes)):
+            if key in seen:
+                hint = ", or give it a prefix of its own" if isinstance(one, Text) else ""
+                raise ValueError(f"{seen[key]!r} and {one!r} make features of the same names: leave one out{hint}")
+            seen[key] = one
+
+
+def refuse_empty(extractors: Sequence[Any]) -> None:
+    """Refuse interactions that make no new features."""
+    columns = [one for one in extractors if not isinstance(one, Interaction)]
+    names = list(dict.fromkeys(one.groups().name for one in columns))
+    for one in (one for one in extractors if isinstance(one, Interaction)):
+        if not one.columns and len(names) < one.degree:
+            raise ValueError(
+                f"{one!r} multiplies features of {one.degree} different columns, but there is only {', '.join(names)}"
+            )
+        for name in {name for name in one.columns if one.columns.count(name) > 1}:
+            extractors_of = [other for other in columns if other.groups().name == name]
+            if extractors_of and all(isinstance(other, Category) for other in extractors_of):
+                raise ValueError(
+                    f"{one!r} makes nothing new: {name!r} has one category a row, which times itself is the same"
+                )
+
+
+def each_once(extractors: Sequence[Any]) -> list[Any]:
+    """The extractors without duplicate interactions; the order of their columns does not matter."""
+    everywhere = {one.degree for one in extractors if isinstance(one, Interaction) and not one.columns}
+    made: list[Any] = []
+    seen = set()
+    for one in extractors:
+        if isinstance(one, Interaction):
+            key = one.degree, tuple(sorted(one.columns))
+            among_all = len(set(one.columns)) == one.degree and one.degree in everywhere
+            if key in seen or among_all:
+                continue
+            seen.add(key)
+        made.append(one)
+    return made

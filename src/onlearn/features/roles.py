@@ -1,4 +1,4 @@
-"""What a column seems to be, judged by the first rows, and why."""
+"""The roles of columns (numeric, categorical, text or ignore), guessed from the first rows, with the reasons."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ __all__ = ["PlanError", "Role", "extractors_for", "guess_roles"]
 ROLES = ("numeric", "categorical", "text", "ignore")
 LOOK_AT = 10_000  # rows
 COUNT_IN = 1_000  # rows whose words are counted
-ENOUGH = 20  # rows to tell by that all values differ
-MANY = 100  # rows to tell by that nearly all do
+ENOUGH = 20  # rows from which "all values differ" is evidence
+MANY = 100  # rows from which "nearly all values differ" is evidence
 NEARLY = 0.99
-LETTERS = {"ngrams": None, "chars": (2, 5)}  # of texts of one word, such as DNA: what is in the word
-LONG = 50  # letters of a string that is neither a category nor an identifier
+LETTERS = {"ngrams": None, "chars": (2, 5)}  # for texts of one word, such as DNA: n-grams inside the word
+LONG = 50  # letters from which a string is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Role(NamedTuple):
-    """What a column is taken for, and the reason."""
+    """The role of a column, and the reason."""
 
     role: str
     reason: str
 
     @property
     def one_word(self) -> bool:
-        """Whether values hold one word each, hardly two of them the same: as words they teach nothing."""
+        """Whether each value is one word and nearly all differ, so that words are useless as features."""
         return isinstance(self, OneWord)
 
 
 class OneWord(Role):
-    """What a column of single words is taken for."""
+    """The role of a column of single words."""
 
 
 def guess_roles(rows: Any) -> dict[str, Role]:
@@ -68,7 +68,7 @@ def _guess(name: str, values: Any) -> Role:
         return Role("numeric", "true or false")
     if kinds.is_integer(kind) or kinds.is_floating(kind):
         numbers = arrow.numbers(known).astype(np.float64)
-        whole = bool((numbers == np.floor(numbers)).all())  # readers of text keep those as floats, too
+        whole = bool((numbers == np.floor(numbers)).all())  # readers of text give whole numbers as floats
         if whole and len(known) >= ENOUGH and (np.diff(numbers) == 1).all():
             return Role("ignore", "it counts the rows")
         if whole and _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
@@ -130,9 +130,9 @@ def extractors_for(
     made: list[Text | Category | Number] = []
     for name in used:
         if named[name] == "text":
-            said = text or {}
-            letters = LETTERS if getattr(roles[name], "one_word", False) and said.keys().isdisjoint(LETTERS) else {}
-            made.append(Text(name, **{**alone, **letters, **said}))
+            given = text or {}
+            letters = LETTERS if getattr(roles[name], "one_word", False) and given.keys().isdisjoint(LETTERS) else {}
+            made.append(Text(name, **{**alone, **letters, **given}))
         elif named[name] == "numeric":
             made.append(Number(name, **(number or {})))
         else:

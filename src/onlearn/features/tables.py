@@ -1,4 +1,8 @@
-"""Tables of all makes as PyArrow tables, and their columns as plain arrays."""
+"""Input rows of many types as PyArrow tables, and their columns as NumPy arrays.
+
+Text files write booleans as words, other tables have a type for them. A model that is trained on one can be used with
+the other: booleans become words, in the spelling that the model knows.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +28,16 @@ from onlearn.data.named_rows import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
 
-TEXT = "text"  # the column that a plain list of texts is
+TEXT = "text"  # the column of a plain list of texts
 PLAIN = {"onlearn": "a list of texts"}
+SPELLINGS = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+USUAL = SPELLINGS[0]
+NUMBERS = {"false": 0.0, "true": 1.0}
+Known = Callable[[str], bool]  # whether a word has been learned
 
 
 def as_source(rows: Any) -> Any:
-    """A PyArrow table, ``NamedRows`` or a ``CSR`` of whatever the rows are given as."""
+    """The rows as a PyArrow table, ``NamedRows`` or a ``CSR``."""
     if isinstance(rows, (CSR, NamedRows)):
         return rows
     if hasattr(rows, "tocsr"):  # a SciPy matrix
@@ -69,14 +77,14 @@ def as_source(rows: Any) -> Any:
 
 
 def _texts(values: Any, name: str = TEXT) -> Any:
-    """A table of one column, marked as having been none."""
+    """A table of one column, marked as a plain list of texts."""
     import pyarrow as pa
 
     return pa.table({name: values}).replace_schema_metadata(PLAIN)
 
 
 def _one_column(values: Any, name: Any = None) -> Any:
-    """A column by itself: texts, or what else it holds, as a table; under its own name if it has one."""
+    """A single column as a table, under its own name if it has one."""
     import pyarrow as pa
 
     if is_text(values.type) or pa.types.is_null(values.type):
@@ -85,11 +93,12 @@ def _one_column(values: Any, name: Any = None) -> Any:
 
 
 def is_plain_texts(table: Any) -> bool:
+    """Whether a table was a plain list of texts."""
     return (table.schema.metadata or {}).get(b"onlearn") == PLAIN["onlearn"].encode()
 
 
 def renamed(table: Any, wanted: set[str]) -> Any:
-    """Texts that were no table under the name of the only column that is wanted, if theirs is none of their own."""
+    """A plain list of texts, renamed to the only column that is wanted, unless it has another name of its own."""
     if not is_plain_texts(table) or len(wanted) != 1 or table.column_names == [*wanted]:
         return table
     return table.rename_columns([*wanted]) if TEXT in (table.column_names[0], *wanted) else table
@@ -126,7 +135,7 @@ def _from_list(rows: list[Any]) -> Any:
     columns: dict[str, list[Any]] = {str(name): [] for row in rows for name in row}
     for name, values in columns.items():
         values.extend(row.get(name) for row in rows)
-    if not columns:  # rows without columns are rows still
+    if not columns:  # keep the number of rows
         return pa.table({TEXT: pa.nulls(len(rows), pa.large_string())})
     return pa.table({name: _array(values, name) for name, values in columns.items()})
 
@@ -148,11 +157,11 @@ def _from_columns(columns: Mapping[Any, Any]) -> Any:
 
 
 def _array(values: list[Any], name: str, kind: Any = None) -> Any:
-    """Values as a column of a kind, or of theirs: strings if there are several; what is NaN or NA is missing then."""
+    """Values as a column of a type, by default their own; values of several types become strings, NaN and NA null."""
     import pyarrow as pa
 
     kinds = {*map(type, values)} - {int, type(None)}
-    if kind is None and not (kinds <= {str, bool} or kinds == {float}):  # among numbers NaN is missing anyway
+    if kind is None and not (kinds <= {str, bool} or kinds == {float}):  # among numbers, NaN is missing in any case
         values = [None if _is_missing(value) else value for value in values]
     try:
         return from_values(values) if kind is None else from_strings(values, kind)
@@ -167,19 +176,19 @@ def _array(values: list[Any], name: str, kind: Any = None) -> Any:
 
 
 def _word(value: Any) -> str:
-    """A value as a string: whole numbers without a decimal point, whatever they stand among."""
+    """A value as a string; whole numbers have no decimal point."""
     return str(int(value)) if isinstance(value, (float, np.floating)) and value.is_integer() else str(value)
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas has for them."""
+    """Whether a value is None, NaN, or pandas' NA or NaT."""
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _refuse_halves(values: list[Any], name: str) -> None:
-    """Name the text that has half a character, which UTF-8 cannot hold."""
+    """Raise for a text with half of a surrogate pair, which UTF-8 cannot hold."""
     for n, value in enumerate(values):
         try:
             if isinstance(value, str):
@@ -199,12 +208,13 @@ def column(table: Any, name: str) -> Any:
     if table.column_names.count(name) > 1:
         raise ValueError(f"there are several columns {name!r}: name them apart")
     found = in_one_piece(table.column(name))
-    if hasattr(found, "chunks"):  # an older PyArrow leaves a list of at most one
+    if hasattr(found, "chunks"):  # an older PyArrow gives a chunked array
         found = found.chunk(0) if found.num_chunks else table.schema.field(name).type
     return found
 
 
 def is_text(kind: Any) -> bool:
+    """Whether an Arrow type holds strings."""
     import pyarrow.types as kinds
 
     return bool(
@@ -216,7 +226,7 @@ def is_text(kind: Any) -> bool:
 
 
 def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """A column as UTF-8 bytes, the offsets of its rows, and which are missing (None: none is)."""
+    """A column as UTF-8 bytes, the offsets of its rows, and a mask of missing ones (None: all are there)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -225,7 +235,7 @@ def strings(table: Any, name: str, what: str) -> tuple[np.ndarray, np.ndarray, n
     if values.null_count:
         missing = is_missing(values)
     kind = values.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):  # texts that happen to be numerals, all of them
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):  # all texts are numerals
         values = as_words(values, name)
     elif not is_text(kind) and not pa.types.is_null(kind):
         raise TypeError(f"column {name!r} holds {kind}, not {what}")
@@ -273,7 +283,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
             encoded = values.dictionary_encode()
             words = encoded.dictionary.to_pylist()
             known = [number(word) for word in words]
-            if None in known:  # words come in the order in which they are met
+            if None in known:  # words are in order of appearance
                 wrong = known.index(None)
                 row = int(np.argmax(codes(encoded) == wrong))
                 raise ValueError(f"column {name!r}, row {row}: {words[wrong]!r} is not a number") from None
@@ -296,19 +306,10 @@ def numbers(table: Any, name: str) -> np.ndarray:
 
 
 def fixed(array: np.ndarray) -> np.ndarray:
-    """Read-only always, so that compiled code meets one type."""
+    """A read-only view, so that compiled code needs only one type."""
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-# ---- true and false as words
-# Text files spell booleans as words, other tables have a type for them; a model trained on one is used with the other.
-
-SPELLINGS = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
-USUAL = SPELLINGS[0]
-NUMBERS = {"false": 0.0, "true": 1.0}
-Known = Callable[[str], bool]  # whether a word is one of those that were learned
 
 
 def truth_words(values: Any) -> Any:
@@ -321,7 +322,7 @@ def truth_words(values: Any) -> Any:
 
 
 def number(word: str) -> float | None:
-    """What a word stands for as a number; None if it stands for none."""
+    """The number that a word stands for, or None."""
     try:
         return float(word)
     except ValueError:
@@ -329,10 +330,10 @@ def number(word: str) -> float | None:
 
 
 def respelled(words: Any, booleans: bool, known: Known) -> Any:
-    """Words, of which those for true and false are spelled as they are known; None if there is nothing to change.
+    """Words in which true and false have the spelling that is known; None if nothing changes.
 
-    ``booleans``: they have no spelling of their own, and take the one of which most is known. Others keep theirs if it
-    is known, or if none is.
+    ``booleans`` have no spelling of their own and take the best known one. Other words keep theirs if it is known, or
+    if no spelling is.
     """
     import pyarrow.compute as pc
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlearn.data.named_rows import NamedRows, hash_name
 from onlearn.features import tokenizer
 from onlearn.features.characters import characters
-from onlearn.features.extractors import Groups, ReadColumn, check_choice, check_grams, check_missing
+from onlearn.features.extractors import ColumnExtractor, Groups, ReadColumn, check_choice, check_grams, check_missing
 from onlearn.features.tables import strings
 from onlearn.features.tokenizer import SLACK
 
@@ -18,15 +18,15 @@ WEIGHTINGS = ("counts", "binary", "log", "idf", "tfidf", "log-tfidf")
 
 
 @dataclass(frozen=True)
-class Text:
-    """A column of text as the words, n-grams of words and n-grams of characters in it.
+class Text(ColumnExtractor):
+    """A column of text: words, n-grams of words and n-grams of characters.
 
     Words are runs of letters, digits and combining marks, in lower case as ``str.lower`` has it; with ``apostrophes``
     also an apostrophe inside a word. Character n-grams are taken of each word with a space before and after it.
 
     A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), the inverse document
     frequency (``"idf"``), that times the count (``"tfidf"``) or times 1 + log count (``"log-tfidf"``); with ``norm``
-    the column's values then make a vector of length 1.
+    the values of the column are scaled to a vector of length 1.
     """
 
     column: str = "text"
@@ -37,9 +37,9 @@ class Text:
     lowercase: bool = True
     apostrophes: bool = False
     missing: str = "absent"
-    prefix: str | None = None  # of its names; None: the column and a colon
+    prefix: str | None = None  # of names; None: the column and a colon
 
-    kind = "text"
+    kind: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
         for field in ("ngrams", "chars"):
@@ -50,7 +50,7 @@ class Text:
         check_missing(self.missing, f"Text({self.column!r})")
 
     def groups(self) -> Groups:
-        """The prefixes of its features and how they are weighed."""
+        """The prefixes of the features, and how they are weighted."""
         prefix = f"{self.column}:" if self.prefix is None else self.prefix
         prefixes = tuple(
             made for made, given in ((prefix, self.ngrams), (f"{prefix}chars:", self.chars)) if given is not None
@@ -71,7 +71,7 @@ class Text:
 
 
 class TextColumn(ReadColumn):
-    """A column's bytes, and where each row's begin."""
+    """The bytes of a column, and the offsets of its rows."""
 
     def __init__(self, spec: Text, text: np.ndarray, offsets: np.ndarray, missing: np.ndarray | None) -> None:
         self.spec, self.text, self.offsets, self.missing = spec, text, offsets, missing
@@ -123,5 +123,5 @@ class TextColumn(ReadColumn):
         return NamedRows(indptr, hashes, np.ones(features), starts, lengths, groups, text[:used], self.prefixes)
 
     def cost(self) -> np.ndarray:
-        """How much work the rows before each row are, in features or so."""
+        """The work for the rows before each row, in features, approximately."""
         return (self.offsets - self.offsets[0]) * (1 if self.spec.chars is None else 4) // 3

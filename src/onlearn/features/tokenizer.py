@@ -1,10 +1,12 @@
-"""The compiled tokeniser: UTF-8 text to words in lower case, and these to n-grams.
+"""The compiled tokeniser: it turns UTF-8 text into words in lower case, and these into n-grams.
 
-Each row's words are written out in lower case with one space before, between and after them. So a word n-gram's name
-is one stretch of that text, and so is a character n-gram inside a word with its spaces.
+The words of each row are written in lower case with one space before, between and after them. So the name of a word
+n-gram is one part of that text, and so is a character n-gram of a word with its spaces.
 
-A word's hash is that of its bytes, seeded with the hash of the column's prefix; an n-gram's is its first word's hash
-combined with the second's, the result with the third's, and so on. A character n-gram's is that of its bytes.
+The hash of a word is that of its bytes, seeded with the hash of the prefix of the column. The hash of an n-gram is that
+of its first word combined with that of the second, the result with that of the third, and so on. The hash of a
+character n-gram is that of its bytes. Hashes agree with ``named_rows.hash_bytes``, but the last bytes are loaded at
+once and masked, so eight more bytes must follow the text.
 """
 
 from __future__ import annotations
@@ -26,14 +28,11 @@ from onlearn.features.characters import (
     WORD,
 )
 
-# ----------------------------------------------------------------------------------------------------
-# Hashing of short stretches without a loop over their last bytes: the same hash as ``hashing.hash_bytes``.
-#
-# Eight bytes are loaded at once and those past the end masked out, so the text must go on for eight bytes after it.
-
-
-SLACK = 8  # bytes that must follow
-EIGHT, THREE, ONE, ZERO = np.uint64(8), np.uint64(3), np.uint64(1), np.uint64(0)
+SLACK = 8  # bytes that must follow a text
+ONE, TWO, THREE, FOUR, EIGHT = (np.uint64(n) for n in (1, 2, 3, 4, 8))
+HIGH_BITS = np.uint64(0x8080808080808080)
+SPACE, APOSTROPHE, BEYOND = np.uint8(32), np.uint8(39), np.uint8(128)  # BEYOND: the first byte that is not ASCII
+CURLY = 0x2019  # the typographic apostrophe
 
 if INTERPRETED:
 
@@ -72,15 +71,9 @@ def hash_within(text: Any, start: Any, stop: Any, seed: Any) -> Any:
     return finish(h)
 
 
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-EIGHT, HIGH_BITS = np.uint64(8), np.uint64(0x8080808080808080)
-SPACE, APOSTROPHE, BEYOND = np.uint8(32), np.uint8(39), np.uint8(128)
-CURLY = 0x2019  # the apostrophe of typesetters
-
-
 @compiled
 def decode(text: Any, p: Any, stop: Any) -> Any:
-    """The code point at p and its bytes; -1 and 1 where there is none."""
+    """The code point at p and its number of bytes; -1 and 1 if it is not valid."""
     lead = np.int64(text[p])
     if lead < 0x80:
         return lead, ONE
@@ -100,7 +93,7 @@ def decode(text: Any, p: Any, stop: Any) -> Any:
 
 @compiled
 def encode(code: Any, out: Any, q: Any) -> Any:
-    """Write a code point; returns where the next one goes."""
+    """Write a code point; returns its end."""
     if code < 0x80:
         out[q] = np.uint8(code)
         return q + ONE
@@ -122,7 +115,7 @@ def encode(code: Any, out: Any, q: Any) -> Any:
 
 @compiled
 def place_of(code: Any) -> Any:
-    """Where a code point is in the tables; -1 if it is in none."""
+    """The place of a code point in the tables, or -1."""
     if 0 <= code < PLANES:
         return code
     if MARKS <= code < PAST_MARKS:
@@ -132,7 +125,7 @@ def place_of(code: Any) -> Any:
 
 @compiled
 def class_at(text: Any, p: Any, stop: Any, tables: Any) -> Any:
-    """The class of the character at p, and its bytes."""
+    """The class of the character at p, and its number of bytes."""
     code, size = decode(text, p, stop)
     place = place_of(code)
     return (np.int64(tables.classes[place]) if place >= 0 else np.int64(0)), size
@@ -140,7 +133,7 @@ def class_at(text: Any, p: Any, stop: Any, tables: Any) -> Any:
 
 @compiled
 def joins(text: Any, p: Any, stop: Any, tables: Any) -> Any:
-    """The bytes of an apostrophe at p that a word goes on after; else 0."""
+    """The number of bytes of an apostrophe at p that is inside a word; else 0."""
     code, size = decode(text, p, stop)
     if code != APOSTROPHE and code != CURLY:
         return np.uint64(0)
@@ -178,7 +171,7 @@ def sigma_is_final(text: Any, start: Any, p: Any, stop: Any, tables: Any, apostr
 
 @compiled
 def is_ascii(text: Any, p: Any, stop: Any) -> Any:
-    """Whether a stretch has no byte beyond ASCII."""
+    """Whether a part of a text is ASCII."""
     while p + EIGHT <= stop:
         if load_word(text, p) & HIGH_BITS != 0:
             return False
@@ -192,14 +185,14 @@ def is_ascii(text: Any, p: Any, stop: Any) -> Any:
 
 @compiled
 def ascii_words(text: Any, p: Any, stop: Any, tables: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any) -> Any:
-    """Write the words of a stretch of ASCII. Without branches, which word lengths would make unforeseeable."""
+    """Write the words of ASCII text. The loop has no branches, which would depend on the lengths of words."""
     begun, was = q, np.uint64(0)
     while p < stop:
         small = tables.spaced[text[p]]
         inside = np.uint64(small != SPACE)
         out[q] = small
         begun = q if inside > was else begun
-        starts[count] = np.int64(begun)  # it counts once the word has ended; until then it is written over
+        starts[count] = np.int64(begun)  # overwritten until the word ends
         ends[count] = np.int64(q)
         count += was & (inside ^ ONE)
         q += was | inside
@@ -218,7 +211,7 @@ def ascii_words(text: Any, p: Any, stop: Any, tables: Any, out: Any, q: Any, sta
 def unicode_words(
     text: Any, p: Any, stop: Any, tables: Any, apostrophes: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any
 ) -> Any:
-    """Write the words of a stretch of UTF-8."""
+    """Write the words of UTF-8 text."""
     while p < stop:
         begun, start = q, p
         while p < stop:
@@ -264,7 +257,7 @@ def unicode_words(
             count += ONE
             out[q] = SPACE
             q += ONE
-        if p < stop:  # the separator that ended the word, or that stood before it
+        if p < stop:  # skip the separator
             _, size = decode(text, p, stop)
             p += size
     return q, count
@@ -275,7 +268,7 @@ def tokenise(
     text: Any, offsets: Any, first: Any, past: Any, tables: Any, apostrophes: Any, seed: Any,
     out: Any, words: Any, starts: Any, ends: Any, hashes: Any,
 ) -> Any:  # fmt: skip
-    """Write the words of rows ``first`` to ``past``; returns the bytes written. words[i]: the words before row i."""
+    """Write the words of rows ``first`` to ``past``; returns the number of bytes. words[i] counts those before row i."""
     q, count = np.uint64(0), np.uint64(0)
     words[0] = 0
     for i in range(first, past):
@@ -296,7 +289,7 @@ def tokenise(
 
 @compiled
 def count_word_grams(words: Any, low: Any, high: Any, sizes: Any) -> None:
-    """Add the number of each row's n-grams."""
+    """Add the number of n-grams of each row."""
     for i in range(len(words) - 1):
         n = words[i + 1] - words[i]
         for size in range(low, high + 1):
@@ -308,7 +301,7 @@ def word_grams(
     words: Any, word_starts: Any, word_ends: Any, word_hashes: Any, low: Any, high: Any, group: Any,
     cursor: Any, hashes: Any, starts: Any, lengths: Any, groups: Any,
 ) -> None:  # fmt: skip
-    """Each row's n-grams, those that start with its first word first, at the row's cursor."""
+    """Write the n-grams of each row at its cursor, in the order of their first words."""
     for i in range(len(words) - 1):
         at = np.uint64(cursor[i])
         past = np.uint64(words[i + 1])
@@ -343,7 +336,7 @@ def length_in_characters(text: Any, start: Any, stop: Any) -> Any:
 def count_character_grams(
     text: Any, words: Any, word_starts: Any, word_ends: Any, low: Any, high: Any, sizes: Any
 ) -> None:
-    """Add the number of each row's character n-grams."""
+    """Add the number of character n-grams of each row."""
     for i in range(len(words) - 1):
         for w in range(words[i], words[i + 1]):
             n = length_in_characters(text, word_starts[w], word_ends[w])
@@ -356,7 +349,7 @@ def character_grams(
     text: Any, words: Any, word_starts: Any, word_ends: Any, low: Any, high: Any, seed: Any, group: Any,
     cursor: Any, hashes: Any, starts: Any, lengths: Any, groups: Any,
 ) -> None:  # fmt: skip
-    """The character n-grams of each word with a space before and after it; a space alone is none."""
+    """Write the character n-grams of each word with a space before and after it, but not a single space."""
     for i in range(len(words) - 1):
         at = np.uint64(cursor[i])
         for w in range(words[i], words[i + 1]):

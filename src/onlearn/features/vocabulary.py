@@ -1,9 +1,9 @@
-"""Numbers for the names of features, in the order in which they first appear.
+"""The vocabulary numbers the names of features, in order of first appearance; pruning drops rare or light features.
 
-A name is known by its 64-bit hash: two names are the same feature when their hashes agree, which among millions of
-names happens with a chance of one in a million. Names are kept for people to read, up to ``max_names`` of them.
-From then on a new name is not kept: it shares one of ``2**bits`` buckets, numbered after the names, with whatever
-else falls there. So no number ever changes its meaning while the vocabulary grows.
+A name is identified by its 64-bit hash: two names are the same feature if their hashes agree, which among millions of
+names has a probability of one in a million. Up to ``max_names`` names are stored. A further name is not stored: it
+shares one of ``2**bits`` buckets, numbered after the names, with others of the same hash bits. So no number changes its
+meaning while the vocabulary grows.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from onlearn.features.assemble import to_matrix
 from onlearn.features.tables import fixed
 
 SMALLEST = 1 << 10  # slots
-FULLEST = 0.6  # share of the slots in use before the table is doubled
-QUICKLY = 1 << 20  # slots
-MANY = 1 << 16  # names; with so many, room is made for ROOMY (or all that may come) at once
-ROOMY = 1 << 22  # memory that nothing has been put into yet takes no room
-NAME = 16  # bytes that a name takes, about
-LONGEST = 256  # bytes of a name that are kept; what follows counts for the hash only
-STATES = ("grow", "hash", "drop")  # what becomes of a name that is new while learning
+FULLEST = 0.6  # the share of used slots at which the table grows
+QUICKLY = 1 << 20  # slots up to which the table grows fourfold
+MANY = 1 << 16  # names from which memory for ROOMY names is allocated at once
+ROOMY = 1 << 22  # names; memory that is not written yet takes no space
+NAME = 16  # bytes of an average name
+LONGEST = 256  # bytes of a name that are stored; the hash includes all bytes
+STATES = ("grow", "hash", "drop")  # what happens to a new name: it gets a number, a bucket, or nothing
 
 
 class Vocabulary:
@@ -45,8 +45,9 @@ class Vocabulary:
             raise ValueError(f"max_names must be a whole number from 0 to 2**30, not {max_names!r}")
         if not (isinstance(bits, int) and 1 <= bits <= 30):
             raise ValueError(f"bits must be a whole number from 1 to 30, not {bits!r}")
-        self.max_names, self.bits = max_names, bits
-        self.state = "grow"
+        self.max_names: int = max_names
+        self.bits: int = bits
+        self.state: str = "grow"
         self._count = 0
         self._slots = np.zeros(SMALLEST, np.uint64)
         self._hashes = np.zeros(SMALLEST, np.uint64)
@@ -60,46 +61,46 @@ class Vocabulary:
             self._fill_up()
 
     def __len__(self) -> int:
-        """How many names are kept."""
+        """The number of stored names."""
         return self._count
 
     @property
     def width(self) -> int:
-        """How many numbers there are: names, and buckets once they are in use."""
+        """The number of features: names, and buckets if they are in use."""
         return self._count + ((1 << self.bits) if self.state == "hash" else 0)
 
     @property
     def room(self) -> int:
-        """How many numbers there may be before there must be room for more; what has room for so many need not grow."""
+        """The number of features for which there is memory; arrays of this size need not grow with each name."""
         return max(self.width, len(self._hashes))
 
     # ------------------------------------------------------------------ numbering
 
     def number(self, rows: NamedRows, grow: bool, dtype: Any = np.float64) -> Any:
-        """The rows as a SciPy matrix, equal features summed; without names that are unknown and not to be learned."""
+        """The rows as a SciPy matrix, with equal features summed; without ``grow``, unknown names are dropped."""
         ids = self.learn(rows) if grow else self.lookup(rows.hashes)
         return to_matrix(rows, ids, self.width, dtype).to_scipy()
 
     def lookup(self, hashes: np.ndarray) -> np.ndarray:
-        """The number of each hash; -1 for one that has none. Changes nothing, so threads may share it."""
+        """The number of each hash, or -1. Changes nothing, so several threads may call it."""
         return self._find(hashes, note=False)
 
     def known(self, hashes: np.ndarray) -> np.ndarray:
-        """The number of each hash, or -1, as far as is known now: another thread may be learning.
+        """The number of each stored hash, or -1, while another thread may be learning.
 
-        A name it is just adding may seem unknown still, but no number is ever wrong: they do not change.
+        A name that is just being added may be reported as unknown. Numbers never change, so no number is wrong.
         """
         ids = np.empty(len(hashes), np.int32)
         hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
         return ids
 
     def learn(self, rows: NamedRows, known: np.ndarray | None = None) -> np.ndarray:
-        """The number of each feature of the rows; new names get the next ones. ``known`` is filled in, if given."""
+        """The number of each feature; new names get the next numbers. ``known`` has those found before."""
         if self.state != "grow":
             return self._find(rows.hashes, note=True)
         ids = np.full(len(rows.hashes), -1, np.int32) if known is None else known
         prefix_of = np.array([self._prefix_number(prefix) for prefix in rows.prefixes] or [0], np.uint32)
-        if ids.min(initial=0) >= 0:  # as most are
+        if ids.min(initial=0) >= 0:  # the usual case
             return ids
         features = [fixed(part) for part in (rows.hashes, rows.starts, rows.lengths, rows.groups, rows.text)]
         done = 0
@@ -118,7 +119,7 @@ class Vocabulary:
             self._make_room()
 
     def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
-        """Numbers of names and, where these are in use, of buckets; with ``note`` it is kept which."""
+        """The numbers of names and, if in use, of buckets; ``note`` records which buckets are used."""
         ids = np.empty(len(hashes), np.int32)
         hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
         if self.state == "hash":
@@ -134,17 +135,17 @@ class Vocabulary:
         return self._prefixes.setdefault(prefix, len(self._prefixes))
 
     def _make_room(self) -> None:
-        """Room for at least one more name, whatever it is that has run out."""
+        """Enlarge each array that has no space for another name."""
         if self._count >= len(self._hashes):
             self._lengthen(2 * len(self._hashes))
         if self._ends[self._count] + LONGEST > len(self._pool):
             self._pool = _longer(self._pool, max(2 * len(self._pool), NAME * self._roomy(self._count)))
         if self._count >= int(FULLEST * len(self._slots)):
-            # fourfold while it is small: names come fast at first
+            # fourfold while the table is small, because new names are frequent at first
             self._rebuild(len(self._slots) * (4 if len(self._slots) < QUICKLY else 2))
 
     def _roomy(self, names: int) -> int:
-        """For how many names to make room if there must be room for some."""
+        """The number of names to allocate memory for, if some must fit."""
         return names if names < MANY else max(names, min(self.max_names, ROOMY))
 
     def _lengthen(self, names: int) -> None:
@@ -153,10 +154,10 @@ class Vocabulary:
         self._ends = _longer(self._ends, size + 1)
 
     def expect(self, share: float) -> None:
-        """Told what share of the data has been seen, make room for the names still to come.
+        """Allocate memory for the names still to come; ``share`` of the data has been seen.
 
-        Growing step by step would copy everything several times. Names grow like a power of the data (Heaps' law),
-        which the growth since the last call tells.
+        Growing step by step would copy everything several times. The number of names is a power of the amount of data
+        (Heaps' law), which is estimated from the growth since the last call.
         """
         share_before, count_before = self._before
         self._before = share, self._count
@@ -173,8 +174,8 @@ class Vocabulary:
             self._rebuild(_slots_for(names))
 
     def _rebuild(self, size: int) -> None:
-        """A table of ``size`` slots."""
-        # Written to before it is looked at: a page of memory that is read first is handed out twice.
+        """Build a table of ``size`` slots."""
+        # The memory is written first: a page that is read first is allocated twice by the kernel.
         self._slots = np.empty(size, np.uint64)
         self._slots.fill(0)
         hash_table.place(self._slots, self._hashes, 0, self._count)
@@ -182,7 +183,7 @@ class Vocabulary:
     # ------------------------------------------------------------------ names
 
     def name_of(self, number: int) -> str:
-        """The name behind a number."""
+        """The name of a feature."""
         if not 0 <= number < self.width:
             raise IndexError(f"there is no feature {number}: they are numbered from 0 to {self.width - 1}")
         if number >= self._count:
@@ -191,19 +192,19 @@ class Vocabulary:
         return list(self._prefixes)[self._prefix[number]] + _read(raw)
 
     def names(self) -> list[str]:
-        """All names that are kept, by number."""
+        """All stored names, by number."""
         prefixes, pool = list(self._prefixes), self._pool[: self._ends[self._count]].tobytes()
         ends = self._ends[: self._count + 1].tolist()
         return [prefixes[p] + _read(pool[a:b]) for p, a, b in zip(self._prefix[: self._count].tolist(), ends, ends[1:])]
 
     def hashes(self) -> np.ndarray:
-        """The hashes of the names that are kept, by number."""
+        """The hashes of the stored names, by number."""
         return self._hashes[: self._count].copy()
 
     def collisions(self) -> dict[str, float]:
-        """Of the features beyond ``max_names``: how many there seem to be, the buckets they use, how many share one.
+        """Estimates about features beyond ``max_names``: their number, the buckets they use, and the collisions.
 
-        The number is what one expects from the share of buckets still empty; with none left it is a lower bound.
+        The number is estimated from the share of empty buckets; if none is empty, it is a lower bound.
         """
         if self.state != "hash":
             return {"features": 0.0, "buckets": 0, "collisions": 0.0}
@@ -212,10 +213,10 @@ class Vocabulary:
     # ------------------------------------------------------------------ fewer
 
     def keep(self, kept: np.ndarray, state: str | None = None) -> np.ndarray:
-        """Keep the names with these numbers only, numbered anew in the same order.
+        """Drop all names but those with some numbers, and renumber these in the same order.
 
-        Returns which columns of a matrix remain: those, and the buckets if they are still in use. ``state="drop"`` has
-        new names left out from now on, so that what was dropped does not come back.
+        Returns the remaining columns of a matrix: these names, and the buckets if they are still in use.
+        ``state="drop"`` ignores new names afterwards, so that dropped ones do not return.
         """
         if state is not None and state not in STATES:
             raise ValueError(f"state must be one of {', '.join(STATES)}, not {state!r}")
@@ -240,7 +241,7 @@ class Vocabulary:
     # ------------------------------------------------------------------ the model file
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Plain facts, and arrays: those in use themselves, not copies, for they are large."""
+        """The state as plain facts and arrays, for the model file. The arrays are views, not copies."""
         n = self._count
         facts: dict[str, Any] = {
             "max_names": self.max_names,
@@ -260,12 +261,12 @@ class Vocabulary:
 
     @classmethod
     def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Vocabulary:
-        """What was packed; refused if it contradicts itself."""
+        """The vocabulary that was packed; raises ValueError if it contradicts itself."""
         self = cls(facts["max_names"], facts["bits"])
         hashes, ends, prefix, pool = (arrays[key] for key in ("hashes", "ends", "prefix", "pool"))
         kinds = {"hashes": np.uint64, "ends": np.int64, "prefix": np.uint32, "pool": np.uint8}
         n, prefixes = len(hashes), facts["prefixes"]
-        sound = (
+        consistent = (
             all(arrays[key].dtype == kind and arrays[key].ndim == 1 for key, kind in kinds.items())
             and n <= self.max_names
             and len(ends) == n + 1
@@ -279,7 +280,7 @@ class Vocabulary:
             and (n == 0 or prefix.max() < len(prefixes))
             and not _has_duplicates(hashes)
         )
-        if not sound:
+        if not consistent:
             raise ValueError("the vocabulary contradicts itself")
         self.state, self._count = facts["state"], n
         room = max(SMALLEST, n)
@@ -296,7 +297,7 @@ class Vocabulary:
         return self
 
     def __getstate__(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a pickle or a copy holds: not the room made ahead."""
+        """The state for a pickle or a copy, without spare memory."""
         return self.pack()
 
     def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
@@ -304,7 +305,7 @@ class Vocabulary:
 
 
 def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
-    """As ``Vocabulary.collisions`` has it, of ``size`` buckets and the bits of those in use."""
+    """The estimates of ``Vocabulary.collisions`` for ``size`` buckets; ``seen`` has a bit for each bucket in use."""
     used = int(hash_table.count_bits(seen))
     features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
     return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
@@ -320,7 +321,7 @@ def _has_duplicates(hashes: np.ndarray) -> bool:
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    """A copy with room for more; the array itself if it is as long as that."""
+    """A copy with ``size`` entries; the array itself if it is long enough."""
     if len(array) >= size:
         return array
     made = np.zeros(size, array.dtype)
@@ -329,12 +330,12 @@ def _longer(array: np.ndarray, size: int) -> np.ndarray:
 
 
 def _read(raw: bytes) -> str:
-    """A name as text; one that was cut may end inside a character."""
+    """A name as text; a truncated one may end inside a character."""
     return raw.decode("utf-8", "ignore" if len(raw) == LONGEST else "replace")
 
 
 class Counts:
-    """In how many rows each feature is, in all or by class, counted batch by batch.
+    """Counts the rows with each feature, in all or by class, batch by batch.
 
     >>> from scipy.sparse import csr_matrix
     >>> counts = Counts()
@@ -348,7 +349,7 @@ class Counts:
         self.by_class: list[np.ndarray] = []
 
     def add(self, X: Any, y: Any = None) -> None:
-        """Count these rows, a matrix in CSR format; without labels all are of one class."""
+        """Count the rows of a CSR matrix; without labels, all belong to one class."""
         labels = np.zeros(X.shape[0], np.int64) if y is None else np.asarray(y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"there are {X.shape[0]} rows but {len(labels)} labels")
@@ -362,7 +363,7 @@ class Counts:
             self.by_class[place] = _sum(self.by_class[place], found)
 
     def often(self, min_count: int, per_class: bool = False) -> np.ndarray:
-        """The features that are in at least so many rows; with ``per_class`` in so many of at least one class."""
+        """The features in at least ``min_count`` rows; with ``per_class``, in so many rows of at least one class."""
         if not self.by_class:
             return np.zeros(0, np.int64)
         width = max(map(len, self.by_class))
@@ -371,7 +372,7 @@ class Counts:
 
 
 def _sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The sum of arrays, the shorter one continued by zeros."""
+    """The sum of two arrays; the shorter one is padded with zeros."""
     long, short = (first, second) if len(first) >= len(second) else (second, first)
     made = long.astype(np.int64)
     made[: len(short)] += short
@@ -381,8 +382,8 @@ def _sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def prune(features: Any, X: Any, y: Any = None, min_count: int = 2, per_class: bool = False) -> np.ndarray:
     """Keep the features that are in at least ``min_count`` rows (of one class, with ``per_class``).
 
-    Numbers the vocabulary of ``features`` anew and returns the columns that remain, so that ``X[:, kept]`` goes with
-    it. From then on no new names are taken in.
+    Renumbers the vocabulary of ``features`` and returns the remaining columns: ``X[:, kept]`` belongs to the new
+    vocabulary. No new names are learned afterwards.
     """
     if per_class and y is None:
         raise ValueError("per_class counts rows of each class: give their labels, y")
@@ -392,9 +393,9 @@ def prune(features: Any, X: Any, y: Any = None, min_count: int = 2, per_class: b
 
 
 def prune_weights(features: Any, weights: np.ndarray, size: float) -> np.ndarray:
-    """Keep the features that weigh more than ``size`` for some output; ``weights`` is (outputs, features) as ``coef_``.
+    """Keep the features with a weight above ``size`` for some output; ``weights`` is (outputs, features), as ``coef_``.
 
-    Numbers the vocabulary anew and returns the columns that remain, so that ``weights[:, kept]`` goes with it.
+    Renumbers the vocabulary and returns the remaining columns: ``weights[:, kept]`` belongs to the new vocabulary.
     """
     weights = np.atleast_2d(weights)
     if weights.shape[1] != features.n_features_out_:

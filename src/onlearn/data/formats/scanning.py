@@ -77,7 +77,7 @@ def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> 
 def fix_unsure(
     text: np.ndarray, unsure: np.ndarray, values: np.ndarray, labels: np.ndarray, indptr: np.ndarray
 ) -> dict[int, str]:
-    """Convert the numbers that the loop could not round by ``float()``; rows with infinite ones, and the reason."""
+    """Convert the numbers that the loop could not round; returns the rows with infinite ones, and the reason."""
     spoiled = {}
     for position, start, stop in unsure.tolist():
         value = float(text[start:stop].tobytes())
@@ -226,7 +226,7 @@ def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any, places: Any) -> No
 
 
 class Table(NamedTuple):
-    """A hash table (open addressing) from byte strings to codes. An entry is a part of the text: nothing is copied."""
+    """A hash table (open addressing) from byte strings to codes. An entry refers to a part of the text."""
 
     places: np.ndarray  # int64: the code in this place, or -1
     hashes: np.ndarray  # uint64, by code, as all below
