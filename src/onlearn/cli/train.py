@@ -100,9 +100,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
         _print_decisions([*printed, learning])
 
     output, began, stopped = options.output, perf_counter(), False
-    with (
-        first_ctrl_c() as pressed
-    ):  # around _interruptible, so that Ctrl-C is handled at every moment before the model is saved
+    with first_ctrl_c() as pressed:  # at every moment before the model is saved, also outside _interruptible
         with _progress_line(silent) as watch, _interruptible(run):
             try:
                 if pressed():  # before the run could be interrupted
@@ -113,9 +111,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
             except (ValueError, OverflowError) as error:  # plan, learner or features do not suit the data
                 raise PlanError(str(error)) from error
             except KeyboardInterrupt:
-                if (
-                    run.lessons.learned <= run.lessons.skip
-                ):  # nothing new, so the file of a resumed model is not written
+                if run.lessons.learned <= run.lessons.skip:  # nothing new: a resumed model stays as it is
                     raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
                 stopped = True
         learned = perf_counter() - began
