@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.features.assemble import rows_of_names
 from onlearn.features.extractors import Category, Number
 from onlearn.features.feature_map import FeatureMap
 from onlearn.features.interactions import Interaction
-from onlearn.features.row_builders import rows_of_names
 from onlearn.features.text import Text
 
 # ----------------------------------------------------------------------------------------------------
@@ -268,7 +268,9 @@ def _compile_for_features(loop: Loop) -> None:
     X = sample(loop)
     choices: dict[str, Any] = dict(rule=loop.rule, geometry=loop.geometry, stabilizer=loop.stabilizer)
     model = Learner("OnlineClassifier", **choices, multiclass=loop.output or "auto", epochs=1)
-    model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict(X)
+    model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2])
+    model.predict(X)
+    model.predict_proba(X)
 
 
 def _compile_for_kernels(loop: Loop) -> None:

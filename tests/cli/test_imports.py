@@ -22,7 +22,7 @@ LAYERS = f"""
 import sys
 from onlearn import data
 from onlearn.features.feature_map import FeatureMap
-from onlearn.features.strings import Strings
+from onlearn.features.feature_map import Strings
 for path in sys.argv[1:]:
     features = FeatureMap()
     for batch in data.read(path):
@@ -72,5 +72,22 @@ def test_commands(folder, name):
         ["explain", model, ROWS[name]],
         ["explain", model, "--at", f"{path}:2"],
         ["data", "describe", path],
+    ):
+        assert imported(COMMAND, *command) == "[]", command
+
+
+KERNELS = {"rows.csv": "gaussian", "rows.svm": "polynomial(2)", "rows.txt": "substrings(2, 3)"}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_commands_with_a_kernel(folder, name):
+    path, model = str(folder / name), str(folder / "m.onl")
+    for command in (
+        ["train", path, "-o", model, "--kernel", KERNELS[name]],
+        ["train", path, "-o", model, "--resume", model],
+        ["predict", model, path, "--proba"],
+        ["evaluate", model, path],
+        ["inspect", model],
+        ["explain", model, "--at", f"{path}:2"],
     ):
         assert imported(COMMAND, *command) == "[]", command

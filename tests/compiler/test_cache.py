@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -148,3 +150,38 @@ def test_without_any_place_for_a_cache_learning_works(copied, tmp_path):
     assert outcome["folder"] is None
     assert outcome["made"]
     assert outcome["weights"] == run(FIT)["weights"]
+
+
+TRAIN = """
+import json, sys
+from onlearn import cli
+with open("small.csv", "w") as file:
+    file.write("size,label\\n" + "".join(f"{n % 7},{'ab'[n % 2]}\\n" for n in range(50)))
+code = cli.run(["train", "small.csv", "-o", "m.onl", *ARGUMENTS])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+def test_a_command_says_on_a_terminal_that_it_compiles_and_does_not_count_the_time(tmp_path):
+    def trained(*arguments):
+        """What a run prints to standard output, and to a terminal as standard error."""
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        reading, writing = os.openpty()
+        program = [sys.executable, "-c", f"ARGUMENTS = {arguments!r}\n{TRAIN}"]
+        done = subprocess.run(
+            program, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=writing, text=True, check=True
+        )
+        os.set_blocking(reading, False)
+        with contextlib.suppress(BlockingIOError):
+            return done.stdout, os.read(reading, 1 << 16).decode()
+        return done.stdout, ""
+
+    line = "onlearn: compiling for this machine, once: about 10 s"
+    start = perf_counter()
+    report, said = trained("--json")
+    whole = perf_counter() - start
+    assert said.count(line) == 1
+    assert json.loads(report)["seconds"] < whole / 2
+    assert line not in trained("--json")[1]
+    shutil.rmtree(tmp_path / "cache")
+    assert trained("--quiet")[1] == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onlearn.data import BadRows, read
+from onlearn.data import BadRows, load, read
 
 
 def test_a_stray_word_makes_a_bad_row_and_no_column_of_words(tmp_path):
@@ -22,3 +22,15 @@ def test_words_here_and_there_stay_words(tmp_path):
     (tmp_path / "a.csv").write_text("x,label\n" + "".join(f"{n if n % 50 else 'A1'},y{n % 2}\n" for n in range(1000)))
     (batch,) = read(tmp_path / "a.csv")
     assert str(batch.rows.schema.field("x").type) == "string"
+
+
+def test_rows_of_another_width_deep_in_a_block_of_numbers(tmp_path):
+    """PyArrow reads such a block in parts, and numbers its rows through all of them."""
+    lines = [f"{n},{n % 7}.5,{n % 2}" for n in range(200_000)]
+    lines[100_000], lines[190_000] = "1,2", "1,2,3,4"
+    path = tmp_path / "numbers.csv"
+    path.write_text("a,b,label\n" + "\n".join(lines) + "\n")
+    bad = BadRows()
+    table, _ = load(path, bad=bad, workers=0, block_size=1 << 20)
+    assert [one.line for _, one in bad.examples] == [100_002, 190_002]
+    assert table.column("a").to_pylist() == [n for n in range(200_000) if n not in (100_000, 190_000)]

@@ -227,7 +227,11 @@ def test_errors_in_a_thread_reach_the_caller():
 
 
 def test_a_reader_registered_first_hides_no_other():
-    code = "from onlearn.data import format_names, reader; reader('x', ['.x'])(object); print(len(format_names()) > 5)"
+    code = """
+from onlearn.data import format_names, reader
+reader('x', ['.x'])(type('X', (), {}))
+print(len(format_names()) > 5)
+"""
     environment = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.strip() == "True"

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import KernelClassifier, OnlineClassifier, kernels, rule
-from onlearn.dual.learner import DualLearner
 from onlearn.dual import scores as scores_module
 from onlearn.dual import training as training_module
+from onlearn.dual.learner import DualLearner
 
 RULES = ["perceptron", "margin(0.5)", "aggressive", "pa1(0.5)", "pa2", "lms", "hinge", "squared_hinge", "logistic"]
 GENTLE = "additive(0.05)"  # a rate at which lms does not diverge

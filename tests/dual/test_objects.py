@@ -42,7 +42,7 @@ def test_merged_support_strings_give_the_scores_of_the_sum() -> None:
     kernel = kernels.Substrings(1, 3, 0.7)
     model = KernelClassifier(kernel, random_state=0).fit(texts, y)
     others, _ = words(30, 3)
-    plain = kernel(others, model.support_examples_) @ model.dual_coef_[0] + model._weights()[1][0]
+    plain = kernel(others, model.support_examples_) @ model.dual_coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(others), plain, rtol=1e-9)
 
 

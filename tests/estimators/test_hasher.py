@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from onlearn import FeatureHasher
-from onlearn.features.row_builders import rows_of_names
+from onlearn.features.assemble import rows_of_names
 
 DICTS = [{"a": 1, "b": 2.5, "colour": "red"}, {}, {"b": -1, "\u00e9t\u00e9 long name of more than eight bytes": 3}]
 PAIRS = [

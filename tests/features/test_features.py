@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 import onlearn
 from onlearn.features import Category, Features, Interaction, Number, Text
 from onlearn.features import extraction as walking
-from onlearn.features.row_builders import rows_of_names
+from onlearn.features.assemble import rows_of_names
 from onlearn.model_file import save
 
 ROWS = [

@@ -23,7 +23,7 @@ from onlearn.features import (
     prune,
     prune_weights,
 )
-from onlearn.features.row_builders import rows_of_names, side_by_side
+from onlearn.features.assemble import rows_of_names, side_by_side
 
 # ---------------------------------------------------------------------- roles
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from onlearn.features import Category, Features, Interaction, Number, Text
-from onlearn.features.row_builders import rows_of_names
+from onlearn.features.assemble import rows_of_names
 
 
 def dense(X):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from onlearn.data.named_rows import hash_name
 from onlearn.features import Features, Vocabulary
-from onlearn.features.row_builders import rows_of_names
+from onlearn.features.assemble import rows_of_names
 
 ROWS = st.lists(st.lists(st.sampled_from([f"w{k}" for k in range(40)]), max_size=12), max_size=12)
 

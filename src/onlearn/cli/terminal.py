@@ -171,6 +171,14 @@ def print_message(text: str) -> None:
     print(f"onlearn: {text}", file=sys.stderr, flush=True)
 
 
+def announce_compiling(quiet: bool) -> None:
+    """Have one line printed on a terminal before the command first waits for code to be compiled; unless quiet."""
+    from onlearn.compiler import before_compiling
+
+    silent = quiet or not sys.stderr.isatty()
+    before_compiling(None if silent else lambda: print_message("compiling for this machine, once: about 10 s"))
+
+
 def option_name(parameter: str) -> str:
     """A parameter as the command line spells it: ``max_names`` is ``--max-names``."""
     return f"--{parameter.replace('_', '-')}"

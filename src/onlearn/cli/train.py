@@ -14,7 +14,7 @@ import typer
 from onlearn.cli import terminal
 from onlearn.cli.evaluate import print_warnings
 from onlearn.cli.options import Quiet, options_command, print_bad_rows
-from onlearn.cli.terminal import Stopped, as_options, echo_json, print_message
+from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, print_message
 from onlearn.models.train_options import TrainOptions
 
 FIGURES = {
@@ -57,6 +57,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
 
     silent = quiet or as_json
     printed: list[str] = []  # decisions that were printed before training
+    announce_compiling(quiet)
     run = training.prepare(options)
     seconds, stopped, halted = _learn(run, options, silent, printed)
     # From here on there is a model: after Ctrl-C, the message says where.
@@ -91,6 +92,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
 
 def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) -> tuple[float, bool, bool]:
     """Learn, and save the model; the seconds, whether Ctrl-C ended it early, and whether it was pressed at all."""
+    from onlearn.compiler import compile_seconds
     from onlearn.data import DataError
     from onlearn.engine.interrupts import first_ctrl_c
     from onlearn.errors import PlanError
@@ -99,8 +101,9 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
         printed.extend(as_options(note) for note in notes)
         _print_decisions([*printed, learning])
 
-    output, began, stopped = options.output, perf_counter(), False
-    with first_ctrl_c() as pressed:  # at every moment before the model is saved, also outside _interruptible
+    output, began, stopped = options.output, perf_counter() - compile_seconds(), False
+    # Around _interruptible, so that Ctrl-C is handled at every moment before the model is saved.
+    with first_ctrl_c() as pressed:
         with _progress_line(silent) as watch, _interruptible(run):
             try:
                 if pressed():  # before the run could be interrupted
@@ -111,10 +114,11 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
             except (ValueError, OverflowError) as error:  # plan, learner or features do not suit the data
                 raise PlanError(str(error)) from error
             except KeyboardInterrupt:
-                if run.lessons.learned <= run.lessons.skip:  # nothing new: a resumed model stays as it is
+                # If there is nothing new, the file of a resumed model is not written.
+                if run.lessons.learned <= run.lessons.skip:
                     raise Stopped("stopped by Ctrl-C before anything was learned; no model was written") from None
                 stopped = True
-        learned = perf_counter() - began
+        learned = perf_counter() - compile_seconds() - began  # without the time that compiling took
         try:
             run.model.save(output)
         except KeyboardInterrupt:

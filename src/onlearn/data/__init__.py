@@ -1,11 +1,11 @@
-"""Readers: files of many formats as batches of rows, in constant memory, parsed while earlier rows are learned from."""
+"""Readers of data files: batches of rows in constant memory, parsed in threads while the caller uses earlier rows."""
 
 from __future__ import annotations
 
 from onlearn.data.bad_rows import Bad, BadRows, DataError
 from onlearn.data.batch import Batch, Sentences
 from onlearn.data.cache import Cache
-from onlearn.data.reader import Reader, load, read, warm
+from onlearn.data.file_reader import Reader, load, read, warm
 from onlearn.data.registry import reader, readers
 
 __all__ = [
@@ -25,5 +25,5 @@ __all__ = [
 
 
 def format_names() -> list[str]:
-    """The formats that can be read."""
+    """The names of the formats that can be read."""
     return sorted(readers())

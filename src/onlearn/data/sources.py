@@ -205,11 +205,11 @@ class Stream:
         except (OSError, ValueError):
             return self._reached
 
-    def reach(self, part: float) -> None:
+    def set_progress(self, part: float) -> None:
         """Told by a format that reads the file by itself what part of it has been taken."""
         self._reached = int(part * self._size)
 
-    def refuse_cut(self, error: Exception | None = None) -> None:
+    def refuse_truncated(self, error: Exception | None = None) -> None:
         """At the end, or when nothing more could be read: was it because the file has become shorter meanwhile?"""
         if self.source.compression is None and self.position < self._size:
             size = self.source.size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,11 @@ class Roles:
             {self.id} if not self.options.id_required else set()
         )
 
+    def found(self) -> dict[str, Any]:
+        """The columns by role, as options of ``read``."""
+        named = {"target": self.target, "weight": self.weight, "id": self.id}
+        return {role: column for role, column in named.items() if column is not None}
+
     def within(self, names: Collection[str]) -> Roles:
         """The roles in a file that has these columns."""
         absent = {name for name in self.dispensable if name not in names}
@@ -156,10 +161,11 @@ def as_numbers(column: Any) -> tuple[np.ndarray, np.ndarray]:
         return values, wrong
 
 
-def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
+def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be_infinite: bool = True) -> Parsed:
     """Take target, weight and id out of ``parsed.rows``, a table; rows without what they need become bad.
 
-    ``raw(row)`` gives the bytes of a row for the file of bad rows.
+    ``raw(row)`` gives the bytes of a row for the file of bad rows. Infinite numbers make a row bad, too;
+    ``may_be_infinite=False`` says that there are none.
     """
     options, table = roles.options, parsed.rows
     spoiled: dict[int, str] = {}
@@ -187,7 +193,8 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Any) -> Parsed:
         parsed.ids = np.array(as_strings(in_one_piece(table.column(written))).to_pylist(), dtype=object)
     taken = [name for name in table.column_names if name in {KEPT_ID, *roles.columns}]
     parsed.rows = table.drop_columns(taken) if taken else table
-    spoil_infinite(spoiled, parsed.rows)
+    if may_be_infinite:
+        spoil_infinite(spoiled, parsed.rows)
     if options.missing == "error":
         for name in parsed.rows.column_names:
             column = parsed.rows.column(name)

@@ -18,6 +18,7 @@ from onlearn.dual.scores import staged_scores
 from onlearn.dual.supports import SupportSet
 from onlearn.dual.training import DualTraining
 from onlearn.engine.csr import CSR, is_sparse
+from onlearn.engine.passes import warn_caller
 from onlearn.engine.protocol import layout
 from onlearn.engine.training import Training
 from onlearn.kernels.psd import in_words
@@ -25,6 +26,7 @@ from onlearn.theory.certificate import certify_scores
 
 SAMPLE = 256  # examples on which representations are timed
 REPEATS = 4  # of a measurement
+PASSES = 5  # assumed, if they are not given
 SUPPORT = 0.1  # assumed share of the examples that become support examples
 WEIGHT_SECONDS = 2e-9  # for a weight of an example in a linear pass
 MOST_BYTES = 1 << 30  # that the features of all examples may take
@@ -53,8 +55,15 @@ class Reduction(NamedTuple):
 # Primal or dual: weights of the kernel's features, or weights of examples
 
 
-def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False) -> Choice:
-    """The cheaper representation, by timing both on a sample of the examples; ``forced``: the primal, if possible."""
+def choose(kernel: Any, raw: Any, points: Any, settings: Any) -> Choice:
+    """The representation that the settings ask for, or the cheaper one, by timing both on a sample of the examples."""
+    if settings.representation == "dual":
+        return Choice("dual", "asked for")
+    forced = settings.representation == "primal"
+    if settings.budget is not None:
+        if forced:
+            raise ValueError("a budget is for the dual: with representation='primal' there are no support examples")
+        return Choice("dual", "a budget was given")
     rows, width = len(points), raw.shape[1] if hasattr(raw, "shape") else 1
     features = kernel.n_features(width)
     if features is None:
@@ -69,7 +78,7 @@ def choose(kernel: Any, raw: Any, points: Any, passes: int, forced: bool = False
         return Choice("dual", f"{in_words(features)} features of {rows} examples would take {room} GiB")
     some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
     mapping = seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some)
-    primal = mapping + passes * rows * features * WEIGHT_SECONDS
+    primal = mapping + (settings.epochs or PASSES) * rows * features * WEIGHT_SECONDS
     sample = points.take(some)
     dual = seconds(lambda: kernel.block(sample, sample)) / len(some) ** 2 * rows * max(1.0, SUPPORT * rows)
     name = "primal" if primal < dual else "dual"
@@ -235,7 +244,18 @@ def _transposed_product(matrix: Any, lines: np.ndarray) -> np.ndarray:
     return out
 
 
-# The certificate
+# Functions that may not be kernels, and the certificate
+
+
+def check_kernel(kernel: Any, points: Any) -> None:
+    """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
+    if kernel.always_psd:
+        return
+    verdict = judge_sample(kernel, points)
+    if not verdict.symmetric:
+        raise ValueError(f"{verdict}; a classifier cannot learn with it")
+    if not verdict:
+        warn_caller(f"{verdict}; what theory says of kernels need not hold", UserWarning)
 
 
 def judge_sample(kernel: Any, points: Any) -> Any:

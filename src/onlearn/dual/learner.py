@@ -23,26 +23,23 @@ import numpy as np
 from onlearn import kernels
 from onlearn.dual.budget import BudgetTraining
 from onlearn.dual.collapse import (
-    Choice,
     Reduction,
+    check_kernel,
     choose,
     collapse,
     dual_certificate,
-    judge_sample,
     reduce_supports,
     worth_collapsing,
 )
 from onlearn.dual.estimate import Estimate, estimate, report_estimate
-from onlearn.dual.examples import Examples, check_examples, pick
+from onlearn.dual.examples import Examples, check_examples
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.scores import dual_scores, staged_scores
 from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
-from onlearn.engine import csr
 from onlearn.engine.learner import Learner
 from onlearn.engine.named import Composition
-from onlearn.engine.passes import warn_caller
 from onlearn.engine.scoring import hypothesis
 from onlearn.engine.settings import seed_of
 from onlearn.engine.training import Training
@@ -53,7 +50,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 ON_NUMBERS = ("vectors", "matrix")  # kinds of data that have columns
-TRIED = 64  # support examples whose kernel values must not change when columns are added
 FIXED = ("budget", "representation", "keep_stages")  # parameters that must not change while learning goes on
 
 Packed = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -85,7 +81,8 @@ class DualLearner(Learner):
         super().check()
         settings, geometry = self.settings, self.choices["geometry"]
         limit = settings.time_limit
-        if limit is not None and not (isinstance(limit, Real) and not isinstance(limit, bool) and limit > 0):
+        number = isinstance(limit, Real) and not isinstance(limit, bool)
+        if limit is not None and not (number and float(limit) > 0):
             raise ValueError(f"time_limit must be {self.composition.own['time_limit'].allowed}, not {limit!r}")
         if settings.budget is not None and settings.keep_stages:
             raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
@@ -130,8 +127,8 @@ class DualLearner(Learner):
             )
         self.features = raw.shape[1] if self.kernel.data in ON_NUMBERS else 0
         points = self._points(raw)
-        self._check_kernel(points)
-        self.representation, self.reason = self._choose(raw, points)
+        check_kernel(self.kernel, points)
+        self.representation, self.reason = choose(self.kernel, raw, points, self.settings)
         return points
 
     def _rows_to_fit(self, X: Any, sample_weight: Any, names: Any, going_on: bool) -> tuple[Any, bool]:
@@ -140,26 +137,6 @@ class DualLearner(Learner):
     def _points(self, raw: Any) -> Any:
         """The examples as the kernel takes them; with a budget few kernel values are computed."""
         return self.kernel.quick_points(raw) if self.settings.budget is None else self.kernel.points(raw)
-
-    def _check_kernel(self, points: Any) -> None:
-        """Warn of a function that is not a kernel on these examples; refuse one that is not even symmetric."""
-        if self.kernel.always_psd:
-            return
-        verdict = judge_sample(self.kernel, points)
-        if not verdict.symmetric:
-            raise ValueError(f"{verdict}; a classifier cannot learn with it")
-        if not verdict:
-            warn_caller(f"{verdict}; what theory says of kernels need not hold", UserWarning)
-
-    def _choose(self, raw: Any, points: Any) -> Choice:
-        settings = self.settings
-        if settings.representation == "dual":
-            return Choice("dual", "asked for")
-        if settings.budget is not None:
-            if settings.representation == "primal":
-                raise ValueError("a budget is for the dual: with representation='primal' there are no support examples")
-            return Choice("dual", "a budget was given")
-        return choose(self.kernel, raw, points, settings.epochs or 5, forced=settings.representation == "primal")
 
     def estimate(self, X: Any) -> Estimate:
         """The time and memory that ``fit`` would take on these examples in the dual, by timing the kernel on a few."""
@@ -187,7 +164,8 @@ class DualLearner(Learner):
     def _begin_dual(self, X: Any) -> DualTraining:
         """A new training in the dual; X may have no examples yet."""
         settings, choices = self.settings, self.choices
-        self.began_with, self.seed = self._depends_on(), seed_of(settings.random_state)
+        self.began_with = {name: copy.copy(one) for name, one in self._depends_on().items()}
+        self.seed = seed_of(settings.random_state)
         output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
         bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
         parts = choices["rule"], choices["geometry"], choices["stabilizer"], output, 0, outputs, bias
@@ -257,30 +235,13 @@ class DualLearner(Learner):
         self.release_rows()
         training = self._dual("go_on")
         if self.kernel.data in ON_NUMBERS and features > self.features:
-            self._widen(training, features)
+            training.attach(training.supports.of_width(features))
+            self.features = features
         self.task = self.task.met(counts)
         supports = training.supports
         if self.settings.budget is None and len(supports):  # they are prepared as the rows will be
             examples = supports.examples()
             training.attach(SupportSet(self.kernel, examples, self._points(examples)))
-
-    def _widen(self, training: DualTraining, features: int) -> None:
-        """Give the support examples columns of zeros, if these leave the kernel's values as they are."""
-        supports, new = training.supports, features - self.features
-        if len(supports):
-            wider = csr.of_width(supports.examples(), features)
-            few = np.arange(min(TRIED, len(supports)))
-            values = [self.kernel(pick(some, few)) for some in (supports.examples(), wider)]
-            if not np.allclose(*values):
-                raise ValueError(
-                    f"the rows have {new} features that the model has not met, and to {self.kernel} it matters how "
-                    "many there are that two rows do not have: train anew on all data"
-                )
-            limited = isinstance(training, BudgetTraining)
-            training.attach(
-                SupportSlots(self.kernel, training.budget, wider) if limited else SupportSet(self.kernel, wider)
-            )
-        self.features = features
 
     def prepare_rows(self, X: Any) -> TrainingSet:
         """All rows of a run, checked, in the form that ``learn_rows`` takes them in.
@@ -289,7 +250,7 @@ class DualLearner(Learner):
         is saved before that and loaded again resumes with the same rows: see ``is_unfinished``.
         """
         training, points = self._dual("prepare_rows"), self._points(X)
-        self._check_kernel(points)
+        check_kernel(self.kernel, points)
         self.dtype = np.dtype(points.dtype)  # one precision for all
         training.explicit_passes = True
         if not training.n_seen:

@@ -12,10 +12,11 @@ import numpy as np
 
 from onlearn.dual.budget_rows import ADD, COPY
 from onlearn.dual.examples import Examples, concatenate, count, make_sparse, match_rows, pick
-from onlearn.engine.csr import is_sparse
+from onlearn.engine.csr import is_sparse, of_width
 from onlearn.kernels.formula import pack_data, unpack_rows
 from onlearn.kernels.given import by_columns
 
+TRIED = 64  # examples whose kernel values must not change when columns are added
 PIECE = 512  # examples; adding or replacing some copies no more than the pieces they are in
 
 
@@ -87,6 +88,23 @@ class SupportSet:
         found = np.full(data.shape[0], -1, dtype=np.int64)
         found[self.columns()] = np.arange(self.count)
         return found
+
+    def of_width(self, features: int) -> SupportSet:
+        """The same rows with columns of zeros added, if these leave the kernel's values as they are."""
+        examples = self.examples()
+        if examples is None:
+            return self
+        wider, few = of_width(examples, features), np.arange(min(TRIED, self.count))
+        if not np.allclose(*(self.kernel(pick(some, few)) for some in (examples, wider))):
+            raise ValueError(
+                f"the rows have {features - examples.shape[1]} features that the model has not met, and to "
+                f"{self.kernel} it matters how many there are that two rows do not have: train anew on all data"
+            )
+        return self._of(wider)
+
+    def _of(self, raw: Any) -> SupportSet:
+        """Other examples in place of these."""
+        return SupportSet(self.kernel, raw)
 
     # ------------------------------------------------------------------ a precomputed matrix
 
@@ -161,6 +179,9 @@ class SupportSlots(SupportSet):
             raise ValueError(f"there are {size} support examples, more than the budget of {self.budget} allows")
         log = np.array([[ADD, i, i] for i in range(size)])
         self.apply_log(raw, points, np.arange(size), log, np.zeros(size), size)
+
+    def _of(self, raw: Any) -> SupportSlots:
+        return SupportSlots(self.kernel, self.budget, raw)
 
     def examples(self) -> Any:
         return self.slots.examples(self.count) if self.slots is not None and self.count else None

@@ -7,6 +7,7 @@ format), of floats; others are converted.
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,15 @@ from onlearn.engine.named import COMPOSITIONS, Composition
 from onlearn.engine.passes import run_passes, warn_caller
 from onlearn.engine.regression import Regression
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.scoring import best_by, hypothesis, narrow, scores_by
-from onlearn.engine.settings import check_settings, refuse_changes, seed_of, what_learning_depends_on
+from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
+from onlearn.engine.settings import (
+    check_settings,
+    constant_feature,
+    refuse_changes,
+    seed_of,
+    what_learning_depends_on,
+)
+from onlearn.engine.spec import did_you_mean
 from onlearn.engine.training import Training
 from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
@@ -43,6 +51,7 @@ class Learner:
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         self.name, self.warning = name, warning
+        self._checked: dict[str, Any] = {}  # values of parameters that were found right
         self.configure({**self.defaults(), **params})
         self.task: Any = Classification() if self.composition.task == "classify" else Regression()
         self.training: Training | None = None  # once learning has begun
@@ -58,6 +67,8 @@ class Learner:
     @property
     def composition(self) -> Composition:
         """Which parameters it has, and what they mean."""
+        if self.name not in COMPOSITIONS:
+            raise ValueError(f"there is no learner {self.name!r}{did_you_mean(self.name, list(COMPOSITIONS))}")
         return COMPOSITIONS[self.name]
 
     def defaults(self) -> dict[str, Any]:
@@ -90,7 +101,10 @@ class Learner:
 
     def check(self) -> None:
         """Refuse parameters that cannot be."""
-        check_settings(vars(self.settings), self.composition.own)
+        values, known = vars(self.settings), self._checked
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            check_settings(values, self.composition.own)
+            self._checked = dict(values)
         self.choices  # noqa: B018  a wrong spelling raises
 
     def __repr__(self) -> str:
@@ -99,7 +113,7 @@ class Learner:
         return f"{self.name}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return with_rule({**self.__dict__, "_choices": None}, getattr(self.settings, "rule", None))
+        return with_rule({**self.__dict__, "_choices": None, "_checked": {}}, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(without_rule(state))
@@ -157,7 +171,7 @@ class Learner:
         self.check()
         going_on = bool(self.settings.warm_start) and self.training is not None
         if going_on:
-            self._refuse_changes()
+            refuse_changes(self.began_with, self._depends_on())
         X, checked = self._rows_to_fit(X, sample_weight, names, going_on)
         y, weight = self._targets(X, y, sample_weight, sees_all=True)
         if not going_on:
@@ -190,7 +204,7 @@ class Learner:
         self.check()
         first, grow = self.training is None, self.settings.grow
         if not first:
-            self._refuse_changes()
+            refuse_changes(self.began_with, self._depends_on())
         if self._holds_out():
             raise ValueError("calibration='holdout' needs fit; partial_fit calibrates online")
         classes = self.task.expected(classes, grow is True, None if self.training is None else self.training.outputs)
@@ -232,9 +246,6 @@ class Learner:
         with to_the_end(len(targets)):
             self._trained().learn(X, targets, weight, np.arange(len(targets)))
 
-    def _refuse_changes(self) -> None:
-        refuse_changes(self.began_with, self._depends_on())
-
     def _depends_on(self) -> dict[str, Any]:
         """The parameters that must not change while learning goes on."""
         return what_learning_depends_on(self.choices, vars(self.settings))
@@ -242,21 +253,13 @@ class Learner:
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
         """A new training for data like X; what needs all the data is refused unless these are all."""
         settings, choices, geometry = self.settings, self.choices, self.choices["geometry"]
-        self.began_with = self._depends_on()
+        self.began_with = copy.deepcopy(self._depends_on())
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
             regression.check_choices(choices, settings.epochs, settings.tol)
             output, outputs = None, 1
-        bias = float(settings.fit_intercept)
-        if settings.fit_intercept and settings.intercept_scaling == "radius":
-            if not sees_all:
-                raise ValueError(
-                    "intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number"
-                )
-            bias = csr.radius(X) or 1.0
-        elif settings.fit_intercept:
-            bias = float(settings.intercept_scaling)
+        bias = constant_feature(settings, X, sees_all)
         if geometry.undecided:
             if not sees_all or output is not None:
                 raise ValueError(f"{geometry!r} is estimated by fit from examples of two classes; here give the number")
@@ -428,25 +431,7 @@ class Learner:
 
     def _certify(self, X: Any, signs: np.ndarray) -> Any:
         """What theory promises for rows of which these are the classes, if they are those learned from."""
-        from onlearn.theory.certificate import certify
-
-        training = self._trained()
-        geometry = training.geometry
-        return certify(
-            X,
-            signs,
-            *training.separator(),
-            training.bias,
-            training.n_mistakes,
-            rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
-            geometry=geometry.name,
-            passes=training.n_seen / X.shape[0],
-            init_zero=self.began_with["init"] == "zeros",
-            single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
-            threshold=training.theta,
-            alpha=geometry.alpha,
-            eta=geometry.rate_of(training.g),
-        )
+        return certificate_by(self._trained(), X, signs, from_zero=self.began_with["init"] == "zeros")
 
     # ------------------------------------------------------------------ the model file
 
@@ -493,7 +478,7 @@ class Learner:
                 self.held_out = HeldOut.unpack(facts, arrays, len(self.task.classes))
         self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
         self._call_columns(count, names)
-        self.began_with = self._depends_on()
+        self.began_with = copy.deepcopy(self._depends_on())
 
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Training:
         """The training that a file describes, of rows of so many features."""

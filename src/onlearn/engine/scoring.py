@@ -209,3 +209,26 @@ def best_by(training: Any, X: Any, names: Any = None) -> np.ndarray:
         if finite:
             return best
     return np.argmax(scores_by(training, X, names), axis=1)
+
+
+def certificate_by(training: Any, X: Any, signs: np.ndarray, from_zero: bool) -> Any:
+    """What theory promises for rows of two classes, -1 and +1; ``from_zero``: whether all weights began as 0."""
+    from onlearn.theory.certificate import certify
+
+    geometry, (w, b) = training.geometry, training.separator()
+    return certify(
+        X,
+        signs,
+        w,
+        b,
+        training.bias,
+        training.n_mistakes,
+        rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
+        geometry=geometry.name,
+        passes=training.n_seen / X.shape[0],
+        init_zero=from_zero,
+        single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
+        threshold=training.theta,
+        alpha=geometry.alpha,
+        eta=geometry.rate_of(training.g),
+    )

@@ -6,7 +6,6 @@ state made by one rule or geometry means nothing to another.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.calibration import CALIBRATIONS
+from onlearn.engine.csr import radius
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.loops import OUTPUTS
 from onlearn.engine.rules import RULES
@@ -104,6 +104,17 @@ def seed_of(random_state: Any) -> int:
     raise ValueError(f"{random_state!r} cannot be used to seed a numpy.random.RandomState instance")
 
 
+def constant_feature(settings: Any, X: Any, sees_all: bool) -> float:
+    """The size of the feature whose weight is the intercept; 0: there is none."""
+    if not settings.fit_intercept:
+        return 0.0
+    if settings.intercept_scaling != "radius":
+        return float(settings.intercept_scaling)
+    if not sees_all:
+        raise ValueError("intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number")
+    return radius(X) or 1.0
+
+
 # ----------------------------------------------------------------------------------------------------
 # What learning began with.
 
@@ -113,8 +124,8 @@ FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
 
 
 def what_learning_depends_on(choices: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that must not change while learning goes on; copies of the choices."""
-    made = {name: copy.copy(choices[name]) for name in CHOICES}
+    """The parameters that must not change while learning goes on."""
+    made = {name: choices[name] for name in CHOICES}
     return {**made, **{name: values[name] for name in FIXED if name in values}}
 
 

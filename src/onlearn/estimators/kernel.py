@@ -156,10 +156,10 @@ class KernelClassifier(LearnerClassifier):
     @property
     def reduction_(self) -> Reduction:
         """What ``reduce`` lost, if it made this classifier."""
-        reduction = self._known("reduction")
+        reduction: Reduction | None = self._known("reduction")
         if reduction is None:
             raise AttributeError("this classifier was not made by reduce")
-        return reduction  # type: ignore[no-any-return]
+        return reduction
 
     @property
     def stopped_(self) -> str | None:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from onlearn.features.extractors import Category, Number, feature
 from onlearn.features.feature_map import FeatureMap
 from onlearn.features.interactions import Interaction
-from onlearn.features.pruning import Counts, prune, prune_weights
 from onlearn.features.roles import Role, extractors_for, guess_roles
 from onlearn.features.text import Text
-from onlearn.features.vocabulary import Vocabulary
+from onlearn.features.vocabulary import Counts, Vocabulary, prune, prune_weights
 
 if TYPE_CHECKING:
     from onlearn.estimators.features import Features

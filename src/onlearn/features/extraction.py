@@ -17,10 +17,9 @@ import numpy as np
 
 from onlearn.data.named_rows import NamedRows
 from onlearn.engine.csr import CSR
-from onlearn.features.assemble import RARE, Part, Weighing, count_rows, matrix, summed, weigh_rows
+from onlearn.features.assemble import RARE, Part, Weighing, count_rows, matrix, side_by_side, summed, weigh_rows
 from onlearn.features.extractors import FACTS, Groups, ReadColumn, WithIndicator
 from onlearn.features.interactions import Interaction, products
-from onlearn.features.row_builders import side_by_side
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.threads import cores
 

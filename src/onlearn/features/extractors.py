@@ -11,7 +11,7 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.data.arrow import codes, is_missing, string_parts
 from onlearn.data.named_rows import NamedRows, hash_name
-from onlearn.features.row_builders import hash_stretches, one_each, rows_of_names, side_by_side
+from onlearn.features.assemble import hash_stretches, one_each, rows_of_names, side_by_side
 from onlearn.features.tables import as_words, column, fixed, numbers, respelled
 from onlearn.features.vocabulary import Vocabulary
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.data.named_rows import NamedRows, combine
+from onlearn.features.assemble import side_by_side
 from onlearn.features.extractors import Category
-from onlearn.features.row_builders import side_by_side
 from onlearn.features.tables import fixed
 
 # ----------------------------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from onlearn import data, kernels
 from onlearn.engine.csr import CSR, is_sparse, select, stacked
 from onlearn.engine.passes import shuffled
 from onlearn.features import FeatureMap, Number
-from onlearn.features.feature_map import TABLE, kind_of
+from onlearn.features.feature_map import TABLE, kind_of, strings_of
 from onlearn.features.roles import PlanError
-from onlearn.features.strings import strings_of
 from onlearn.features.tables import numbers
 from onlearn.kernels.base import Kernel
 from onlearn.models.model import Model, as_learner

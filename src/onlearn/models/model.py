@@ -20,8 +20,7 @@ from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicat
 from onlearn.engine.labels import distinct, in_order, positions
 from onlearn.engine.learner import Learner
 from onlearn.features import Category, FeatureMap
-from onlearn.features.feature_map import MATRIX, TABLE, kind_of
-from onlearn.features.strings import Strings
+from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar

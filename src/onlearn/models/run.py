@@ -19,7 +19,7 @@ from onlearn.engine.csr import select, stacked
 from onlearn.engine.loops import SEEN
 from onlearn.errors import PlanError
 from onlearn.features.feature_map import MATRIX
-from onlearn.features.pruning import prune_weights
+from onlearn.features.vocabulary import prune_weights
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model, as_learner, learn_from
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes

@@ -87,7 +87,7 @@ class Reading:
                 if not self.rows:
                     self._begin(reader, batch, options)
                 batch = self._without_held_out(batch)
-                reader.then = model.features.look_up
+                reader.after_parse = model.features.look_up
                 if len(batch):
                     yield self._numbered(batch)
                     if reader.bytes_total:

@@ -16,7 +16,7 @@ from onlearn.engine.csr import CSR, is_sparse, select
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.learner import Learner
 from onlearn.engine.stabilizers import STABILIZERS
-from onlearn.features.strings import Strings
+from onlearn.features.feature_map import Strings
 from onlearn.models.far_indices import AllColumns
 from onlearn.models.model import Model, as_written
 

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from onlearn import data
+from onlearn.compiler import compile_seconds
 from onlearn.data.sources import sources as sources_of
 from onlearn.engine.learner import Learner
 from onlearn.engine.named import NAMED
@@ -71,14 +72,14 @@ def train(sources: FilePath | list[FilePath], output: FilePath | None = None, **
     """
     asked = TrainOptions(sources=sources, output=output, **options)
     run = prepare(asked)
-    began = perf_counter()
+    began = perf_counter() - compile_seconds()
 
     def save() -> None:
         if asked.output is not None:
             run.model.save(asked.output)
 
     run.go(None, save, asked.checkpoint_every or 0)
-    seconds = perf_counter() - began
+    seconds = perf_counter() - compile_seconds() - began  # without the time that compiling took
     save()
     model = run.model
     model.report_ = run_report(run, asked.output, seconds, stopped=False)

@@ -1,16 +1,16 @@
-"""Parquet and Arrow IPC (Feather): tables with types of their own, read batch by batch."""
+"""Parquet and Arrow IPC (Feather): tables whose columns have types, read batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.arrow import decoded
 from onlearn.data.bad_rows import DataError
-from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.registry import Format, Options, Parsed, reader
 from onlearn.data.sources import Stream
 from onlearn.data.table_roles import Roles, flat, take_roles, tellable
 
@@ -18,20 +18,23 @@ ROWS = 1 << 15
 
 
 class Piece(NamedTuple):
+    """A table of the file ``where``."""
+
     table: Any  # of one chunk
     where: str
 
 
-class Columnar:
-    """Lines are rows here."""
+class Columnar(Format):
+    """The common part of both formats. The line of a row is its number."""
 
-    idle = MappingProxyType({"types": "the columns have types of their own"})
+    unused_options: ClassVar[Mapping[str, str]] = MappingProxyType({"types": "the columns have types of their own"})
 
     def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
+        super().__init__(options, notes)
         self.roles: Roles | None = None
 
     def batches(self, stream: Stream) -> Iterator[Any]:
+        """The record batches of a file."""
         raise NotImplementedError
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
@@ -45,7 +48,7 @@ class Columnar:
                     self.roles = Roles(self.options, table.column_names, where, self.notes, None)
                 yield Piece(table, where)
         except (pa.ArrowException, OSError) as error:
-            stream.refuse_cut(error)
+            stream.refuse_truncated(error)
             what = str(error).strip().splitlines()[0]
             raise DataError(f"{where} cannot be read: {what}") from error
 
@@ -61,12 +64,12 @@ class Columnar:
             raise DataError(f"{piece.where} lacks the column {lacking[0]!r} that the file before it has")
         return take_roles(Parsed(table, lines, len(lines)), roles, lambda row: as_text(table.slice(row, 1)))
 
-    def settle(self, parsed: Parsed) -> Parsed:
-        return parsed
+    def found(self) -> dict[str, Any]:
+        return {} if self.roles is None else self.roles.found()
 
 
 def as_text(row: Any) -> bytes:
-    """A row as it is shown when it is a bad one."""
+    """A bad row as text, without values that only pandas could convert."""
     import pyarrow as pa
 
     kinds = [str(kind) for kind in row.schema.types]
@@ -75,10 +78,10 @@ def as_text(row: Any) -> bytes:
     return repr(columns).encode()
 
 
-def whole(stream: Stream) -> Any:
-    """Something Arrow can seek in: the file itself where possible, else its bytes.
+def seekable(stream: Stream) -> Any:
+    """A file that Arrow can seek in: the file itself if possible, else its bytes.
 
-    Not mapped into memory: should the file be cut short meanwhile, that would end the process.
+    It is not mapped into memory, because truncating a mapped file would end the process.
     """
     import pyarrow as pa
 
@@ -93,11 +96,11 @@ class Parquet(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
         from pyarrow import parquet
 
-        # What is buffered ahead would be the whole file.
-        opened, done = parquet.ParquetFile(whole(stream), pre_buffer=False), 0
+        # With pre_buffer, PyArrow would read the whole file into memory.
+        opened, rows_read = parquet.ParquetFile(seekable(stream), pre_buffer=False), 0
         for batch in opened.iter_batches(batch_size=ROWS, use_threads=False):
-            done += batch.num_rows
-            stream.reach(done / opened.metadata.num_rows)
+            rows_read += batch.num_rows
+            stream.set_progress(rows_read / opened.metadata.num_rows)
             yield batch
 
 
@@ -107,19 +110,20 @@ class ArrowIpc(Columnar):
         import pyarrow as pa
 
         in_file = stream.head(6) == b"ARROW1"
-        source = whole(stream)
+        source = seekable(stream)
         if not in_file:
             size = source.size()
             for batch in pa.ipc.open_stream(source):
-                stream.reach(source.tell() / size)
-                yield from pieces_of(batch)
+                stream.set_progress(source.tell() / size)
+                yield from slices(batch)
             return
         opened = pa.ipc.open_file(source)
         for n in range(opened.num_record_batches):
-            stream.reach((n + 1) / opened.num_record_batches)
-            yield from pieces_of(opened.get_batch(n))
+            stream.set_progress((n + 1) / opened.num_record_batches)
+            yield from slices(opened.get_batch(n))
 
 
-def pieces_of(batch: Any) -> Iterator[Any]:
+def slices(batch: Any) -> Iterator[Any]:
+    """A record batch in parts of at most ``ROWS`` rows."""
     for start in range(0, batch.num_rows, ROWS):
         yield batch.slice(start, ROWS)

@@ -1,19 +1,19 @@
 """CoNLL columns (a token a line, an empty line after a sentence) and CoNLL-U.
 
-The label of a token is the last column of CoNLL, ``upos`` of CoNLL-U, or what ``target`` says; it stays among the
-columns, too. A sentence with a bad line is bad as a whole.
+The label of a token is the last column of CoNLL, ``upos`` of CoNLL-U, or the one that ``target`` names; that column
+is also among the columns. A sentence with a bad line is a bad row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.batch import Sentences
-from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.registry import Format, Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks
 from onlearn.data.table_roles import find_column
 
@@ -28,33 +28,37 @@ def last_sentence_end(text: np.ndarray, stop: int, final: bool) -> int:
 
 
 @reader("conll", extensions=[".conll", ".iob", ".bio"])
-class Conll:
-    separator: bytes | None = None  # any blanks
-    names: list[str] | None = None  # c0, c1, ...
-    usual_target: str | None = None  # the last
-    idle = dict.fromkeys(("weight", "id", "types"), "the rows are sentences, whose columns are those of words")
+class Conll(Format):
+    """CoNLL columns. Without names they are called c0, c1, ..."""
+
+    separator: ClassVar[bytes | None] = None  # None: any blanks
+    names: ClassVar[list[str] | None] = None
+    usual_target: ClassVar[str | None] = None  # None: the last column
+    unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("weight", "id", "types"), "the rows are sentences, whose columns are those of words"
+    )
 
     def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
+        super().__init__(options, notes)
         self.columns: list[str] | None = self.names
         self.target: str | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Any]:
-        where, begun = stream.source.name, False
+        where, has_target = stream.source.name, False
         if self.options.regress:
             raise DataError(f"{where} holds sentences: their labels are tags, and no numbers to regress on")
         for block in blocks(stream, self.options.block_size, last_sentence_end):
             if self.columns is None:
                 first = next(
-                    (line for line in block.text[: block.stop].tobytes().split(b"\n") if self.counts(line)), b""
+                    (line for line in block.text[: block.stop].tobytes().split(b"\n") if self.is_token(line)), b""
                 )
                 self.columns = [f"c{n}" for n in range(len(first.split(self.separator)))]
-            if not begun:
-                self.target, begun = self.target_in(self.columns, where), True
+            if not has_target:
+                self.target, has_target = self.target_in(self.columns, where), True
             yield block
 
     def target_in(self, names: list[str], where: str) -> str | None:
-        """The column of the labels; None in a file that has nothing but words, or need not have any."""
+        """The column of the labels; None if the file has words only, or lacks labels that it need not have."""
         wanted = self.options.target
         if not names:
             return None
@@ -65,7 +69,7 @@ class Conll:
             return None
         return find_column(names, wanted, "target", where)
 
-    def counts(self, line: bytes) -> bool:
+    def is_token(self, line: bytes) -> bool:
         """Whether a line is a token."""
         return bool(line.strip()) and not line.startswith(b"-DOCSTART-")
 
@@ -73,26 +77,26 @@ class Conll:
         names = self.columns or []
         tokens: list[list[str]] = []
         offsets, lines, bad = [0], [], []
-        begun, trouble = -1, None
+        first_line, error = -1, None
         content = block.text[: block.stop].tobytes().split(b"\n")
         for line, raw in enumerate([*content[:-1], b""]):
             if raw.strip():
-                if not self.counts(raw):
+                if not self.is_token(raw):
                     continue
-                begun = line if begun < 0 else begun
+                first_line = line if first_line < 0 else first_line
                 cells, reason = self.cells(raw, len(names))
-                if reason and trouble is None:
-                    trouble = Bad(line, 0, reason, raw)
+                if reason and error is None:
+                    error = Bad(line, 0, reason, raw)
                 tokens.append(cells)
-            elif begun >= 0:
-                if trouble is None:
+            elif first_line >= 0:
+                if error is None:
                     offsets.append(len(tokens))
-                    lines.append(begun)
+                    lines.append(first_line)
                 else:
                     del tokens[offsets[-1] :]
-                    raw = b"\n".join(content[begun:line])
-                    bad.append(trouble._replace(raw=raw))
-                begun, trouble = -1, None
+                    raw = b"\n".join(content[first_line:line])
+                    bad.append(error._replace(raw=raw))
+                first_line, error = -1, None
         columns = {name: np.array([token[n] for token in tokens], dtype=object) for n, name in enumerate(names)}
         rows = Sentences(columns, np.array(offsets, dtype=np.int64))
         parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
@@ -104,24 +108,23 @@ class Conll:
         return parsed
 
     def cells(self, raw: bytes, width: int) -> tuple[list[str], str]:
-        """The columns of a line, and what is wrong with it."""
+        """The columns of a line, and what is wrong with it, if anything."""
         try:
             cells = raw.rstrip(b"\r").decode().split(None if self.separator is None else self.separator.decode())
         except UnicodeDecodeError as error:
             return [], f"byte {error.start + 1} of the line is not UTF-8"
         return cells, "" if len(cells) == width else f"there are {len(cells)} columns and not {width}"
 
-    def settle(self, parsed: Parsed) -> Parsed:
-        return parsed
-
 
 @reader("conllu", extensions=[".conllu"])
 class Conllu(Conll):
+    """CoNLL-U."""
+
     separator = b"\t"
     names = UNIVERSAL
     usual_target = "upos"
 
-    def counts(self, line: bytes) -> bool:
-        """Comments, words that span tokens (1-2) and empty nodes (1.1) are not tokens."""
+    def is_token(self, line: bytes) -> bool:
+        """Whether a line is a token: no comment, no word that spans tokens (1-2), no empty node (1.1)."""
         number = line.partition(b"\t")[0]
         return bool(line.strip()) and not line.startswith(b"#") and b"-" not in number and b"." not in number

@@ -1,21 +1,20 @@
 """CSV and TSV, read by ``pyarrow.csv`` block by block.
 
-Columns are numbers (float64) where the cells of the first block are numbers, but for a stray one, strings elsewhere.
-That is fixed from then on: a cell that is no number makes its row a bad one. Rows that PyArrow would read by other
-rules than ours are written anew for it or quarantined first (``csv_rows``). A block that it refuses all the same is
-read row by row.
+The first block decides about the columns: one whose cells are numbers, with few exceptions, is a column of numbers
+(float64), any other is a column of strings. In a column of numbers, a cell that is not a number makes its row a bad
+one. ``csv_rows`` first rewrites or removes the rows for which PyArrow has other rules than this reader. A block that
+PyArrow still refuses is read row by row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.detection import is_json
 from onlearn.data.formats import csv_layout
 from onlearn.data.formats.csv_layout import Layout
 from onlearn.data.formats.csv_rows import (
@@ -31,42 +30,47 @@ from onlearn.data.formats.csv_rows import (
     find_lines,
     first_widths,
 )
-from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.registry import Format, Options, Parsed, guess_delimiter, is_json, reader
 from onlearn.data.sources import Block, Stream, blocks, first_lines
 from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
-SAMPLE = 1 << 20  # bytes by which the layout is told
-SAMPLE_ROWS = 1000  # rows by which header and target are told
-STRAY = 200  # one word among so many numbers does not make them words; its row is a bad one
-LONGEST = 1 << 26  # bytes of a row: an open quote must not swallow the file
+SAMPLE = 1 << 20  # bytes that decide about delimiter and quotes
+SAMPLE_ROWS = 1000  # rows that decide about header and target
+STRAY = 200  # a column of numbers may have one text among this many cells; the row of the text is a bad one
+LONGEST = 1 << 26  # bytes of a row, so that an open quote does not take in the whole file
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-EXACT = 2.0**53  # whole numbers up to here are floats
+NUMERIC_BLOCK = 1 << 19  # bytes that PyArrow reads at a time if most columns are numbers
+EXACT = 2.0**53  # whole numbers up to this one are exact as floats
 
 
 class Read(NamedTuple):
-    """What was read of a block."""
+    """The good rows of a block as columns, and the bad ones."""
 
-    columns: list[Any]  # Arrow arrays of good rows
+    columns: list[Any]  # Arrow arrays
     bad: list[Bad]
 
 
 class Piece(NamedTuple):
+    """A block of one file, with what is known about the file."""
+
     block: Block
     lines: Lines
-    dialect: Dialect  # of this file: another may be written differently
-    names: list[str]  # of this file's columns, in its own order
-    first: tuple[RowTable, Read] | None = None  # the first piece is read before the others are cut
+    dialect: Dialect  # of this file; other files may have other ones
+    names: list[str]  # the columns in the order of this file
+    first: tuple[RowTable, Read] | None = None  # the rows of the first piece, which is read before others are cut
 
     def row_table(self) -> RowTable:
         return RowTable(self.block.text[: self.block.stop], self.lines, self.dialect, len(self.names))
 
 
 @reader("csv", extensions=[".csv"])
-class Csv:
-    delimiter: str | None = None
+class Csv(Format):
+    """CSV files; their delimiter is guessed."""
+
+    delimiter: ClassVar[str | None] = None
 
     def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
+        super().__init__(options, notes)
         self.layout: Layout | None = None
         self.roles: Roles | None = None
 
@@ -77,10 +81,10 @@ class Csv:
             return
         if all(is_json(line) for line in lines[:5]):
             raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
-        delimiter = self.options.delimiter or self.delimiter or csv_layout.guess_delimiter(lines[:200])
+        delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
         dialect = Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
         if not dialect.quote and any(chr(QUOTE) in line for line in lines):
-            self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
+            self.notes.append(f"{where}: quotes are taken as text, because they do not enclose cells")
         width, found = 0, None
 
         def cut(text: np.ndarray, stop: int, final: bool) -> int:
@@ -107,7 +111,7 @@ class Csv:
             yield Piece(block, found, dialect, names, first)
 
     def _begin(self, rows: RowTable, where: str) -> tuple[list[str], Read]:
-        """Find out about a file: its columns, and of the first file all the rest. Its first rows are read for it."""
+        """Find the columns of a file in its first rows. The first file also decides about types and roles."""
         width = rows.width
         read = read_rows(rows, width, [])
         columns, bad = read.columns, read.bad
@@ -117,17 +121,17 @@ class Csv:
         below = [count_kinds(column.slice(1)) for column in columns]
         header = self.options.header
         if header == "auto":
-            # A first line that is bad already cannot be the header; nor can one that the second file lacks.
+            # A bad row cannot be the header. In a further file, the header has the columns of the first file.
             possible = all(one.line > rows.lines[0] for one in bad)
             header = possible and (
-                not self._lacking(csv_layout.heading(table[0]))
+                not self._missing_columns(csv_layout.column_names(table[0]))
                 if self.layout is not None and self.layout.header
                 else csv_layout.guess_header(table, [mostly_numbers(*kinds) for kinds in below], self.options)
             )
-            seen = "the first row names the columns" if header else "there is no header"
-            self.notes.append(f"{where}: {seen}; say header={not header} if that is wrong")
+            decision = "the first row names the columns" if header else "there is no header"
+            self.notes.append(f"{where}: {decision}; say header={not header} if that is wrong")
         skip = int(bool(header))
-        names = csv_layout.heading(table[0]) if header else [f"c{n}" for n in range(width)]
+        names = csv_layout.column_names(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
             first = [count_kinds(column.slice(skip, 1 - skip)) for column in columns]
             numeric = [mostly_numbers(a + c, b + d) for (a, b), (c, d) in zip(first, below)]
@@ -137,7 +141,7 @@ class Csv:
             self.roles = Roles(self.options, names, where, self.notes, fallback)
             for name in (self.roles.target, self.roles.id):
                 if name is not None and name in self.roles.columns:
-                    numeric[names.index(name)] = False  # as written
+                    numeric[names.index(name)] = False  # labels and ids are strings as written
             self.layout = Layout(names, bool(header), numeric, fallback)
         else:
             self._check_columns(names, where)
@@ -146,15 +150,15 @@ class Csv:
             read = read._replace(columns=[column.slice(1) for column in columns])
         return names, read
 
-    def _lacking(self, names: list[str]) -> list[str]:
-        """Columns of the file before that one with these lacks."""
+    def _missing_columns(self, names: list[str]) -> list[str]:
+        """The columns of the first file that a file with these columns lacks."""
         assert self.layout is not None
         assert self.roles is not None
         return sorted(set(self.layout.names) - self.roles.dispensable - set(names))
 
     def _check_columns(self, names: list[str], where: str) -> None:
-        if lacking := self._lacking(names):
-            raise DataError(f"{where} lacks the column {lacking[0]!r} that the file before it has")
+        if missing := self._missing_columns(names):
+            raise DataError(f"{where} lacks the column {missing[0]!r} that the file before it has")
 
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
@@ -188,24 +192,33 @@ class Csv:
             table = table.filter(from_numpy(kept))
         bad.sort(key=lambda one: one.line)
         parsed = Parsed(table, rows.lines, rows.line_count, bad=bad)
-        return take_roles(parsed, roles.within(place), rows.bytes_of)
+        return take_roles(parsed, roles.within(place), rows.bytes_of, may_be_infinite=False)
 
-    def settle(self, parsed: Parsed) -> Parsed:
-        return parsed
+    def found(self) -> dict[str, Any]:
+        if self.layout is None or self.roles is None:
+            return {}
+        types = {
+            name: "number" if number else "string"
+            for name, number in zip(self.layout.names, self.layout.numeric)
+            if name not in self.roles.columns
+        }
+        return {**self.roles.found(), "header": self.layout.header, "types": types}
 
 
 @reader("tsv", extensions=[".tsv", ".tab"])
 class Tsv(Csv):
+    """Files with tabs between cells."""
+
     delimiter = "\t"
 
 
 def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
-    """The columns of good rows; the others are taken out of ``rows``. Missing cells are null.
+    """Read the columns of the good rows, and remove bad rows from ``rows``. Missing cells are null.
 
-    Columns that should be numbers are so if all of their cells are, else strings.
+    The ``numeric`` columns are numbers if all of their cells are numbers, else strings.
     """
     bad = [bad_row(rows, line, row, width) for line, row in rows.bad]
-    drop_wrong_bytes(rows, bad, width)
+    drop_undecodable(rows, bad, width)
     clean = rows.clean() if len(rows) else None
     read = None
     if clean is not None:
@@ -223,11 +236,11 @@ def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:
     return Read(columns, bad)
 
 
-Columns = tuple[list[Any], list[tuple[int, int]]]  # and rows of another width: which it is, and how many cells it has
+Columns = tuple[list[Any], list[tuple[int, int]]]  # the columns; rows of a wrong width, with their number of cells
 
 
 def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> Columns | None:
-    """Rows by PyArrow; None if it refuses, for a cell that is no number or else."""
+    """Read rows by PyArrow; None if it refuses, for example because a cell is not a number."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -242,7 +255,7 @@ def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> 
     try:
         table = csv.read_csv(
             pa.py_buffer(clean.text),
-            csv.ReadOptions(use_threads=False, block_size=min(len(clean.text) + 1, 2**31 - 1), column_names=names),
+            csv.ReadOptions(use_threads=False, block_size=arrow_block_size(clean, width, numeric), column_names=names),
             csv.ParseOptions(
                 delimiter=clean.delimiter,
                 quote_char=clean.quote,
@@ -259,9 +272,20 @@ def read_table(clean: CleanText, width: int, numeric: list[int], count: int) -> 
     return columns, wrong
 
 
-def read_by_row(rows: RowTable, width: int) -> Columns:
-    """Rows one by one in Python, cells as strings: whatever PyArrow says."""
+def arrow_block_size(clean: CleanText, width: int, numeric: list[int]) -> int:
+    """The bytes that PyArrow reads at a time: all of them, but fewer if most columns are numbers.
 
+    PyArrow converts a block column by column, which is faster if the block fits into a processor's cache. But the
+    strings of several blocks would have to be concatenated, which takes longer than that saves.
+    """
+    short_rows = not clean.several_lines and clean.longest_row < NUMERIC_BLOCK // 8  # a row must fit into a block
+    if short_rows and 2 * len(numeric) > width:
+        return NUMERIC_BLOCK
+    return min(len(clean.text) + 1, 2**31 - 1)
+
+
+def read_by_row(rows: RowTable, width: int) -> Columns:
+    """Read rows one by one in Python, cells as strings; for rows that PyArrow refuses."""
     wrong: list[tuple[int, int]] = []
     cells: list[list[str | None]] = [[] for _ in range(width)]
     for n in range(len(rows)):
@@ -276,13 +300,13 @@ def read_by_row(rows: RowTable, width: int) -> Columns:
 
 
 def is_finite(column: Any) -> bool:
-    """Whether all numbers of a column that are there are finite."""
-    values = numbers(column)  # NaN where one is missing
+    """Whether all numbers of a column are finite, except missing ones."""
+    values = numbers(column)  # NaN where the cell is missing
     return bool(len(values) - np.count_nonzero(np.isfinite(values)) == column.null_count)
 
 
 def to_numbers(column: Any) -> tuple[Any, np.ndarray | None]:
-    """A column of strings as float64, and which cells are no finite numbers (None: all are)."""
+    """Convert a column of strings to float64, and say which cells are not finite numbers (None: all are)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -292,14 +316,14 @@ def to_numbers(column: Any) -> tuple[Any, np.ndarray | None]:
             return amounts, None
     except pa.ArrowInvalid:
         pass
-    spelled = pc.match_substring_regex(column, NUMBER)
-    amounts = pc.if_else(spelled, column, null(column.type)).cast(pa.float64())
-    sound = booleans(pc.coalesce(spelled, scalar(True)))  # a missing cell is sound
-    return amounts, ~sound | np.isinf(numbers(amounts))
+    is_number = pc.match_substring_regex(column, NUMBER)
+    amounts = pc.if_else(is_number, column, null(column.type)).cast(pa.float64())
+    valid = booleans(pc.coalesce(is_number, scalar(True)))  # a missing cell is valid
+    return amounts, ~valid | np.isinf(numbers(amounts))
 
 
 def count_kinds(cells: Any) -> tuple[int, int]:
-    """How many cells are numbers and how many are texts, as far as need be.
+    """Count the cells that are numbers and those that are texts; only the first cells if these have too many texts.
 
     A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
     """
@@ -307,25 +331,26 @@ def count_kinds(cells: Any) -> tuple[int, int]:
     most = len(cells) // STRAY
     start = cells.slice(0, 2 * most + 100)
     texts = count_texts(start)
-    if texts > most:  # too many already
+    if texts > most:
         return len(start) - texts, texts
     texts = count_texts(cells)
     return len(cells) - texts, texts
 
 
 def count_texts(cells: Any) -> int:
+    """Count the cells that are not numbers."""
     import pyarrow.compute as pc
 
     amounts, wrong = to_numbers(cells)
-    named = has_leading_zero(cells)
+    is_name = has_leading_zero(cells)
     large = np.abs(numbers(amounts)) > EXACT
     if large.any():
-        named |= large & ~booleans(pc.match_substring_regex(cells, "[.eE]"))
-    return int(np.count_nonzero(named if wrong is None else named | wrong))
+        is_name |= large & ~booleans(pc.match_substring_regex(cells, "[.eE]"))
+    return int(np.count_nonzero(is_name if wrong is None else is_name | wrong))
 
 
 def has_leading_zero(cells: Any) -> np.ndarray:
-    """Which strings are a zero and a digit to begin with."""
+    """Which strings begin with a zero and another digit."""
     _, offsets, data = cells.buffers()
     starts = np.frombuffer(offsets, dtype=np.int32)[cells.offset : cells.offset + len(cells) + 1]
     text = np.append(np.frombuffer(data or b"", dtype=np.uint8), np.zeros(2, dtype=np.uint8))
@@ -334,10 +359,12 @@ def has_leading_zero(cells: Any) -> np.ndarray:
 
 
 def mostly_numbers(numbers: int, texts: int) -> bool:
+    """Whether a column with this many numbers and texts is a column of numbers."""
     return bool(numbers and texts <= numbers // STRAY)
 
 
 def not_a_number(rows: RowTable, row: int, name: str, column: int) -> Bad:
+    """The bad row that has a text in a column of numbers."""
     start, stop, _ = rows.scan(row).cells[column]
     reason = "is infinite" if is_infinite(rows.raw[start:stop]) else "is not a number, as it was in the first rows"
     place = start - int(rows.starts[row]) + 1
@@ -352,6 +379,7 @@ def is_infinite(cell: bytes) -> bool:
 
 
 def bad_row(rows: RowTable, line: int, row: Row, width: int) -> Bad:
+    """The bad row that could not be cut into cells."""
     reasons = {
         WIDTH: wrong_width(row.width, width),
         OPEN: "a quote is opened and never closed",
@@ -364,8 +392,8 @@ def wrong_width(cells: int, width: int) -> str:
     return f"there are {cells} cells and not {width}"
 
 
-def drop_wrong_bytes(rows: RowTable, bad: list[Bad], width: int) -> None:
-    """Take rows out that are not UTF-8; they are bad ones."""
+def drop_undecodable(rows: RowTable, bad: list[Bad], width: int) -> None:
+    """Remove the rows that are not UTF-8, and add them to the bad ones."""
     if is_utf8(rows.text):
         return
     kept = np.ones(len(rows), dtype=bool)
@@ -385,6 +413,7 @@ def drop_wrong_bytes(rows: RowTable, bad: list[Bad], width: int) -> None:
 
 
 def is_utf8(text: np.ndarray) -> bool:
+    """Whether all bytes of a text are UTF-8."""
     import pyarrow as pa
 
     if not len(text) or text.max() < 128:

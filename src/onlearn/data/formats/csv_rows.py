@@ -1,12 +1,13 @@
-"""Rows of CSV text: where they are, and the text in the form in which ``pyarrow.csv`` reads it by our rules.
+"""The rows of CSV text, and the form of the text that ``pyarrow.csv`` reads by the rules of this reader.
 
-The rules: a cell is quoted if its first byte after blanks is the quote; a quote within is written twice; line breaks
-within belong to it. Blanks around cells, but not within quotes, are no part of them. A row that spans lines and has the
-wrong number of cells is taken for a stray quote: its first line is bad, and reading goes on with the second.
+The rules: a cell is quoted if its first byte after blanks is the quote; a quote inside a quoted cell is written twice;
+line breaks inside belong to the cell. Blanks around cells, but not inside quotes, are no part of them. If a row spans
+several lines and has the wrong number of cells, its quote is assumed to be a mistake: its first line is a bad row, and
+the next row begins with its second line.
 
-Most lines are plain: one row each, and PyArrow's rules agree with ours. NumPy finds lines that may not be, and a plain
-loop over bytes (``RowScanner``) looks at them: bad rows are left out of the text, and those with a carriage return in
-the middle of a cell, where PyArrow would end the line, are written anew with every cell in quotes.
+Most lines are plain: each is one row, and PyArrow's rules agree with these. NumPy finds the lines that may not be
+plain, and ``RowScanner`` examines them byte by byte. Bad rows are removed from the text. A row with a carriage return
+in the middle of a cell, where PyArrow would end the line, is written again with every cell in quotes.
 """
 
 from __future__ import annotations
@@ -16,53 +17,58 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.compiler import compiled
 from onlearn.data.sources import BOM
 
 QUOTE = ord('"')
 NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
 BLANKS = b" \r\n\t"
-# What is wrong with a row.
+# What is wrong with a row: nothing, its number of cells, an open quote, text after a closing quote.
 FINE, WIDTH, OPEN, AFTER = range(4)
-SAMPLE_ROWS = 100  # that tell how many cells a row has
+ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+STEP = 1 << 12  # bytes between two tests whether to stop
+SAMPLE_ROWS = 100  # rows that decide how many cells a row has
 
 
 class Dialect(NamedTuple):
+    """How the cells of a file are separated and quoted."""
+
     delimiter: int
     quote: int  # 0: none
 
     @property
     def usual(self) -> bool:
-        """Whether PyArrow can separate cells like this."""
+        """Whether PyArrow supports the delimiter."""
         return self.delimiter != self.quote and (self.delimiter >= SPACE or self.delimiter == TAB)
 
     @property
     def leading(self) -> bytes:
-        """Blanks before a cell that are no part of it. Spaces between cells count once, as one delimiter."""
+        """The blanks before a cell that are no part of it. If spaces separate cells, several count as one delimiter."""
         return b" " if self.delimiter == TAB else b" \t"
 
     @property
     def trailing(self) -> bytes:
-        """Blanks after a cell that are no part of it."""
+        """The blanks after a cell that are no part of it."""
         return b" \r\t".replace(bytes([self.delimiter]), b"")
 
 
 class Row(NamedTuple):
-    """A row that was cut byte by byte. Of a bad one, ``stop`` is where reading goes on."""
+    """A row that was examined byte by byte. The next row begins at ``stop``, also after a bad one."""
 
     start: int
     stop: int
-    width: int  # cells, but for one that is never closed
-    wrong: int
-    cells: list[tuple[int, int, bool]]  # start, stop, whether it is quoted
+    width: int  # the number of cells, without one whose quote is never closed
+    wrong: int  # FINE, WIDTH, OPEN or AFTER
+    cells: list[tuple[int, int, bool]]  # start, stop, whether the cell is quoted
     several_lines: bool
-    lone_return: bool = False  # there is a carriage return outside quotes that does not end the line
+    lone_return: bool = False  # a carriage return outside quotes is not at the end of the line
 
     def is_empty(self, text: bytes) -> bool:
         return self.width == 1 and self.wrong != OPEN and not text[self.start : self.stop].strip(BLANKS)
 
 
 class RowScanner:
-    """Cuts one row at a time, exactly and slowly. With width 0, any number of cells will do."""
+    """Cuts one row at a time, byte by byte. With width 0, a row may have any number of cells."""
 
     def __init__(self, dialect: Dialect, width: int) -> None:
         self.delimiter, self.quote, self.width = bytes([dialect.delimiter]), dialect.quote, width
@@ -76,9 +82,9 @@ class RowScanner:
             self._plain = re.compile(cell + b"(?:%b%b){%d}\\n" % (edge, cell, width - 1))
 
     def plain_row(self, text: bytes, start: int, stop: int) -> Row | None:
-        """The row, if it is a good one, with no quotes but around cells and no returns but at line ends.
+        """The row, if it is good, has quotes only around cells, and returns only at line ends; else None.
 
-        What ``row`` finds, at once; its cells are not listed.
+        This is what ``row`` finds, but faster, and without the list of cells.
         """
         found = None if self._plain is None else self._plain.match(text, start, stop)
         if found is None:
@@ -89,7 +95,7 @@ class RowScanner:
         return Row(start, end, self.width, FINE, [], text.find(b"\n", start, end) + 1 < end)
 
     def row(self, text: bytes, start: int, stop: int, final: bool = True) -> Row | None:
-        """The row that begins at ``start``; None if it goes on after ``stop`` and more text follows."""
+        """The row that begins at ``start``; None if it continues after ``stop`` in text that is not read yet."""
         cells: list[tuple[int, int, bool]] = []
         p, second, wrong = start, 0, FINE  # second: where the second line of the row begins
         while True:
@@ -132,14 +138,14 @@ class RowScanner:
         return Row(start, p, len(cells), wrong, cells, bool(second), returns > 0)
 
     def _closing(self, text: bytes, p: int, stop: int) -> int:
-        """Where the quote is that closes a cell; -1: nowhere."""
+        """The place of the quote that closes a cell, or -1."""
         mark = bytes([self.quote])
         while (p := text.find(mark, p, stop)) >= 0 and p + 1 < stop and text[p + 1] == self.quote:
             p += 2
         return p
 
     def values(self, text: bytes, row: Row) -> list[bytes]:
-        """The cells of a row, each doubled quote as one."""
+        """The values of the cells of a row; doubled quotes become single ones."""
         mark = bytes([self.quote])
         return [
             text[first:last].replace(mark + mark, mark) if quoted else text[first:last]
@@ -148,15 +154,15 @@ class RowScanner:
 
 
 class Lines(NamedTuple):
-    """The lines of a block of whole rows, and those rows that are not just a plain line each."""
+    """The lines of a block, and those rows that are not one plain line each."""
 
-    ends: np.ndarray  # of each line, where its line break is
+    ends: np.ndarray  # the places of the line breaks
     odd: list[Row]
-    quotes: np.ndarray  # those around cells, in good rows: opening and closing ones in turn
+    quotes: np.ndarray  # the places of quotes around cells of good rows: opening and closing ones in turn
 
 
 def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int) -> tuple[Lines, int]:
-    """Look through ``text[:stop]``; where its last whole row ends comes second."""
+    """Find the lines of ``text[:stop]``, and the end of its last complete row."""
     ends = np.flatnonzero(text[:stop] == NEWLINE)
     if not len(ends):
         return Lines(ends, [], ends), 0
@@ -165,7 +171,7 @@ def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width
     lines, around = odd_lines(text[:end], ends, quotes, dialect)
     odd: list[Row] = []
     if len(lines):
-        looked_at: list[Row] = []
+        examined: list[Row] = []
         raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, width), 0
         for start in np.concatenate([np.zeros(1, dtype=np.int64), ends + 1])[lines].tolist():
             if start < p:
@@ -175,21 +181,21 @@ def find_lines(text: np.ndarray, stop: int, final: bool, dialect: Dialect, width
                 end = start
                 break
             p = row.stop
-            looked_at.append(row)
+            examined.append(row)
             if row.wrong or row.several_lines or row.lone_return or not dialect.usual:
                 odd.append(row)
-        mark_quotes(quotes, around, looked_at)
-    upto = np.searchsorted(quotes, end)
-    return Lines(ends[: np.searchsorted(ends, end)], odd, quotes[:upto][around[:upto]]), end
+        mark_quotes(quotes, around, examined)
+    last_quotes = np.searchsorted(quotes, end)
+    return Lines(ends[: np.searchsorted(ends, end)], odd, quotes[:last_quotes][around[:last_quotes]]), end
 
 
 def mark_quotes(quotes: np.ndarray, around: np.ndarray, rows: list[Row]) -> None:
-    """Say in ``around`` which quotes are around cells of some good rows."""
+    """Set in ``around`` which quotes enclose cells, for the good ones among some rows."""
     rows = [row for row in rows if not row.wrong]
     bounds = np.searchsorted(quotes, [[row.start, row.stop] for row in rows]).tolist()
     edges: list[int] = []
     for row, (first, last) in zip(rows, bounds):
-        around[first:last] = not row.cells  # a plain row has no others
+        around[first:last] = not row.cells  # a plain row lists no cells, and all of its quotes enclose cells
         for start, stop, quoted in row.cells:
             if quoted:
                 edges += (start - 1, stop)
@@ -197,7 +203,7 @@ def mark_quotes(quotes: np.ndarray, around: np.ndarray, rows: list[Row]) -> None
 
 
 def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> list[int]:
-    """How many cells the first rows have."""
+    """The numbers of cells of the first rows."""
     raw, scanner, p = text[:stop].tobytes(), RowScanner(dialect, 0), 0
     widths: list[int] = []
     while p < stop and len(widths) < SAMPLE_ROWS and (row := scanner.row(raw, p, stop, final)) is not None:
@@ -210,8 +216,10 @@ def first_widths(text: np.ndarray, stop: int, final: bool, dialect: Dialect) -> 
 def odd_lines(
     text: np.ndarray, ends: np.ndarray, quotes: np.ndarray, dialect: Dialect
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the lines that PyArrow may read otherwise than we do, or that are not a row each, if a row begins
-    with them; and which quotes are around cells in the other lines. ``text`` ends with a line break."""
+    """The lines that may not be plain, if a row begins with them, and the quotes around cells in the other lines.
+
+    ``text`` ends with a line break. Lines are given by number, quotes by a mask of ``quotes``.
+    """
     around = np.zeros(len(quotes), dtype=bool)
     if not dialect.usual:
         return np.arange(len(ends)), around
@@ -220,34 +228,34 @@ def odd_lines(
     odd[np.searchsorted(ends, returns[text[returns + 1] != NEWLINE])] = True  # PyArrow ends a line there
     if not len(quotes):
         return np.flatnonzero(odd), around
-    # Quotes at the edges of cells open and close them in turn; a doubled one closes a cell and opens it at once. Others
-    # are text, if no cell is open.
+    # Quotes at the edges of cells open and close them in turn; a doubled quote closes a cell and opens it again. Other
+    # quotes are text, if no cell is open.
     before, after = text[quotes - 1] == dialect.quote, text[quotes + 1] == dialect.quote
     begins = at_edge(text, quotes - 1, dialect, dialect.leading, -1)
     finishes = at_edge(text, quotes + 1, dialect, dialect.trailing, 1)
     at_edges = begins | finishes | before | after
-    upto = np.searchsorted(quotes, ends)  # the quotes of a line are those up to here
-    counts = np.diff(upto, prepend=0)
+    last_quotes = np.searchsorted(quotes, ends)  # the number of quotes before the end of each line
+    counts = np.diff(last_quotes, prepend=0)
     passed = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(at_edges)])
-    edges_before = passed[:-1] - np.repeat(passed[upto - counts], counts)  # in the line
+    edges_before = passed[:-1] - np.repeat(passed[last_quotes - counts], counts)  # within the line
     is_open = edges_before % 2 == 1
     right = np.where(at_edges, np.where(is_open, finishes | after, begins | before), ~is_open)
     some = np.flatnonzero(counts)
-    firsts = (upto - counts)[some]
+    firsts = (last_quotes - counts)[some]
     opened = np.zeros(len(ends), dtype=bool)
-    opened[some] = np.logical_or.reduceat(begins, firsts)  # else all quotes are text
-    even = (passed[upto] - passed[upto - counts])[some] % 2 == 0
+    opened[some] = np.logical_or.reduceat(begins, firsts)  # if no quote opens a cell, all quotes of the line are text
+    even = (passed[last_quotes] - passed[last_quotes - counts])[some] % 2 == 0
     odd[some] |= opened[some] & ~(np.logical_and.reduceat(right, firsts) & even)
     return np.flatnonzero(odd), at_edges & np.repeat(opened & ~odd, counts)
 
 
 def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, step: int) -> np.ndarray:
-    """Whether there are but blanks between some places and the edge of a cell; before the text comes a line break, as
-    at its end, which place -1 is."""
-    edge, skipped = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
-    edge[[dialect.delimiter, NEWLINE]] = True
-    skipped[list(blanks)] = True
-    skipped &= ~edge
+    """Whether only blanks are between some places and the edge of a cell, in the direction of ``step``.
+
+    Place -1 is the line break at the end of the text, which also stands for the beginning of the text.
+    """
+    edge = byte_set(bytes([dialect.delimiter, NEWLINE]))
+    skipped = byte_set(blanks) & ~edge
     found = text[at]
     moving = np.flatnonzero(skipped[found])
     at = at[moving]
@@ -259,47 +267,79 @@ def at_edge(text: np.ndarray, at: np.ndarray, dialect: Dialect, blanks: bytes, s
     return edge[found]
 
 
-def blanks_around(text: np.ndarray, quotes: np.ndarray, dialect: Dialect) -> np.ndarray | None:
-    """Which bytes of plain lines are blanks around cells; None if none are but returns at line ends."""
-    if not (text == SPACE).any() and (dialect.delimiter == TAB or not (text == TAB).any()):
-        return None
-    edges = np.flatnonzero((text == dialect.delimiter) | (text == NEWLINE))
-    if len(quotes):
-        edges = edges[np.searchsorted(quotes, edges) % 2 == 0]  # not those within quotes
-    leading, trailing = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
-    leading[list(dialect.leading)] = True
-    trailing[list(dialect.trailing)] = True
-    trailing[RETURN] = False
-    first, last = np.concatenate([np.zeros(1, dtype=np.int64), edges[:-1] + 1]), edges - 1
-    last -= text[last] == RETURN
-    first, last = first[leading[text[first]]], last[trailing[text[last]]]
-    if not len(first) and not len(last):
-        return None
-    gone = np.zeros(len(text), dtype=bool)
-    for at, blank, step in ((first, leading, 1), (last, trailing, -1)):
-        while len(at):  # along runs of blanks; the last byte, at -1 as well, is none
-            gone[at] = True
-            at = at + step
-            at = at[blank[text[at]] & ~gone[at]]
-    returns = np.flatnonzero(text == RETURN)
-    if len(quotes):
-        returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
-    gone[returns] = True
-    return gone
+def byte_set(values: bytes) -> np.ndarray:
+    """A table that says for each byte whether it is one of some values."""
+    table = np.zeros(256, dtype=bool)
+    table[list(values)] = True
+    return table
+
+
+@compiled
+def has_blanks(text: Any, first: Any, second: Any) -> Any:
+    """Whether there is a byte ``first`` or ``second``. The inner loop has no exit, so it is vectorised."""
+    start, found = 0, False
+    while start < len(text) and not found:
+        for c in text[start : start + STEP]:
+            found |= (c == first) | (c == second)
+        start += STEP
+    return found
+
+
+@compiled
+def strip_cells(text: Any, quotes: Any, leading: Any, trailing: Any, edge: Any, out: Any) -> Any:
+    """Copy a text without the blanks around its cells; returns the number of bytes written.
+
+    ``quotes`` are the places of opening and closing quotes in turn; ``leading``, ``trailing`` and ``edge`` say for each
+    byte whether it is a blank before a cell, a blank after one, or the end of one.
+    """
+    p, stop, written, cell_end, quoted = ZERO, np.uint64(len(text)), ZERO, ZERO, ZERO
+    opening, closing = next_quotes(quotes, quoted, stop)
+    at_start = True
+    while p < stop:
+        if p == opening:
+            while p <= closing:
+                out[written] = text[p]
+                written += ONE
+                p += ONE
+            quoted += TWO
+            opening, closing = next_quotes(quotes, quoted, stop)
+            cell_end, at_start = written, False
+            continue
+        c = text[p]
+        p += ONE
+        if at_start and leading[c]:
+            continue
+        if edge[c]:
+            written = cell_end
+        out[written] = c
+        written += ONE
+        at_start = edge[c]
+        if at_start or not trailing[c]:
+            cell_end = written
+    return np.int64(written)
+
+
+@compiled
+def next_quotes(quotes: Any, n: Any, stop: Any) -> Any:
+    """The places of the quotes around the next cell, or ``stop``."""
+    if n >= np.uint64(len(quotes)):
+        return stop, stop
+    return np.uint64(quotes[n]), np.uint64(quotes[n + ONE])
 
 
 class CleanText(NamedTuple):
-    """Text for PyArrow, and how to read it."""
+    """Text for PyArrow, and options for reading it."""
 
     text: Any  # bytes, or an array of them
     delimiter: str
     quote: str | bool
-    several_lines: bool  # there may be line breaks within cells
-    padded: bool  # there may be blanks at the edges of quoted cells, which PyArrow leaves out of numbers
+    several_lines: bool  # cells may contain line breaks
+    longest_row: int  # bytes, before rows are written again
+    padded: bool  # quoted cells may begin or end with blanks, which PyArrow would ignore in numbers
 
 
 class RowTable:
-    """The rows of a block that have yet to be found bad: where they start and stop, and in which lines."""
+    """The rows of a block that are not known to be bad: their starts, stops and lines."""
 
     def __init__(self, text: np.ndarray, lines: Lines, dialect: Dialect, width: int) -> None:
         self.text, self.quotes, self.odd, self.dialect = text, lines.quotes, lines.odd, dialect
@@ -307,9 +347,9 @@ class RowTable:
         self.stops = lines.ends + 1
         self.starts = np.concatenate([np.zeros(1, dtype=np.int64), self.stops])[: len(self.stops)]
         self.lines = np.arange(len(self.starts))
-        self.bad: list[tuple[int, Row]] = []  # with its line
+        self.bad: list[tuple[int, Row]] = []  # with their lines
         self._raw: bytes | None = None
-        self._around = blanks_around(text, self.quotes, dialect)
+        self._has_blanks = bool(has_blanks(text, SPACE, SPACE if dialect.delimiter == TAB else TAB))
         kept = ~self._empty_lines()
         firsts = np.searchsorted(self.starts, [row.start for row in self.odd])
         nexts = np.searchsorted(self.starts, [row.stop for row in self.odd])
@@ -333,29 +373,35 @@ class RowTable:
         return len(self.starts)
 
     def _empty_lines(self) -> np.ndarray:
-        if self._around is not None:
-            gone = self._around | (self.text == NEWLINE)
-            return np.asarray(np.logical_and.reduceat(gone, self.starts)) if len(self.starts) else gone
         sizes = self.stops - self.starts
-        return (sizes == 1) | ((sizes == 2) & (self.text[self.starts] == RETURN))
+        empty = (sizes == 1) | ((sizes == 2) & (self.text[self.starts] == RETURN))
+        if self._has_blanks:
+            blanks = self.dialect.leading + self.dialect.trailing
+            ends_blank = (
+                byte_set(self.dialect.leading)[self.text[self.starts]] & byte_set(blanks)[self.text[self.stops - 2]]
+            )
+            for line in np.flatnonzero(ends_blank & (sizes > 1)).tolist():
+                empty[line] = not self.text[self.starts[line] : self.stops[line] - 1].tobytes().strip(blanks)
+        return empty
 
     def keep(self, kept: np.ndarray, drop: bool = True) -> None:
-        """Go on with some rows only; ``drop`` the others from the text, too."""
+        """Remove all other rows, by default also from the text."""
         if drop:
             self._dropped += zip(self.starts[~kept].tolist(), self.stops[~kept].tolist())
         self.starts, self.stops, self.lines = self.starts[kept], self.stops[kept], self.lines[kept]
 
     def bytes_of(self, row: int) -> bytes:
+        """The text of a row."""
         return self.text[self.starts[row] : self.stops[row]].tobytes()
 
     def scan(self, row: int) -> Row:
-        """A row cut byte by byte."""
+        """Cut a row byte by byte."""
         found = self.scanner.row(self.raw, int(self.starts[row]), int(self.stops[row]))
         assert found is not None
         return found
 
     def clean(self) -> CleanText | None:
-        """The rows as PyArrow is to read them; None if no sign is left that could enclose cells."""
+        """The rows as text for PyArrow; None if every character that could enclose cells is in use."""
         mark, padded = self.dialect.quote, False
         if len(self.quotes):
             edges = self.text[np.concatenate([self.quotes[::2] + 1, self.quotes[1::2] - 1])]
@@ -363,8 +409,8 @@ class RowTable:
         new: list[tuple[int, int, bytes]] = [(start, stop, b"") for start, stop in self._dropped]
         gone = {start for start, _ in self._dropped}
         if self.odd and not mark:
-            present = np.bincount(self.text, minlength=SPACE)
-            mark = next((sign for sign in range(1, TAB) if not present[sign]), 0)
+            used = np.bincount(self.text, minlength=SPACE)
+            mark = next((sign for sign in range(1, TAB) if not used[sign]), 0)
             if not mark:
                 return None
         delimiter, quote = bytes([self.dialect.delimiter]) if self.dialect.usual else b",", bytes([mark])
@@ -382,17 +428,28 @@ class RowTable:
                 padded |= any(cell != cell.strip(b" \t") for cell in cells)
         text = self._joined(sorted(new))
         if bytes(text[: len(BOM)]) == BOM:
-            text = b"\n" + bytes(text)  # PyArrow would leave it out at the start
-        return CleanText(text, delimiter.decode(), quote.decode() if mark else False, several, padded)
+            text = b"\n" + bytes(text)  # PyArrow would skip a byte order mark at the start
+        longest = int((self.stops - self.starts).max(initial=0))
+        return CleanText(text, delimiter.decode(), quote.decode() if mark else False, several, longest, padded)
 
     def _joined(self, new: list[tuple[int, int, bytes]]) -> Any:
-        """The text with some stretches written anew, and without blanks around cells."""
-        if not new and self._around is None:
-            return self.text
+        """The text without blanks around cells, with some parts replaced: (start, stop, new text)."""
+        if not new:
+            return self._stripped(0, len(self.text))
         parts: list[Any] = []
         p = 0
         for start, stop, written in [*new, (len(self.text), len(self.text), b"")]:
-            part = self.text[p:start]
-            parts += [part if self._around is None else part[~self._around[p:start]], written]
+            parts += [self._stripped(p, start), written]
             p = stop
         return b"".join(parts)
+
+    def _stripped(self, start: int, stop: int) -> np.ndarray:
+        """Some rows without blanks around cells."""
+        text = self.text[start:stop]
+        if not self._has_blanks or not len(text):
+            return text
+        first, last = np.searchsorted(self.quotes, [start, stop])
+        out = np.empty_like(text)
+        edge = byte_set(bytes([self.dialect.delimiter, NEWLINE]))
+        leading, trailing = byte_set(self.dialect.leading), byte_set(self.dialect.trailing)
+        return out[: strip_cells(text, self.quotes[first:last] - start, leading, trailing, edge, out)]

@@ -1,26 +1,32 @@
-"""fastText's labelled text: ``__label__a some words``. Rows are a table with the one column "text"."""
+"""fastText's labelled text: ``__label__a some words``. The rows are a table with one column, "text"."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from onlearn.data.arrow import codes, from_strings
 from onlearn.data.bad_rows import Bad
-from onlearn.data.formats.scanning import Lines, line_starts
+from onlearn.data.formats.scanning import Lines, drop_rows, line_starts
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.sources import Block
 from onlearn.data.table_roles import as_numbers
 
 BLANKS = b" \t\r"
 MARK = b"__label__"
-LABEL = re.compile(rb"(?<!\S)" + MARK)  # at the beginning of a word
+LABEL = re.compile(rb"(?<!\S)" + MARK)  # MARK at the beginning of a word
 
 
 @reader("fasttext", extensions=[".txt", ".ft", ".fasttext"])
 class FastText(Lines):
-    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but a text, behind its label")
+    """fastText's format, one row a line."""
+
+    unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("target", "weight", "id", "types"), "the rows have no columns but a text, behind its label"
+    )
 
     def parse(self, block: Block) -> Parsed:
         import pyarrow as pa
@@ -62,8 +68,6 @@ class FastText(Lines):
         if self.options.regress:
             parsed.numbers, wrong = as_numbers(column)
             if wrong.any():
-                from onlearn.data.formats.scanning import drop_rows
-
                 drop_rows(parsed, block, dict.fromkeys(np.flatnonzero(wrong).tolist(), "the label is not a number"))
         else:
             encoded = column.dictionary_encode()

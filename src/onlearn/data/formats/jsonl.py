@@ -1,8 +1,11 @@
-"""JSON lines: an object a line, a key a column.
+"""JSON lines: each line is an object, each key a column.
 
-A column's kind is fixed by the first block it appears in: numbers are float64, all else strings or what Arrow makes of
-it (lists stay lists, objects become columns named ``outer.inner``). Later numbers in a column of strings become
+The first block with a column decides about its type: numbers are float64, other values strings or what Arrow makes of
+them (lists stay lists, objects become columns named ``outer.inner``). Later numbers in a column of strings become
 strings; a string in a column of numbers makes its row a bad one. Keys that appear later add columns.
+
+A compiled loop first checks that each line is one object, and how deeply it is nested: Arrow's parser ends the process
+at a ``null`` instead of an object, and deep nesting exhausts the stack of any parser.
 """
 
 from __future__ import annotations
@@ -28,39 +31,35 @@ from onlearn.data.arrow import (
 )
 from onlearn.data.bad_rows import Bad
 from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
-from onlearn.data.registry import Options, Parsed, reader
+from onlearn.data.registry import Format, Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks, raw_line
 from onlearn.data.table_roles import MISSING, Roles, as_numbers, flat, spread, take_roles, usual_target
 
-# ----------------------------------------------------------------------------------------------------
-# A look at JSON lines before a parser sees them: is each a single object, and how deep does it go?
-#
-# Arrow's parser dies of a ``null`` where an object should be, and nesting without end exhausts any parser's stack.
-
-
 ZERO, ONE = np.uint64(0), np.uint64(1)
 NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
+DEEPEST = 64  # nested brackets
+LARGE = 2**53  # larger whole numbers are names, not amounts
 A_NEWLINE, A_QUOTE, A_BACKSLASH = np.uint64(NEWLINE), np.uint64(QUOTE), np.uint64(BACKSLASH)
 
 
 @compiled
 def end_of_string(text: Any, p: Any) -> Any:
-    """Where the string whose first character is at p ends: at a quote, or with the line. Eight bytes at a time."""
+    """The end of the string that begins at p: a quote, or the end of the line. Reads eight bytes at a time."""
     while True:
         word = eight(text, p)
         ends = equal(word, A_QUOTE) | equal(word, A_BACKSLASH) | equal(word, A_NEWLINE)
-        p += trailing_zeros(ends) >> BITS  # eight if there is none
+        p += trailing_zeros(ends) >> BITS  # eight if no byte is one of them
         if ends != ZERO:
             if text[p] != BACKSLASH:
                 return p
-            p += ONE  # and what follows it is neither, unless the line ends there
+            p += ONE  # the escaped character does not end the string, unless it is the end of the line
             if text[p] != NEWLINE:
                 p += ONE
 
 
 @compiled
 def depths(text: Any, starts: Any, lines: Any, found: Any) -> None:
-    """How deep the brackets of each line are nested; -1 for a line that is not one object from end to end."""
+    """Set the depth of nested brackets of each line; -1 for a line that is not one object."""
     for n in range(len(lines)):
         p = np.uint64(starts[lines[n]])
         depth, most, values = 0, 0, 0
@@ -89,30 +88,28 @@ def depths(text: Any, starts: Any, lines: Any, found: Any) -> None:
         found[n] = most if whole and depth == 0 and values == 1 else -1
 
 
-DEEPEST = 64  # brackets within brackets
-LARGE = 2**53  # whole numbers beyond are names, not amounts
-
-
 class Piece(NamedTuple):
+    """A block of the file ``where``."""
+
     block: Block
     where: str
 
 
 @reader("jsonl", extensions=[".jsonl", ".ndjson", ".json"])
-class JsonLines:
+class JsonLines(Format):
+    """JSON lines, one row a line."""
+
     def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
+        super().__init__(options, notes)
         self.kinds: dict[str, Any] = {}
         self.roles: Roles | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
         for block in blocks(stream, self.options.block_size):
             yield Piece(block, stream.source.name)
-            import pyarrow.compute  # noqa: F401  (what settles pieces needs it: here, while the first are parsed)
+            import pyarrow.compute  # noqa: F401  (``settle`` needs it: imported while the first pieces are parsed)
 
     def parse(self, piece: Piece) -> Parsed:
-        pass
-
         block = piece.block
         starts = line_starts(block)
         lines = lines_with_text(block, starts)
@@ -120,7 +117,7 @@ class JsonLines:
         depths(block.text, starts, lines, deep)
         plain = not wrong_bytes(block, lines) and ((deep > 0) & (deep <= DEEPEST)).all()
         table = by_arrow(block, len(lines)) if plain else None
-        if table is not None and self._rounded(table):
+        if table is not None and self._has_rounded_names(table):
             table = None
         bad: list[Bad] = []
         if table is None:
@@ -129,8 +126,8 @@ class JsonLines:
         parsed.table = piece, starts
         return parsed
 
-    def _rounded(self, table: Any) -> bool:
-        """Whether labels or ids are whole numbers too large for Arrow, which has made floats of them, some the same."""
+    def _has_rounded_names(self, table: Any) -> bool:
+        """Whether labels or ids are whole numbers that are too large for Arrow, which has rounded them to floats."""
         import pyarrow as pa
 
         named = table.column_names
@@ -139,8 +136,11 @@ class JsonLines:
         columns = [in_one_piece(table.column(name)) for name in named if name in names]
         return any(pa.types.is_floating(one.type) and bool((np.abs(numbers(one)) >= LARGE).any()) for one in columns)
 
+    def found(self) -> dict[str, Any]:
+        return {} if self.roles is None else self.roles.found()
+
     def settle(self, parsed: Parsed) -> Parsed:
-        """Give columns the kinds they have had so far."""
+        """Convert columns to the types that they have in earlier pieces."""
         import pyarrow as pa
 
         (piece, starts), parsed.table = parsed.table, None
@@ -162,12 +162,12 @@ class JsonLines:
             kind = self.kinds.setdefault(name, self.options.types.get(name) or kind_of(column))
             if kind in ("number", "string"):
                 kind = self.kinds[name] = pa.float64() if kind == "number" else pa.string()
-            columns[name], wrong = fitted(column, kind)
+            columns[name], wrong = converted(column, kind)
             for row in np.flatnonzero(wrong & kept).tolist():
                 reason = f"{name!r} is not {named(kind)}, as it was before"
                 parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
             kept &= ~wrong
-        if columns.keys() & {*self.options.expected}:  # a key that no row has is in no column
+        if columns.keys() & {*self.options.expected}:  # a key that no row has gives no column
             lacking = [name for name in self.options.expected if name not in columns]
             columns.update((name, pa.nulls(table.num_rows)) for name in lacking)
         parsed.rows = pa.table(columns) if columns else table
@@ -190,7 +190,7 @@ def lines_with_text(block: Block, starts: np.ndarray) -> np.ndarray:
 
 
 def by_arrow(block: Block, count: int) -> Any:
-    """All lines at once by Arrow's parser; None if it cannot, or sees other rows than there are lines."""
+    """Parse all lines by Arrow; None if it refuses them, or finds another number of rows."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
@@ -207,8 +207,8 @@ def by_arrow(block: Block, count: int) -> Any:
         times = [field for field in table.schema if pa.types.is_temporal(field.type)]
         if any("timestamp" in str(field.type) or "time" in str(field.type) for field in table.schema):
             if not times:
-                return None  # inside a list or an object
-            # A string that looks like a date is still a string.
+                return None  # a time inside a list or an object
+            # A string that looks like a date stays a string.
             schema = pa.schema([pa.field(field.name, pa.string()) for field in times])
             continue
         table = flat(table)
@@ -219,7 +219,7 @@ def by_arrow(block: Block, count: int) -> Any:
 def by_line(
     block: Block, starts: np.ndarray, lines: np.ndarray, deep: np.ndarray, bad: list[Bad]
 ) -> tuple[Any, np.ndarray]:
-    """Line by line, when something is wrong with some of them."""
+    """Parse line by line, if Arrow cannot parse all of them."""
     import pyarrow as pa
 
     rows, kept = [], []
@@ -255,7 +255,7 @@ def by_line(
 
 
 def has_half_characters(row: dict[str, Any]) -> bool:
-    """Whether a text in it is cut in the midst of a character of two halves, each of which JSON can spell."""
+    """Whether a text has half of a surrogate pair, which JSON can write and UTF-8 cannot."""
     try:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -264,7 +264,7 @@ def has_half_characters(row: dict[str, Any]) -> bool:
 
 
 def column_of(values: list[Any]) -> Any:
-    """Values of any kinds as one Arrow column: of their kind if they have one, else of strings."""
+    """Values of any types as one Arrow column: of their common type, else strings."""
     import pyarrow as pa
 
     if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values):
@@ -282,11 +282,12 @@ def column_of(values: list[Any]) -> Any:
 
 
 def written(value: Any) -> str:
+    """A value as a string."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def kind_of(column: Any) -> Any:
-    """What a column is from now on."""
+    """The type of a column from its first block on: "number", "string" or an Arrow type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -297,8 +298,8 @@ def kind_of(column: Any) -> Any:
     return "number" if pa.types.is_floating(column.type) else column.type
 
 
-def fitted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
-    """A column as the kind it has to be, and which rows do not fit."""
+def converted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
+    """Convert a column to a type, and say which rows cannot be converted."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -310,7 +311,7 @@ def fitted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
         return column, none
     if pa.types.is_floating(kind):
         if pa.types.is_string(column.type):
-            column, _ = fitted(column, pa.string())
+            column, _ = converted(column, pa.string())
         if pa.types.is_nested(column.type):
             return pa.nulls(len(column), kind), ~is_missing(column)
         values, wrong = as_numbers(column)
@@ -328,21 +329,21 @@ def fitted(column: Any, kind: Any) -> tuple[Any, np.ndarray]:
 
 
 def truths(column: Any) -> tuple[Any, np.ndarray]:
-    """A column as true and false, and which rows are neither. Arrow would take any number for one of them."""
+    """Convert a column to booleans, and say which rows are neither true nor false. Arrow would convert any number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_string(column.type):
         return pa.nulls(len(column), pa.bool_()), ~is_missing(column)
-    words, _ = fitted(column, pa.string())
-    # as they are written among values of other kinds
+    words, _ = converted(column, pa.string())
+    # booleans among values of other types are written like this
     true, false = pc.equal(words, scalar("true")), pc.equal(words, scalar("false"))
     either = pc.fill_null(pc.or_(true, false), scalar(True))
     return pc.if_else(either, true, null(pa.bool_())), ~booleans(either)
 
 
 def named(kind: Any) -> str:
-    """What values of a kind are called."""
+    """The name of a type in messages."""
     import pyarrow as pa
 
     if pa.types.is_boolean(kind):

@@ -3,9 +3,9 @@
 A number is sign, digits, point, digits, exponent. With up to 15 or so digits and a small exponent, mantissa and
 power of ten are both exact in a float, and one multiplication or division rounds once (Clinger 1990). Otherwise
 the product of mantissa and a 128-bit power of five decides (Lemire, "Number parsing at a gigabyte per second",
-2021), and where even that cannot, the caller asks ``float()`` about the token.
+2021), and if that is not exact enough, the caller uses ``float()`` for the token.
 
-Texts are given by the address of their first byte: to pass an array to a function costs more than most numbers do.
+Functions take the address of the first byte of a text: passing an array would cost more than reading most numbers.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from onlearn.compiler.intrinsics import (
     times,
 )
 
-# What became of a token. UNSURE: well formed, but to be asked about.
+# The outcome for a token. UNSURE: well formed, but only ``float()`` can round it.
 GOOD, UNSURE, MISSING, INFINITE, MALFORMED = range(5)
 
 ZERO, ONE, TWO, EIGHT, NINE, TEN = (np.uint64(n) for n in (0, 1, 2, 8, 9, 10))
 TENS = np.uint64(10) ** np.arange(9, dtype=np.uint64)
 DIGIT, POINT = np.uint64(48), np.uint64(46)
-DIGITS = np.uint64(18)  # whole numbers of so many fit into 64 bits
+DIGITS = np.uint64(18)  # whole numbers with this many digits fit into 64 bits
 BLANK = np.uint64(32)
-EXACT = np.uint64(1 << 53)  # whole numbers up to here are floats
-POWERS = 10.0 ** np.arange(23)  # exact, all of them
+EXACT = np.uint64(1 << 53)  # whole numbers up to this one are exact as floats
+POWERS = 10.0 ** np.arange(23)  # all of them are exact
 INITY = tuple(b"inity")  # what may follow inf
 LOWEST, HIGHEST = -342, 308  # exponents beyond which 19 digits are 0 or infinite
 
@@ -63,7 +63,7 @@ FIVES = _fives()
 
 @compiled
 def whole_number(base: Any, start: Any) -> Any:
-    """A number without a sign from ``start`` on: value, where it ends, and whether it is below 10^18."""
+    """Read a number without a sign: its value, its end, and whether it is below 10^18."""
     p = start
     while byte(base, p) == 48:
         p += ONE
@@ -78,7 +78,7 @@ def whole_number(base: Any, start: Any) -> Any:
 
 @compiled
 def round_once(mantissa: Any, exponent: Any) -> Any:
-    """The float nearest to mantissa * 10^exponent, and whether that is certain."""
+    """The float nearest to mantissa * 10^exponent, and whether it is certain."""
     if mantissa == ZERO or exponent < LOWEST:
         return 0.0, True
     if exponent > HIGHEST:
@@ -103,7 +103,7 @@ def round_once(mantissa: Any, exponent: Any) -> Any:
     # floor(log2(10^q)) without a logarithm; 63 and 1023 place the binary point
     power = ((217706 * exponent) >> 16) + 63 + np.int64(top) - np.int64(shift) + 1023
     if power <= 0 or power >= 2046:
-        return 0.0, False  # subnormal or nearly infinite: rare enough to be asked about
+        return 0.0, False  # subnormal or nearly infinite: rare enough for ``float()``
     halfway = lower <= ONE and -4 <= exponent <= 23 and digits & np.uint64(3) == ONE
     if halfway and digits << (top + np.uint64(9)) == upper:
         digits &= ~ONE  # exactly between two floats: to the even one
@@ -118,7 +118,7 @@ def round_once(mantissa: Any, exponent: Any) -> Any:
 
 @compiled
 def any_number(base: Any, start: Any) -> Any:
-    """A number in any spelling from ``start`` on: value, where it ends, what became of it."""
+    """Read a number in any notation: its value, its end, and the outcome."""
     p = start
     negative = byte(base, p) == 45
     if negative or byte(base, p) == 43:
@@ -170,7 +170,7 @@ def any_number(base: Any, start: Any) -> Any:
             digit = np.uint64(byte(base, p)) - DIGIT
         exponent += -power if down else power
     value, certain = round_once(mantissa, exponent)
-    if not sure:  # digits were left out: the number is between this mantissa and the next
+    if not sure:  # some digits are not in the mantissa: the number is between it and the next one
         above, also = round_once(mantissa + ONE, exponent)
         certain = certain and also and value == above
     if not certain:
@@ -182,7 +182,7 @@ def any_number(base: Any, start: Any) -> Any:
 
 @compiled
 def special(base: Any, start: Any, negative: Any) -> Any:
-    """NaN and infinity by name; everything else is no number."""
+    """Read NaN or infinity; everything else is malformed."""
     a, b, c = byte(base, start) | 32, byte(base, start + ONE) | 32, byte(base, start + np.uint64(2)) | 32
     if a == 110 and b == 97 and c == 110:
         return np.nan, start + np.uint64(3), MISSING
@@ -197,8 +197,8 @@ def special(base: Any, start: Any, negative: Any) -> Any:
 
 @compiled
 def decimal(base: Any, start: Any) -> Any:
-    """Sign, digits, point, digits from ``start`` on: the digits as one number, how many there are and how many of
-    them after the point, and where they end. Small, so that it becomes part of the loop that calls it."""
+    """Read a sign, digits, a point and digits: the digits as one number, how many there are, how many of them are
+    after the point, and the end. The function is small enough to be inlined into the loop that calls it."""
     p = first = start + np.uint64(byte(base, start) == 45)
     mantissa = after = ZERO
     digit = np.uint64(byte(base, p)) - DIGIT
@@ -221,9 +221,8 @@ def decimal(base: Any, start: Any) -> Any:
 
 @compiled
 def fraction(base: Any, start: Any, stop: Any) -> Any:
-    """The number between two places, and whether it is one: a sign or none, a digit, a point, one to eight digits.
-
-    As most are. There is no loop in it, whose end the processor would have to guess.
+    """The number between two places, and whether it has the usual form: an optional sign, a digit, a point, and one to
+    eight digits. The function has no loop, so the processor need not predict the length of the number.
     """
     negative = byte(base, start) == 45
     first = start + np.uint64(negative)
@@ -237,7 +236,7 @@ def fraction(base: Any, start: Any, stop: Any) -> Any:
 
 @compiled
 def number(base: Any, start: Any) -> Any:
-    """What ``any_number`` gives, faster for the usual spellings."""
+    """The same as ``any_number``, faster for the usual notations."""
     mantissa, digits, after, p = decimal(base, start)
     if digits - ONE >= DIGITS or byte(base, p) | 32 == 101:
         return any_number(base, start)
@@ -253,7 +252,7 @@ def number(base: Any, start: Any) -> Any:
 
 @compiled
 def ask(unsure: Any, count: Any, position: Any, start: Any, stop: Any) -> Any:
-    """List a number to ask ``float()`` about; returns the new count. What has no room is only counted."""
+    """Record a number for ``float()``; returns the new count. If the array is full, the number is only counted."""
     if count < len(unsure):
         unsure[count, 0], unsure[count, 1], unsure[count, 2] = position, start, stop
     return count + 1

@@ -1,27 +1,155 @@
-"""What formats of lines have in common."""
+"""The common part of formats with one row a line.
+
+``Lines`` is their base class. The compiled loops of svmlight and Vowpal Wabbit text share the list of bad rows, the
+guess of how much memory a block needs, and ``Table``, which gives labels and namespaces codes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.compiler.intrinsics import eight
+from onlearn.compiler.intrinsics import BITS, eight
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import rows_at
 from onlearn.data.formats.numbers import INFINITE, MISSING
-from onlearn.data.registry import Options, Parsed
+from onlearn.data.named_rows import finish, mix
+from onlearn.data.registry import Format, Parsed
 from onlearn.data.sources import Block, Stream, blocks, raw_line
 
-# ----------------------------------------------------------------------------------------------------
-# What the loops of svmlight and Vowpal Wabbit lines do alike when something is wrong: off the path of most rows.
+ONE, EIGHT, SIXTY_FOUR = np.uint64(1), np.uint64(8), np.uint64(64)
+TOP_BITS = np.uint64(0x8080808080808080)  # set in bytes that are not ASCII
+INFINITE_NUMBER = "a number is infinite"
+SAMPLE = 1 << 20  # bytes of a block that is large enough to predict others
+SPARE = 1.25  # memory for a block, compared with what the largest one needed
+PLACES = 1 << 10  # of a new table
+
+
+class Lines(Format):
+    """Formats with one row a line. A piece is a block of lines, and independent of other pieces."""
+
+    def pieces(self, stream: Stream) -> Iterator[Any]:
+        return blocks(stream, self.options.block_size)
+
+
+class Room:
+    """The memory for the rows and features of a block, guessed from its size and from earlier blocks.
+
+    Counting them first would take a tenth of the time of parsing. Allocating much more than needed would take as long,
+    because each block would use memory that has not been used before.
+    """
+
+    def __init__(self) -> None:
+        self.rows: float = 1 / 32  # for each byte
+        self.features: float = 1 / 8
+        self.most: tuple[float, float] = (0.0, 0.0)  # the most that a block needed
+
+    def of(self, block: Block) -> tuple[int, int]:
+        """The numbers of rows and of features to allocate."""
+        return int(self.rows * block.stop) + 16, int(self.features * block.stop) + 16
+
+    def took(self, block: Block, rows: int, features: int) -> None:
+        """Record the numbers of rows and features of a block."""
+        if block.stop >= SAMPLE:
+            self.most = max(self.most[0], rows / block.stop), max(self.most[1], features / block.stop)
+            self.rows, self.features = (min(1.0, SPARE * most) for most in self.most)
+
+    def more(self) -> None:
+        """Allocate twice as much, for this block and later ones."""
+        self.rows, self.features = min(1.0, 2 * self.rows), min(1.0, 2 * self.features)
+        self.most = self.rows / SPARE, self.features / SPARE
+
+
+def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> list[Bad]:
+    """The bad rows that a compiled loop has recorded."""
+    found = []
+    for n in range(count):
+        start = int(rows.bad_starts[n])
+        column = int(rows.bad_places[n]) - start + 1
+        reason = reasons[int(rows.bad_reasons[n])]
+        found.append(Bad(int(rows.bad_lines[n]), column, reason, raw_line(block.text, start, block.stop)))
+    return found
+
+
+def fix_unsure(
+    text: np.ndarray, unsure: np.ndarray, values: np.ndarray, labels: np.ndarray, indptr: np.ndarray
+) -> dict[int, str]:
+    """Convert the numbers that the loop could not round by ``float()``; rows with infinite ones, and the reason."""
+    spoiled = {}
+    for position, start, stop in unsure.tolist():
+        value = float(text[start:stop].tobytes())
+        if position >= 0:
+            values[position] = value
+        else:
+            labels[-position - 1] = value
+            if abs(value) == float("inf"):
+                spoiled[-position - 1] = INFINITE_NUMBER
+    return spoiled | rows_of_infinite(values, unsure[unsure[:, 0] >= 0, 0], indptr)
+
+
+def rows_of_infinite(values: np.ndarray, positions: np.ndarray, indptr: np.ndarray) -> dict[int, str]:
+    """The rows that have an infinite value at one of some positions, with that as the reason."""
+    infinite = positions[np.isinf(values[positions])]
+    return dict.fromkeys((np.searchsorted(indptr, infinite, side="right") - 1).tolist(), INFINITE_NUMBER)
+
+
+def drop_rows(parsed: Parsed, block: Block, spoiled: dict[int, str]) -> None:
+    """Remove rows that were parsed and turned out to be bad; ``spoiled`` gives the reason by row."""
+    if not spoiled:
+        return
+    starts = line_starts(block)
+    for row, reason in sorted(spoiled.items()):
+        line = int(parsed.lines[row])
+        parsed.bad.append(Bad(line, 0, reason, raw_line(block.text, int(starts[line]), block.stop)))
+    parsed.bad.sort(key=lambda bad: bad.line)
+    keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
+
+
+def keep_rows(parsed: Parsed, keep: np.ndarray) -> None:
+    """Remove all rows but those at some positions."""
+    parsed.rows, parsed.lines = rows_at(parsed.rows, keep), parsed.lines[keep]
+    for name in ("codes", "numbers", "groups", "weight", "ids"):
+        if (array := getattr(parsed, name)) is not None:
+            setattr(parsed, name, array[keep])
+
+
+def take_labels(parsed: Parsed, codes: np.ndarray, names: list[bytes]) -> dict[int, str]:
+    """Set the labels; returns the rows whose label is not UTF-8, and the reason."""
+    parsed.codes, wrong = codes, []
+    for n, name in enumerate(names):
+        try:
+            parsed.names.append(name.decode())
+        except UnicodeDecodeError:
+            parsed.names.append("")
+            wrong.append(n)
+    return dict.fromkeys(np.flatnonzero(np.isin(codes, wrong)).tolist(), "the label is not UTF-8") if wrong else {}
+
+
+def line_starts(block: Block) -> np.ndarray:
+    """The place where each line of a block begins."""
+    ends = np.flatnonzero(block.text[: block.stop] == 10)
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1] + 1])
+
+
+def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
+    """The rows that are not UTF-8, and the reason with the place; ``lines`` gives the line of each row."""
+    if first_wrong(block.text, 0, block.stop) == block.stop:
+        return {}
+    starts = line_starts(block)
+    places = np.empty(len(lines), dtype=np.int64)
+    wrong_lines(block.text, starts, block.stop, lines, places)
+    return {
+        int(row): f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
+        for row in np.flatnonzero(places >= 0)
+    }
 
 
 @compiled
 def note_bad(out: Any, bad: Any, line: Any, begin: Any, place: Any, reason: Any) -> Any:
-    """Write down a bad row; returns how many there are."""
+    """Record a bad row; returns the number of bad rows."""
     out.bad_lines[bad], out.bad_starts[bad] = line, begin
     out.bad_places[bad], out.bad_reasons[bad] = place, reason
     return bad + 1
@@ -29,47 +157,39 @@ def note_bad(out: Any, bad: Any, line: Any, begin: Any, place: Any, reason: Any)
 
 @compiled
 def why_not(outcome: Any, malformed: Any, infinite: Any, missing: Any) -> Any:
-    """Why a value cannot be taken, by the caller's numbers for the reasons."""
+    """The reason why a value is refused, as one of the caller's numbers for reasons."""
     if outcome == MISSING:
         return missing
     return infinite if outcome == INFINITE else malformed
 
 
-# ----------------------------------------------------------------------------------------------------
-# Where a text is not UTF-8.
-
-
-ONE, EIGHT, LINE = np.uint64(1), np.uint64(8), np.uint64(64)
-TOP = np.uint64(0x8080808080808080)
-
-
 @compiled
 def past_ascii(text: Any, p: Any, stop: Any) -> Any:
-    """How far the text is ASCII, in whole steps of 64 bytes: most texts are throughout, or nearly so."""
-    while p + LINE <= stop:
+    """The end of the ASCII text that begins at p, in steps of 64 bytes. Most texts are ASCII."""
+    while p + SIXTY_FOUR <= stop:
         found = np.uint64(0)
         for k in range(np.uint64(8)):
             found |= eight(text, p + EIGHT * np.uint64(k))
-        if found & TOP != np.uint64(0):
+        if found & TOP_BITS != np.uint64(0):
             break
-        p += LINE
+        p += SIXTY_FOUR
     return p
 
 
 @compiled
 def first_wrong(text: Any, start: Any, stop: Any) -> Any:
-    """The first byte in ``text[start:stop]`` that does not begin a character; ``stop`` if all is well."""
+    """The first byte in ``text[start:stop]`` that does not begin a valid character; ``stop`` if there is none."""
     stop = np.uint64(stop)
     p = past_ascii(text, np.uint64(start), stop)
     while p < stop:
-        if p + EIGHT <= stop and eight(text, p) & TOP == np.uint64(0):
+        if p + EIGHT <= stop and eight(text, p) & TOP_BITS == np.uint64(0):
             p += EIGHT
             continue
         c = text[p]
         if c < 128:
             p += ONE
             continue
-        # The second byte's range excludes overlong forms, surrogates and what is beyond U+10FFFF.
+        # The range of the second byte excludes overlong forms, surrogates and code points above U+10FFFF.
         low, high, more = 128, 191, 1
         if c < 194 or c > 244:
             return np.int64(p)
@@ -97,7 +217,7 @@ def first_wrong(text: Any, start: Any, stop: Any) -> Any:
 
 @compiled
 def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any, places: Any) -> None:
-    """For each of some lines (by number; ``starts`` has all), the place of the first wrong byte, or -1."""
+    """Set the place of the first wrong byte of some lines, or -1; ``starts`` are the starts of all lines."""
     for n in range(len(rows)):
         line = rows[n]
         end = starts[line + 1] if line + 1 < len(starts) else stop
@@ -105,131 +225,97 @@ def wrong_lines(text: Any, starts: Any, stop: Any, rows: Any, places: Any) -> No
         places[n] = place if place < end else -1
 
 
-INFINITE_NUMBER = "a number is infinite"
-ENOUGH = 1 << 20  # bytes that tell what others are like
-SPARE = 1.25
+class Table(NamedTuple):
+    """A hash table (open addressing) from byte strings to codes. An entry is a part of the text: nothing is copied."""
+
+    places: np.ndarray  # int64: the code in this place, or -1
+    hashes: np.ndarray  # uint64, by code, as all below
+    starts: np.ndarray  # uint64
+    lengths: np.ndarray  # uint64
+    size: np.ndarray  # int64, one number: the number of entries
+
+    def names(self, text: np.ndarray) -> list[bytes]:
+        """All entries by code."""
+        count = int(self.size[0])
+        places = zip(self.starts[:count].tolist(), self.lengths[:count].tolist())
+        return [text[start : start + length].tobytes() for start, length in places]
 
 
-class Lines:
-    """Pieces are blocks of lines, and none depends on another."""
-
-    def __init__(self, options: Options, notes: list[str]) -> None:
-        self.options, self.notes = options, notes
-
-    def pieces(self, stream: Stream) -> Iterator[Any]:
-        return blocks(stream, self.options.block_size)
-
-    def settle(self, parsed: Parsed) -> Parsed:
-        return parsed
+def new_table(size: int = PLACES) -> Table:
+    """An empty table."""
+    hashes, starts, lengths = (np.empty(size // 2 + 1, dtype=np.uint64) for _ in range(3))
+    return Table(np.full(size, -1, dtype=np.int64), hashes, starts, lengths, np.zeros(1, dtype=np.int64))
 
 
-class Room:
-    """How many rows and features to make room for: guessed from the bytes, and from what earlier blocks took.
-
-    To count them first would cost a tenth of the time of parsing. And with much more room than it takes, each block
-    would be put where memory has not been in use before, which takes as long.
-    """
-
-    def __init__(self) -> None:
-        self.rows, self.features = 1 / 32, 1 / 8  # a byte
-        self.most = 0.0, 0.0  # that a block took, as far as is known
-
-    def of(self, block: Block) -> tuple[int, int]:
-        return int(self.rows * block.stop) + 16, int(self.features * block.stop) + 16
-
-    def took(self, block: Block, rows: int, features: int) -> None:
-        """What it was for a block; others are taken to be like it, but for some more."""
-        if block.stop >= ENOUGH:
-            self.most = max(self.most[0], rows / block.stop), max(self.most[1], features / block.stop)
-            self.rows, self.features = (min(1.0, SPARE * most) for most in self.most)
-
-    def more(self) -> None:
-        """It was too little, and so it may be for others."""
-        self.rows, self.features = min(1.0, 2 * self.rows), min(1.0, 2 * self.features)
-        self.most = self.rows / SPARE, self.features / SPARE
+@compiled
+def hash_span(text: Any, start: Any, stop: Any, seed: Any) -> Any:
+    """The same as ``named_rows.hash_bytes``, for a text with padding: it reads the last bytes at once."""
+    length = stop - start
+    h = mix(seed, length)
+    while length >= EIGHT:
+        h = mix(h, eight(text, start))
+        start += EIGHT
+        length -= EIGHT
+    if length:
+        h = mix(h, eight(text, start) & ((ONE << (length << BITS)) - ONE))
+    return finish(h)
 
 
-def bad_lines(block: Block, rows: Any, count: int, reasons: tuple[str, ...]) -> list[Bad]:
-    """The bad rows that a compiled loop has listed."""
-    found = []
-    for n in range(count):
-        start = int(rows.bad_starts[n])
-        column = int(rows.bad_places[n]) - start + 1
-        reason = reasons[int(rows.bad_reasons[n])]
-        found.append(Bad(int(rows.bad_lines[n]), column, reason, raw_line(block.text, start, block.stop)))
-    return found
+@compiled
+def same(text: Any, first: Any, second: Any, length: Any) -> Any:
+    """Whether two parts of a text are equal."""
+    while length >= EIGHT:
+        if eight(text, first) != eight(text, second):
+            return False
+        first += EIGHT
+        second += EIGHT
+        length -= EIGHT
+    difference = eight(text, first) ^ eight(text, second)
+    return difference & ((ONE << (length << BITS)) - ONE) == np.uint64(0)
 
 
-def fix_unsure(
-    text: np.ndarray, unsure: np.ndarray, values: np.ndarray, labels: np.ndarray, indptr: np.ndarray
-) -> dict[int, str]:
-    """Let ``float()`` decide about numbers the loop left open; rows in which one turned out infinite, and why."""
-    spoiled = {}
-    for position, start, stop in unsure.tolist():
-        value = float(text[start:stop].tobytes())
-        if position >= 0:
-            values[position] = value
-        else:
-            labels[-position - 1] = value
-            if abs(value) == float("inf"):
-                spoiled[-position - 1] = INFINITE_NUMBER
-    return spoiled | rows_of_infinite(values, unsure[unsure[:, 0] >= 0, 0], indptr)
+@compiled
+def code_of(text: Any, start: Any, stop: Any, h: Any, table: Any) -> Any:
+    """The code of ``text[start:stop]`` with hash h, a new one if it has none; -1 if the table must grow first."""
+    mask = np.uint64(len(table.places) - 1)
+    place = h & mask
+    while True:
+        code = table.places[place]
+        if code < 0:
+            break
+        at = np.uint64(code)
+        alike = table.hashes[at] == h and table.lengths[at] == stop - start
+        if alike and same(text, start, table.starts[at], stop - start):
+            return code
+        place = (place + ONE) & mask
+    code = table.size[0]
+    if 2 * code >= len(table.places):
+        return np.int64(-1)
+    table.places[place] = code
+    table.hashes[code] = h
+    table.starts[code] = start
+    table.lengths[code] = stop - start
+    table.size[0] = code + 1
+    return code
 
 
-def rows_of_infinite(values: np.ndarray, positions: np.ndarray, indptr: np.ndarray) -> dict[int, str]:
-    """Rows that have an infinite value at one of these positions, and that as the reason."""
-    infinite = positions[np.isinf(values[positions])]
-    return dict.fromkeys((np.searchsorted(indptr, infinite, side="right") - 1).tolist(), INFINITE_NUMBER)
+def grown(table: Table) -> Table:
+    """The same entries in a table four times as large."""
+    large = new_table(4 * len(table.places))
+    count = int(table.size[0])
+    for old, new in ((table.hashes, large.hashes), (table.starts, large.starts), (table.lengths, large.lengths)):
+        new[:count] = old[:count]
+    large.size[0] = count
+    insert_all(large.places, large.hashes, count)
+    return large
 
 
-def drop_rows(parsed: Parsed, block: Block, spoiled: dict[int, str]) -> None:
-    """Make rows bad after all: rare enough to be slow. Row -> reason."""
-    if not spoiled:
-        return
-    starts = line_starts(block)
-    for row, reason in sorted(spoiled.items()):
-        line = int(parsed.lines[row])
-        parsed.bad.append(Bad(line, 0, reason, raw_line(block.text, int(starts[line]), block.stop)))
-    parsed.bad.sort(key=lambda bad: bad.line)
-    keep_rows(parsed, np.setdiff1d(np.arange(len(parsed.lines)), list(spoiled)))
-
-
-def keep_rows(parsed: Parsed, keep: np.ndarray) -> None:
-    """Keep some rows only, by position."""
-    parsed.rows, parsed.lines = rows_at(parsed.rows, keep), parsed.lines[keep]
-    for name in ("codes", "numbers", "groups", "weight", "ids"):
-        if (array := getattr(parsed, name)) is not None:
-            setattr(parsed, name, array[keep])
-
-
-def take_labels(parsed: Parsed, codes: np.ndarray, names: list[bytes]) -> dict[int, str]:
-    """Labels as strings; rows whose label is not UTF-8, and why."""
-    parsed.codes, wrong = codes, []
-    for n, name in enumerate(names):
-        try:
-            parsed.names.append(name.decode())
-        except UnicodeDecodeError:
-            parsed.names.append("")
-            wrong.append(n)
-    return dict.fromkeys(np.flatnonzero(np.isin(codes, wrong)).tolist(), "the label is not UTF-8") if wrong else {}
-
-
-def line_starts(block: Block) -> np.ndarray:
-    """Where each line of a block begins."""
-    ends = np.flatnonzero(block.text[: block.stop] == 10)
-    return np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1] + 1])
-
-
-def wrong_bytes(block: Block, lines: np.ndarray) -> dict[int, str]:
-    """Rows, by the lines they stand in, that are not UTF-8, and where."""
-    pass
-
-    if first_wrong(block.text, 0, block.stop) == block.stop:
-        return {}
-    starts = line_starts(block)
-    places = np.empty(len(lines), dtype=np.int64)
-    wrong_lines(block.text, starts, block.stop, lines, places)
-    return {
-        int(row): f"byte {int(places[row] - starts[lines[row]]) + 1} of the line is not UTF-8"
-        for row in np.flatnonzero(places >= 0)
-    }
+@compiled
+def insert_all(places: Any, hashes: Any, count: Any) -> None:
+    """Insert the codes below ``count`` into an empty table."""
+    mask = np.uint64(len(places) - 1)
+    for code in range(count):
+        place = hashes[code] & mask
+        while places[place] >= 0:
+            place = (place + ONE) & mask
+        places[place] = code

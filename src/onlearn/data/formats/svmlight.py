@@ -1,18 +1,22 @@
-"""The svmlight loop: ``label [qid:n] index:value ... # comment``, a line a row.
+"""svmlight (libsvm) text: ``label [qid:n] index:value ... # comment``, one row a line.
 
-One walk over the bytes, and digit by digit: processors guess the lengths of numbers well, and go on before a number
-is complete. To take eight digits at once was twice as slow here, for then each number waits for the one before it.
+An index is the number of a column, so files that count from 1 leave column 0 empty. Indices may have any order; the
+features of a row are sorted. An index that appears twice in a row stays twice, and the values are summed when the
+matrix is made unique, as SciPy does it.
+
+One compiled loop reads the bytes, digit by digit: processors predict the lengths of numbers well, and continue before a
+number is complete. Reading eight digits at once was twice as slow, because each number waits for the one before it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import eight
-from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGIT,
     DIGITS,
@@ -32,7 +36,20 @@ from onlearn.data.formats.numbers import (
     number,
     whole_number,
 )
-from onlearn.data.formats.scanning import Lines, Room, bad_lines, drop_rows, fix_unsure, note_bad, take_labels, why_not
+from onlearn.data.formats.scanning import (
+    Lines,
+    Room,
+    bad_lines,
+    code_of,
+    drop_rows,
+    fix_unsure,
+    grown,
+    hash_span,
+    new_table,
+    note_bad,
+    take_labels,
+    why_not,
+)
 from onlearn.data.named_rows import START
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
@@ -41,7 +58,10 @@ from onlearn.engine.csr import CSR
 NEWLINE, HASH, COLON = 10, 35, 58
 QID, FOUR = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(0xFFFFFFFF)
 
-# Why a row is bad, by number.
+SHORT = 64  # features up to which insertion sort is fastest
+UNSURE_ROOM = 1000  # numbers of a block that the loop may not be able to round, at first
+
+# Why a row is bad.
 REASONS = (
     "",
     "there is no label",
@@ -54,27 +74,29 @@ REASONS = (
     "qid must be a whole number",
 )
 NO_LABEL, LABEL_TEXT, NO_PAIR, INDEX_LARGE, VALUE_TEXT, VALUE_INFINITE, VALUE_MISSING, BAD_QID = range(1, 9)
-# What stopped the loop.
+# Why the loop stopped: the text ended, an index needs 64 bits, the table of labels is full, an array is full.
 DONE, WIDE, CROWDED, FULL = range(4)
 
 
 class Rows(NamedTuple):
-    """What the loop fills in."""
+    """The arrays that the loop fills."""
 
-    indptr: np.ndarray  # int64, by row: indptr[row] is where it begins
-    codes: np.ndarray  # int64: of the label; -1 without one
-    numbers: np.ndarray  # float64: the label as a number, where asked for
+    indptr: np.ndarray  # int64: row i has the features indptr[i] to indptr[i + 1]
+    codes: np.ndarray  # int64: the code of the label; -1 without a label
+    numbers: np.ndarray  # float64: the label as a number, for regression
     lines: np.ndarray  # int64, from 0
     qids: np.ndarray  # int64; -1 without one
     bad_lines: np.ndarray  # int64
     bad_starts: np.ndarray  # int64: where the line begins
-    bad_places: np.ndarray  # int64: where the trouble is
+    bad_places: np.ndarray  # int64: the place of the error
     bad_reasons: np.ndarray  # int64
     unsorted: np.ndarray  # int64: rows whose indices do not ascend
-    unsure: np.ndarray  # int64: position, start, stop; position < 0 means label of row -position - 1
+    unsure: np.ndarray  # int64: position, start, stop; position < 0: the label of row -position - 1
 
 
 class Counts(NamedTuple):
+    """The result of the loop."""
+
     rows: int
     features: int
     lines: int
@@ -87,6 +109,8 @@ class Counts(NamedTuple):
 
 
 def new_rows(lines: int, unsure: int) -> Rows:
+    """Empty arrays for some lines."""
+
     def integers() -> np.ndarray:
         return np.empty(lines, dtype=np.int64)
 
@@ -140,7 +164,7 @@ def parse(
             p += ONE
             c = text[p]
         code, label = np.int64(-1), np.nan
-        if colon:  # the first feature already
+        if colon:  # this is a feature, so there is no label
             p = start
             if want:
                 reason = NO_LABEL
@@ -195,7 +219,7 @@ def parse(
             p = start + ONE
             c = text[p]
             outcome = GOOD
-            if digit <= NINE and (c == 32 or c == 10):  # as most are in binary data
+            if digit <= NINE and (c == 32 or c == 10):  # usual in binary data
                 value = np.float64(np.int64(digit))
             else:
                 mantissa, digits, after, p = decimal(base, start)
@@ -253,7 +277,7 @@ def counts(
 
 @compiled
 def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any) -> None:
-    """Bring the features of some short rows into the order of their indices; those of one index keep theirs."""
+    """Sort the features of some short rows by index, with a stable insertion sort."""
     for row in rows:
         first, stop = indptr[row], indptr[row + 1]
         for k in range(first + 1, stop):
@@ -264,28 +288,19 @@ def sort_rows(rows: Any, indptr: Any, indices: Any, values: Any) -> None:
             indices[at], values[at] = index, value
 
 
-# ----------------------------------------------------------------------------------------------------
-# svmlight (libsvm): ``label [qid:n] index:value ... # comment``.
-#
-# An index is the column it names, so files that count from 1 leave column 0 empty. Indices need not ascend, the row is
-# sorted; one that comes twice stays twice, and whoever makes the matrix unique sums the two, as SciPy does.
-
-
-SHORT = 64  # features up to which insertion sorts fastest
-UNSURE_ROOM = 1000  # numbers in a block that may have to be asked about, at first
-
-
 @reader("svmlight", extensions=[".svm", ".svmlight", ".libsvm"])
 class Svmlight(Lines):
-    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but numbers")
+    """svmlight's format, one row a line."""
+
+    unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("target", "weight", "id", "types"), "the rows have no columns but numbers"
+    )
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)
-        self.room = Room()
+        self.room: Room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        from onlearn.data.formats.label_table import grown, new_table
-
         options, text = self.options, block.text
         index: type = np.int32
         table, unsure = new_table(), UNSURE_ROOM
@@ -317,7 +332,7 @@ class Svmlight(Lines):
         indices, values = indices[:features], values[:features]
         width = int(indices.max()) + 1 if features else 0
         indptr: np.ndarray = rows.indptr[: n + 1].astype(index)
-        unique = has_no_twins(indices, indptr) if counts.unsorted else not counts.duplicates
+        unique = has_no_duplicates(indices, indptr) if counts.unsorted else not counts.duplicates
         X = CSR(values, indices, indptr, (n, width), unique)
         parsed = Parsed(X, rows.lines[:n], counts.lines, bad=bad)
         if counts.qids:
@@ -325,8 +340,7 @@ class Svmlight(Lines):
         if options.regress:
             parsed.numbers = rows.numbers[:n]
         else:
-            names = [table.name(text, code) for code in range(int(table.size[0]))]
-            spoiled |= take_labels(parsed, rows.codes[:n], names)
+            spoiled |= take_labels(parsed, rows.codes[:n], table.names(text))
         drop_rows(parsed, block, spoiled)
         return parsed
 
@@ -341,9 +355,9 @@ def sort_unsorted(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, val
         indices[at], values[at] = indices[at][order], values[at][order]
 
 
-def has_no_twins(indices: np.ndarray, indptr: np.ndarray) -> bool:
-    """Whether no row, each of which is sorted, has an index twice."""
+def has_no_duplicates(indices: np.ndarray, indptr: np.ndarray) -> bool:
+    """Whether no row has an index twice; the rows are sorted."""
     same = indices[1:] == indices[:-1]
     ends = indptr[1:-1]
-    same[ends[(ends > 0) & (ends < len(indices))] - 1] = False  # the first index of a row may be the last one's before
+    same[ends[(ends > 0) & (ends < len(indices))] - 1] = False  # the last index of a row and the first of the next
     return not same.any()

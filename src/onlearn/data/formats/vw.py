@@ -1,18 +1,18 @@
-"""The Vowpal Wabbit loop: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
+"""Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``, one row a line.
 
-A word that touches the first bar is a tag, as in Vowpal Wabbit. Features are named by stretches of the text, and
-hashed on the way.
+A word that touches the first bar is a tag, as in Vowpal Wabbit. Tags become ids. The base (an initial prediction) is
+not used, and a note says so. Every feature needs a name, which is a part of the text; the loop also computes its hash.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
-from onlearn.data.formats.label_table import code_of, hash_span
 from onlearn.data.formats.numbers import (
     DIGITS,
     EXACT,
@@ -33,8 +33,12 @@ from onlearn.data.formats.scanning import (
     Lines,
     Room,
     bad_lines,
+    code_of,
     drop_rows,
     fix_unsure,
+    grown,
+    hash_span,
+    new_table,
     note_bad,
     rows_of_infinite,
     take_labels,
@@ -50,8 +54,11 @@ NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
 CARET = np.uint64(94)
 EIGHT = np.uint64(8)
 AFTER_BLANK, A_COLON, A_BAR = np.uint64(33), np.uint64(COLON), np.uint64(BAR)
-SPACES = 1 << 16  # a group is a uint16
+SPACES = 1 << 16  # the number of a namespace is a uint16
+UNSURE_ROOM = 1000  # numbers of a block that the loop may not be able to round, at first
+BASE_NOTE = "vw: initial predictions (the third number before the |) are not used"
 
+# Why a row is bad.
 REASONS = (
     "",
     "there is no label (a word that touches the bar is a tag)",
@@ -81,66 +88,61 @@ REASONS = (
     VALUE_MISSING,
     MANY_SPACES,
 ) = range(1, 13)
+# Why the loop stopped: the text ended, a table is full, an array is full.
 DONE, CROWDED_LABELS, CROWDED_SPACES, FULL = range(4)
 
-# Bytes that end a name: blanks, line ends, colon, bar.
+# The bytes that end a name: blanks, line ends, colon, bar.
 ENDS = np.zeros(256, dtype=np.uint8)
 ENDS[[9, 10, 13, 32, COLON, BAR]] = 1
 
 
 class Rows(NamedTuple):
-    """What the loop fills in."""
+    """The arrays that the loop fills, by row."""
 
     indptr: np.ndarray  # int64
-    codes: np.ndarray  # int64: of the label; -1 without one
-    numbers: np.ndarray  # float64: the label as a number, where asked for
+    codes: np.ndarray  # int64: the code of the label; -1 without a label
+    numbers: np.ndarray  # float64: the label as a number, for regression
     weights: np.ndarray  # float64: the importance
     tags: np.ndarray  # int64, two columns: start and stop
     lines: np.ndarray  # int64, from 0
     bad_lines: np.ndarray  # int64
     bad_starts: np.ndarray  # int64: where the line begins
-    bad_places: np.ndarray  # int64: where the trouble is
+    bad_places: np.ndarray  # int64: the place of the error
     bad_reasons: np.ndarray  # int64
 
 
 class Features(NamedTuple):
+    """The arrays that the loop fills, by feature."""
+
     hashes: np.ndarray  # uint64
     values: np.ndarray  # float64
     starts: np.ndarray  # int64
     lengths: np.ndarray  # int64
     groups: np.ndarray  # uint16
-    unsure: np.ndarray  # int64: position, start, stop; position < 0 means label of row -position - 1
-    scales: np.ndarray  # float64: what an unsure value is to be multiplied by
+    unsure: np.ndarray  # int64: position, start, stop; position < 0: the label of row -position - 1
+    scales: np.ndarray  # float64: the factor of an unsure value
 
 
 class Counts(NamedTuple):
+    """The result of the loop."""
+
     rows: int
     features: int
     lines: int
     bad: int
     unsure: int
-    weighted: int  # whether there is any importance
+    weighted: int  # whether there is an importance
     tagged: int
     based: int
     stopped: int
 
 
 def new_rows(lines: int) -> Rows:
-    def integers() -> np.ndarray:
-        return np.empty(lines, dtype=np.int64)
-
-    return Rows(
-        indptr=np.zeros(lines + 1, dtype=np.int64),
-        codes=integers(),
-        numbers=np.empty(lines),
-        weights=np.empty(lines),
-        tags=np.empty((lines, 2), dtype=np.int64),
-        lines=integers(),
-        bad_lines=integers(),
-        bad_starts=integers(),
-        bad_places=integers(),
-        bad_reasons=integers(),
-    )
+    """Empty arrays for some lines."""
+    indptr, tags = np.zeros(lines + 1, dtype=np.int64), np.empty((lines, 2), dtype=np.int64)
+    numbers, weights = np.empty(lines), np.empty(lines)
+    codes, line_numbers, *bad = (np.empty(lines, dtype=np.int64) for _ in range(6))
+    return Rows(indptr, codes, numbers, weights, tags, line_numbers, *bad)
 
 
 def new_features(most: int, unsure: int) -> Features:
@@ -157,7 +159,7 @@ def new_features(most: int, unsure: int) -> Features:
 
 @compiled
 def seed_of(text: Any, start: Any, stop: Any) -> Any:
-    """The hash of a namespace's prefix, which is its name and a caret: the seed of its features' hashes."""
+    """The hash of the prefix of a namespace, its name and a caret: the seed for the hashes of its features."""
     length = stop - start
     h = mix(START, length + ONE)
     while length >= EIGHT:
@@ -175,15 +177,15 @@ def blank(c: Any) -> Any:
 
 @compiled
 def end_of_name(text: Any, p: Any) -> Any:
-    """Where the name that begins at p ends, found eight bytes at a time: at a blank, line end, colon or bar."""
+    """The end of the name that begins at p: a blank, line end, colon or bar. Reads eight bytes at a time."""
     while True:
         word = eight(text, p)
         ends = below(word, AFTER_BLANK) | equal(word, A_COLON) | equal(word, A_BAR)
-        p += trailing_zeros(ends) >> BITS  # eight if there is none
+        p += trailing_zeros(ends) >> BITS  # eight if no byte is one of them
         if ends != ZERO:
             if ENDS[text[p]]:
                 return p
-            p += ONE  # another character below the blank
+            p += ONE  # a control character is part of a name
 
 
 @compiled
@@ -301,7 +303,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
             value = 1.0
             if text[p] == COLON:
                 at = p + ONE
-                # The value's end, found together with the name's: so the next feature need not wait for the value.
+                # ``ends`` also has the end of the value, so the next feature does not wait for its conversion.
                 p = start + trailing_zeros(ends & (ends - ONE))
                 c = text[p]
                 usual = c == 32 or c == NEWLINE
@@ -331,7 +333,7 @@ def parse(text, stop, row_out, out, labels, spaces, seeds, regress, want, drop):
                             break
             if k >= most:
                 return counts(row, k, line, bad, unsure, weighted, tagged, based, FULL)
-            # hash_span in a form for names, most of which have up to eight bytes
+            # the same as hash_span, inline because most names have at most eight bytes
             h = mix(seed, length)
             at = start
             rest = length
@@ -367,33 +369,23 @@ def counts(row, k, line, bad, unsure, weighted, tagged, based, stopped):  # type
     return row, np.int64(k), line, bad, unsure, np.int64(weighted), np.int64(tagged), np.int64(based), stopped
 
 
-# ----------------------------------------------------------------------------------------------------
-# Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|space[:scale] name[:value] ...``.
-#
-# Tags become ids. The base (an initial prediction) has no use here, and a note says so. Each feature needs a name.
-
-
-UNSURE_ROOM = 1000  # numbers in a block that may have to be asked about, at first
-BASE_NOTE = "vw: initial predictions (the third number before the |) are not used"
-
-
 @reader("vw", extensions=[".vw"])
 class VowpalWabbit(Lines):
-    idle = dict.fromkeys(("target", "weight", "id", "types"), "the rows have no columns but names")
+    """Vowpal Wabbit's text format, one row a line."""
+
+    unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("target", "weight", "id", "types"), "the rows have no columns but names"
+    )
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)
-        self.room = Room()
+        self.room: Room = Room()
 
     def parse(self, block: Block) -> Parsed:
-        pass
-        from onlearn.data.formats.label_table import grown, new_table
-        from onlearn.data.named_rows import START
-
         options, text = self.options, block.text
         labels, spaces = new_table(), new_table()
         for array in (spaces.hashes, spaces.starts, spaces.lengths):
-            array[0] = 0  # code 0 is the default namespace, without a name
+            array[0] = 0  # code 0 is the default namespace, which has no name
         spaces.size[0] = 1
         seeds = np.zeros(len(spaces.hashes), dtype=np.uint64)
         seeds[0] = START
@@ -424,10 +416,11 @@ class VowpalWabbit(Lines):
         scaled = asked[:, 0] >= 0
         with np.errstate(over="ignore", invalid="ignore"):
             features.values[asked[scaled, 0]] *= features.scales[: counts.unsure][scaled]
-        if not all_finite(features.values[:most]):  # products with scales, which the loop does not look at
+        if not all_finite(
+            features.values[:most]
+        ):  # a product with a scale may be infinite, which the loop does not check
             spoiled |= rows_of_infinite(features.values, np.arange(most), indptr)
-        names = [spaces.name(text, code) for code in range(int(spaces.size[0]))]
-        prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in names[1:]))
+        prefixes = ("", *(name.decode("utf-8", "replace") + "^" for name in spaces.names(text)[1:]))
         named = NamedRows(
             indptr,
             features.hashes[:most],
@@ -451,8 +444,7 @@ class VowpalWabbit(Lines):
         if options.regress:
             parsed.numbers = rows.numbers[:n]
         else:
-            names = [labels.name(text, code) for code in range(int(labels.size[0]))]
-            take_labels(parsed, rows.codes[:n], names)
+            take_labels(parsed, rows.codes[:n], labels.names(text))
         spoiled |= wrong_bytes(block, parsed.lines)
         drop_rows(parsed, block, spoiled)
         return parsed

@@ -1,4 +1,4 @@
-"""``read``: from files to batches."""
+"""``read`` gives the rows of files in batches, ``load`` gives all of them at once."""
 
 from __future__ import annotations
 
@@ -14,56 +14,36 @@ import numpy as np
 
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.batch import Batch, Sentences, as_parsed, as_public, rows_in
-from onlearn.data.detection import sniff
 from onlearn.data.named_rows import NamedRows
-from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers
+from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers, sniff
 from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sources import SIZE, Source, Stream, sources
 from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead
-
-# ----------------------------------------------------------------------------------------------------
-# Options of reading that have no use with a format. They are refused, unless they may be meant for another file.
-
-
-OF_CELLS = {"csv", "tsv"}  # formats that have a delimiter and a header
-
-
-def refuse_idle(options: Options, source: Source, name: str, others: list[Source]) -> None:
-    """``source`` is of the format ``name``; ``others`` are those whose format is told by their names."""
-    known = [EXTENSIONS.get(end) for other in others for end in other.extensions[:1] or [""]]
-    if any(other is None or other == "fasttext" for other in known):  # any format, then
-        return
-    formats = {name, *(other for other in known if other is not None)}
-    asked = {"delimiter": options.delimiter, "header": None if options.header == "auto" else options.header}
-    for option, value in asked.items():
-        if value is not None and formats.isdisjoint(OF_CELLS):
-            raise DataError(f"{source.name} is read as {name}, and {option} is about CSV: do not say {option}=")
-    id = options.id if options.id_required else None
-    for option, given in (
-        ("target", options.target is not None),
-        ("weight", options.weight is not None),
-        ("id", id is not None),
-        ("types", bool(options.types)),
-    ):
-        reasons = {one: getattr(readers()[one], "idle", {}).get(option) for one in formats}
-        if given and None not in reasons.values():
-            raise DataError(f"{source.name}: {option}= has no use here: {reasons[name]}")
-
 
 CHOICES = {
     "task": ("classify", "regress", "tag"),
     "labels": ("required", "optional"),
     "missing": ("absent", "error", "zero", "indicator"),
 }
+CELL_FORMATS = {"csv", "tsv"}  # formats with a delimiter and a header
+# Reading one small file of each of these formats compiles its parser.
+WARM_UP_FILES = {
+    "small.svm": "1 2:0.5 1:1\n",
+    "wide.svm": "1 3000000000:1\n",
+    "small.vw": "1 |f ä:0.5\n",
+    "small.csv": "a,label\n1, x\n2,y\n",
+    "small.jsonl": '{"label": "x", "a": "ä"}\n',
+}
 
 
 class Reader:
-    """The batches of some files, one after another; made by ``read``.
+    """Iterates over the batches of some files; created by ``read``.
 
-    ``notes`` says what was decided along the way (format, header, target), ``bad`` holds the rows that could not be
-    read, ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` tell how far it is (None: unknown).
-    ``kept`` is the cache, if one was asked for. ``then``, if set, is what the threads that parse do to rows next.
+    ``notes`` lists the decisions made while reading (format, header, target), ``bad`` holds the rows that cannot be
+    read, and ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` (None: unknown) is the progress.
+    ``kept`` is the row cache, if ``read`` was called with ``cache``. ``after_parse``, if set, is applied to the rows of
+    every piece in the thread that parses it.
     """
 
     def __init__(
@@ -79,25 +59,25 @@ class Reader:
         live: bool = False,
     ) -> None:
         self.notes: list[str] = []
-        self.bad = bad
+        self.bad: BadRows = bad
         self.label_names: list[str] = []
-        self.sources = sources(source)
-        self.options = options
+        self.sources: list[Source] = sources(source)
+        self.options: Options = options
         sizes = [one.size for one in self.sources]
-        self.bytes_total = None if None in sizes else sum(size for size in sizes if size is not None)
-        self.bytes_read = 0
+        self.bytes_total: int | None = None if None in sizes else sum(size for size in sizes if size is not None)
+        self.bytes_read: int = 0
         self._format = format
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
         self._workers = workers
         self._table_required = table_required
         self._live = live
-        self.then: Callable[[Any], Any] | None = None
+        self.after_parse: Callable[[Any], Any] | None = None
         self.kept: RowStore | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
             self.kept = RowStore(self.sources, key, None if cache is True else cache)
-        self._batches = self._split(batch_rows) if batch_rows else self._read()
+        self._batches: Generator[Batch, None, None] = self._split(batch_rows) if batch_rows else self._read()
 
     def __iter__(self) -> Iterator[Batch]:
         return self._batches
@@ -112,66 +92,52 @@ class Reader:
         self.close()
 
     def found(self) -> dict[str, Any]:
-        """What was found out about tables, as options that read others like these."""
+        """The decisions about the columns of tables, as options of ``read`` for other files of this kind."""
         if self.kept is not None and self.kept.used:
             return dict(self.kept.found)
-        for form in self._formats.values():
-            layout, roles = getattr(form, "layout", None), getattr(form, "roles", None)
-            told: dict[str, Any] = {}
-            for role in ("target", "weight", "id"):
-                if (column := getattr(roles, role, None)) is not None:
-                    told[role] = column
-            if layout is not None and roles is not None:
-                told["header"] = layout.header
-                told["types"] = {
-                    name: "number" if number else "string"
-                    for name, number in zip(layout.names, layout.numeric)
-                    if name not in roles.columns
-                }
-            return told
-        return {}
+        return next((form.found() for form in self._formats.values()), {})
 
     def close(self) -> None:
         """Stop reading."""
-        self._batches.close()  # type: ignore[attr-defined]
+        self._batches.close()
 
-    def _split(self, most: int) -> Iterator[Batch]:
+    def _split(self, most: int) -> Generator[Batch, None, None]:
         for batch in self._read():
             yield from batch.split(most)
 
-    def _read(self) -> Iterator[Batch]:
+    def _read(self) -> Generator[Batch, None, None]:
         lines: dict[str, int] = {}
-        done = 0
+        row_count = 0
         try:
-            with contextlib.closing(self._settled()) as pieces:
+            with contextlib.closing(self._settled_pieces()) as pieces:
                 for number, parsed, position in pieces:
                     source = self.sources[number]
                     self.bytes_read = max(self.bytes_read, position)
-                    before = lines.get(source.name, 0)
-                    lines[source.name] = before + parsed.line_count
+                    lines_before = lines.get(source.name, 0)
+                    lines[source.name] = lines_before + parsed.line_count
                     for bad in parsed.bad:
-                        self.bad.add(source.name, bad._replace(line=bad.line + before + 1))
+                        self.bad.add(source.name, bad._replace(line=bad.line + lines_before + 1))
                     count = rows_in(parsed.rows)
                     self.bad.seen(count)
-                    done += count
+                    row_count += count
                     if count:
-                        yield self._batch(source, parsed, before)
+                        yield self._batch(source, parsed, lines_before)
             self.bad.check()
-            if not done and not self.bad.count:
+            if not row_count and not self.bad.count:
                 names = ", ".join(source.name for source in self.sources[:3])
                 raise DataError(f"{names}: there are no rows")
         finally:
             self.bad.close()
 
-    def _settled(self) -> Generator[tuple[int, Parsed, int], None, None]:
-        """What formats make of the pieces; from the cache as long as that is sound."""
-        kept, done = self.kept, 0
+    def _settled_pieces(self) -> Generator[tuple[int, Parsed, int], None, None]:
+        """The parsed pieces in order: from the row cache if it is intact, else from the files."""
+        kept, from_cache = self.kept, 0
         if kept is not None and kept.ready:
             self.notes += kept.notes
             try:
                 for piece in kept.pieces(self._workers):
                     yield piece
-                    done += 1
+                    from_cache += 1
                 return
             except DamagedError:
                 kept.forget()
@@ -181,8 +147,8 @@ class Reader:
                 parsed, number = form.settle(parsed), self.sources.index(source)
                 if kept is not None:
                     kept.append(number, parsed, position)
-                if done:  # it came from the cache, before that turned out to be damaged
-                    done -= 1
+                if from_cache:  # this piece came from the cache, before a later one turned out to be damaged
+                    from_cache -= 1
                 else:
                     yield number, parsed, position
             if kept is not None:
@@ -192,7 +158,7 @@ class Reader:
                 kept.close()
 
     def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
-        before = 0
+        bytes_before = 0
         for source in self.sources:
             stream = Stream(source, self._live)
             try:
@@ -204,43 +170,43 @@ class Reader:
                 stream.refuse_compressed()
                 form = self._format_of(stream)
                 for piece in form.pieces(stream):
-                    yield source, form, piece, before + stream.position
-                stream.refuse_cut()
-                before += source.size or 0
+                    yield source, form, piece, bytes_before + stream.position
+                stream.refuse_truncated()
+                bytes_before += source.size or 0
             finally:
                 stream.close()
 
     def _format_of(self, stream: Stream) -> Format:
-        """One reader a format, so that files of one format share what was decided about the first."""
+        """The reader of a stream. Files of one format share it, and with it the decisions about the first file."""
         name = self._format
         known = readers()
         if name is None:
             name = next((EXTENSIONS[end] for end in stream.source.extensions[:1] if end in EXTENSIONS), None)
-            if name is None or name == "fasttext":  # .txt may be anything
+            if name is None or name == "fasttext":  # a .txt file may have any format
                 name, why = sniff(stream, name)
                 self.notes.append(f"{stream.source.name}: read as {name}: {why}")
         if name not in self._formats:
             if self._table_required:
                 others = [] if self._format else [one for one in self.sources if one is not stream.source]
-                refuse_idle(self.options, stream.source, name, others)
+                refuse_unused(self.options, stream.source, name, others)
             self._formats[name] = known[name](self.options, self.notes)
         return self._formats[name]
 
     def _parse(self, work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
         source, form, piece, position = work
-        with np.errstate(over="ignore"):  # should parsers run interpreted
+        with np.errstate(over="ignore"):  # hashes overflow, which NumPy reports if the parsers run interpreted
             parsed = form.parse(piece)
-        parsed.rows = as_parsed(parsed.rows)  # a user-defined format may make SciPy matrices
-        if self.then is not None:
-            parsed.rows = self.then(parsed.rows)
+        parsed.rows = as_parsed(parsed.rows)  # a user-defined format may give SciPy matrices
+        if self.after_parse is not None:
+            parsed.rows = self.after_parse(parsed.rows)
         return source, form, parsed, position
 
-    def _batch(self, source: Source, parsed: Parsed, before: int) -> Batch:
+    def _batch(self, source: Source, parsed: Parsed, lines_before: int) -> Batch:
         codes = parsed.codes
         if codes is not None:
             new = np.full(len(parsed.names) + 1, -1, dtype=np.int64)
             used = np.zeros(len(new), dtype=bool)
-            used[codes] = True  # bad rows may have had labels of their own
+            used[codes] = True  # only a bad row may have had some of the labels
             for n in np.flatnonzero(used[:-1]).tolist():
                 name = parsed.names[n]
                 code = self._codes.setdefault(name, len(self._codes))
@@ -255,10 +221,35 @@ class Reader:
             parsed.ids,
             parsed.groups,
             source.name,
-            parsed.lines + (before + 1),
+            parsed.lines + (lines_before + 1),
             codes,
             None if codes is None else self.label_names,
         )
+
+
+def refuse_unused(options: Options, source: Source, name: str, others: list[Source]) -> None:
+    """Refuse options that have no effect for any of the files.
+
+    ``source`` has the format ``name``; the extensions of ``others`` give their formats.
+    """
+    known = [EXTENSIONS.get(end) for other in others for end in other.extensions[:1] or [""]]
+    if any(other is None or other == "fasttext" for other in known):  # such a file may have any format
+        return
+    formats = {name, *(other for other in known if other is not None)}
+    cell_options = {"delimiter": options.delimiter, "header": None if options.header == "auto" else options.header}
+    for option, value in cell_options.items():
+        if value is not None and formats.isdisjoint(CELL_FORMATS):
+            raise DataError(f"{source.name} is read as {name}, and {option} is about CSV: do not say {option}=")
+    id = options.id if options.id_required else None
+    for option, given in (
+        ("target", options.target is not None),
+        ("weight", options.weight is not None),
+        ("id", id is not None),
+        ("types", bool(options.types)),
+    ):
+        reasons = {one: readers()[one].unused_options.get(option) for one in formats}
+        if given and None not in reasons.values():
+            raise DataError(f"{source.name}: {option}= has no use here: {reasons[name]}")
 
 
 def read(
@@ -286,30 +277,29 @@ def read(
     cache: bool | str | os.PathLike[str] = False,
     live: bool = False,
 ) -> Reader:
-    """The rows of one or more files, in batches, in constant memory.
+    """Read the rows of one or more files in batches, in constant memory.
 
     :param source: a path, a pattern, ``"-"`` for standard input, or a list of those; ``.gz .zst .bz2`` are unpacked
-    :param format: what the files are, where the extension does not say: see ``onlearn.data.format_names()``
+    :param format: the format of the files, if the extension does not give it: see ``onlearn.data.format_names()``
     :param target, weight, id: columns of a table, by name or position, that are not features
     :param task: ``"classify"``, ``"regress"`` (labels are float64) or ``"tag"``
-    :param id_required: False: a table may lack the column that ``id`` names; then its rows have no ids
-    :param id_kept: True: the column that ``id`` names stays among the features
+    :param id_required: False allows a table without the column that ``id`` names; its rows have no ids
+    :param id_kept: True leaves the column that ``id`` names among the features
     :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
-    :param batch_rows: at most so many rows a batch; as they come by default, some megabytes of file each
-    :param missing: ``"error"`` makes a row with a missing value a bad one; all else is for the features to heed
-    :param bad: collects the rows that cannot be read; by default, 1 % of them are too many
+    :param batch_rows: the largest number of rows of a batch; by default a batch is a few megabytes of the file
+    :param missing: ``"error"`` makes a row with a missing value a bad one; other values concern the features only
+    :param bad: collects the rows that cannot be read; by default more than 1 % of them raise an error
     :param strict: raise at the first bad row
-    :param workers: threads that parse ahead; 0 does everything in this one
-    :param delimiter, header: of CSV; found out by default
-    :param table_required: False: what is said about tables (delimiter, header, columns) is for the files that are some,
-        though there may be none
-    :param types: ``{"column": "number" or "string"}``; found out from the first rows by default
-    :param expected: columns of which JSON lines may lack some, but not all: they are missing values then
-    :param block_size: bytes of text parsed at a time
-    :param cache: keep the parsed rows for the next time these files are read like this: True beside the first file, or
-        in a folder. What is kept is used as long as it is of these very files and options
-    :param live: True: rows of a pipe are given as soon as their lines are complete, even if its writer then waits; the
-        more rows there are, the more are given at a time
+    :param workers: the number of threads that parse; 0 parses in the calling thread
+    :param delimiter, header: of CSV files; detected by default
+    :param table_required: False accepts options about tables (delimiter, header, columns) even if no file is a table
+    :param types: ``{"column": "number" or "string"}``; detected in the first rows by default
+    :param expected: columns that JSON lines may lack, if at least one of them is there: the values are missing
+    :param block_size: the bytes of text that are parsed at a time
+    :param cache: store the parsed rows in a file, and read from it the next time these files are read with the same
+        options: True puts it into the folder of the first file, a path into that folder
+    :param live: True gives rows of a pipe as soon as their lines are complete, even if its writer pauses; batches grow
+        when rows arrive faster
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:
@@ -346,12 +336,8 @@ def read(
     return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
 
 
-# ----------------------------------------------------------------------------------------------------
-# ``load``: a whole file at once.
-
-
 def load(source: Any, **options: Any) -> tuple[Any, np.ndarray | None]:
-    """All rows and labels of one or more files: X and y. Takes what ``read`` takes.
+    """Read all rows and labels, X and y, of one or more files. The options are those of ``read``.
 
     X is a ``csr_matrix`` for svmlight, a ``pyarrow.Table`` for tables and text, ``NamedRows`` for Vowpal Wabbit and
     ``Sentences`` for CoNLL.
@@ -366,7 +352,7 @@ def load(source: Any, **options: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def concatenated(parts: list[Any]) -> Any:
-    """Rows of one kind, one after another."""
+    """Concatenate rows of one kind."""
     first = parts[0]
     if isinstance(first, CSR):
         return stacked(parts)
@@ -405,23 +391,10 @@ def concatenated_offsets(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([parts[0][:1], *(part[1:] + end for part, end in zip(parts, ends))])
 
 
-# ----------------------------------------------------------------------------------------------------
-# Compiling the parsers ahead, by reading a small file of each format that has one.
-
-
-SAMPLES = {
-    "small.svm": "1 2:0.5 1:1\n",
-    "wide.svm": "1 3000000000:1\n",
-    "small.vw": "1 |f ä:0.5\n",
-    "small.csv": "a,label\n1,x\n2,y\n",
-    "small.jsonl": '{"label": "x", "a": "ä"}\n',
-}
-
-
 def warm() -> None:
-    """Compile what reading needs, so that the first file is read at full speed."""
+    """Compile the parsers, so that the first file is read at full speed."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in SAMPLES.items():
+        for name, text in WARM_UP_FILES.items():
             path = Path(folder) / name
             path.write_text(text, encoding="utf-8")
             load(path)
