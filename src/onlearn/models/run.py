@@ -172,13 +172,14 @@ class Run:
         self.model.learner = as_learner(self.model.learner)
         if model is None:
             self.model.far = HashedFar(plan.bits)
-        self.start, note = start_of(plan, model)
-        self.report = RunReport(plan, self.model, self.start.ended)
+        start, note = start_of(plan, model)
+        self.start: Start = start
+        self.report: RunReport = RunReport(plan, self.model, start.ended)
         self.report.notes += [] if note is None else [note]
-        self.lessons = self.lessons_type(self.model, self.start.skip)
-        self.passes = self.passes_type(plan, self.model, self.start, self.lessons)
+        self.lessons: Lessons = self.lessons_type(self.model, start.skip)
+        self.passes: Passes = self.passes_type(plan, self.model, start, self.lessons)
         bad = data.BadRows() if bad is None else bad
-        self.reading = self.reading_type(plan, self.model, bad, self.start, self.passes, self.report)
+        self.reading: Reading = self.reading_type(plan, self.model, bad, self.start, self.passes, self.report)
 
     def interrupt(self) -> None:
         """Ctrl-C: stop as soon as the model is of a known number of examples."""
