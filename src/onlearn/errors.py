@@ -14,6 +14,9 @@ class PlanError(ValueError):
     'min_count: 0 is less than 1'
     """
 
+    message: str
+    parameter: str | None
+
     def __init__(self, message: str, parameter: str | None = None) -> None:
         super().__init__(message if parameter is None else f"{parameter}: {message}")
         self.message, self.parameter = message, parameter

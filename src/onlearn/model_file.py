@@ -254,6 +254,8 @@ class StoredArrays(Mapping[str, np.ndarray]):
     An array is expanded when it is asked for. They may be written to, which does not change the file.
     """
 
+    header: dict[str, Any]
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.header, _, self._how = _read(path, arrays=False)
         self._stored = _mapped(path)

@@ -138,6 +138,8 @@ class Intrinsic(Replaced):
 class Overloaded(Replaced):
     """A function that compiled ones replace with another one for each type of its arguments."""
 
+    choose: Any
+
     def __init__(self, function: Any, choose: Any, options: dict[str, Any]) -> None:
         super().__init__(function)
         self.choose, self._options = choose, options

@@ -57,6 +57,8 @@ class Verb:
     fewest of those wins.
     """
 
+    __name__: str
+
     def __init__(self, signature: Callable[..., Any]) -> None:
         self.__name__, self.__doc__ = signature.__name__, signature.__doc__
         self.table: dict[Kinds, Function] = {}
@@ -96,6 +98,8 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
 
 class Loop:
     """A loop with verbs: inlined for each combination of NamedTuples, and compiled for the types, it is called with."""
+
+    __name__: str
 
     def __init__(self, function: Function) -> None:
         self.function = function

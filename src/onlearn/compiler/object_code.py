@@ -43,9 +43,13 @@ class LinkError(RuntimeError):
 class Pointer:
     """The address of a compiled function that others call; ``type_of`` returns the type it has for Numba."""
 
+    result: str
+    arguments: tuple[str, ...]
+    address: int
+
     def __init__(self, result: str, arguments: tuple[str, ...], address: int, type_of: Callable[[], Any]) -> None:
         self.result, self.arguments, self.address, self._type_of = result, arguments, address, type_of
-        self.signature = f"{result}({', '.join(arguments)})"
+        self.signature: str = f"{result}({', '.join(arguments)})"
 
     def __index__(self) -> int:
         return self.address
@@ -61,7 +65,7 @@ class Code:
     def __init__(self, layout: str, results: str, address: int) -> None:
         self.pack = struct.Struct(layout).pack
         self.call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)(address)
-        self.returns_tuple = results.startswith("(")
+        self.returns_tuple: bool = results.startswith("(")
         self.results = struct.Struct(results.strip("()"))
         self.buffer = ctypes.c_char * self.results.size
 

@@ -24,9 +24,15 @@ SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # const
 class BudgetTrainingSet:
     """A data set to learn from, and which of its rows are support examples now."""
 
+    data: Examples
+    supports: SupportSlots
+    slot_of: np.ndarray
+    row_in: np.ndarray
+    passes: int
+
     def __init__(self, data: Examples, supports: SupportSlots) -> None:
         self.data, self.supports = data, supports
-        self.diagonal = supports.kernel.diagonal(data.points)
+        self.diagonal: Any = supports.kernel.diagonal(data.points)
         self.slot_of = np.full(data.shape[0], -1, dtype=np.int64)  # slot that each row was last in, or -1
         self.row_in = np.full(supports.budget + 1, -1, dtype=np.int64)  # row in each slot, or -1
         self.values_buffer = np.zeros(0, dtype=data.dtype)
@@ -63,6 +69,11 @@ class BudgetTrainingSet:
 
 class BudgetTraining(DualTraining):
     """The state of a learner with a limited number of support examples."""
+
+    budget: int
+    policy: Policy
+    arrivals: np.ndarray
+    policy_state: np.ndarray
 
     supports: SupportSlots
     forgets = True
@@ -151,7 +162,7 @@ class BudgetTraining(DualTraining):
                 self.gram = square.reshape(-1)
             self.width = width
         self.grow(self.width, self.outputs)
-        self.features = count
+        self.features: int = count
         if not len(self.policy_state):
             self.policy_state = self.policy.initial_state(dtype)
 

@@ -22,6 +22,11 @@ LARGEST_EXACT = 2**53  # up to here a double holds every whole number
 class Examples:
     """A data set, both as the user passed it in (``raw``) and as the kernel prepares it (``points``)."""
 
+    raw: Any
+    points: Any
+    shape: tuple[int, int]
+    dtype: np.dtype
+
     def __init__(self, raw: Any, points: Any, width: int) -> None:
         self.raw, self.points = raw, points
         self.shape, self.dtype = (len(points), width), np.dtype(points.dtype)

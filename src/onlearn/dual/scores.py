@@ -30,11 +30,21 @@ NONE = np.empty(0, dtype=np.int64)
 class CurrentScores:
     """The sums of all examples of a data set, and what is needed to keep them current."""
 
+    data: Examples
+    supports: SupportSet
+    outputs: Any
+    sums: np.ndarray
+    support_of: np.ndarray
+    position: np.ndarray
+    pass_start: int
+    supports_before: int
+    repeated: np.ndarray
+
     def __init__(self, data: Examples, supports: SupportSet, weights: np.ndarray, cache_bytes: int) -> None:
         rows, outputs = data.shape[0], weights.shape[1]
         self.data, self.supports, self.outputs = data, supports, outputs
         with np.errstate(over="ignore"):
-            self.diagonal = supports.kernel.diagonal(data.points)
+            self.diagonal: Any = supports.kernel.diagonal(data.points)
         # No kernel value is larger than the largest of these, so overflow is reported now, not in the middle of a pass.
         large = ~(np.abs(self.diagonal) < np.finfo(data.dtype).max / 2)
         if large.any():
@@ -44,9 +54,9 @@ class CurrentScores:
             )
         self.sums = np.zeros((rows, outputs))
         self.support_of = np.full(rows, -1, dtype=np.int64)  # number of each example among the support examples, or -1
-        self.log = Log(weights)
+        self.log: Log = Log(weights)
         self.position = np.zeros(rows, dtype=np.int64)  # length of the log that the sums of each example include
-        self.cache = ValueCache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
+        self.cache: ValueCache = ValueCache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
         self.passes = 0  # that have begun
         self.pass_start = 0  # length of the log when this pass began
         self.supports_before = 0  # number of support examples when this pass began
@@ -259,6 +269,10 @@ def _within(numbers: np.ndarray, low: int, high: int) -> bool:
 
 class Log:
     """Changes of weights in their order: which weight, counted from the first support example's, and by how much."""
+
+    weights: np.ndarray
+    changes: np.ndarray
+    count: int
 
     def __init__(self, weights: np.ndarray) -> None:
         flat = weights.reshape(-1)

@@ -23,6 +23,8 @@ PIECE = 512  # examples; adding or replacing some copies no more than the pieces
 class SupportSet:
     """A growing list of examples, both as the user passed them in and as the kernel prepares them."""
 
+    count: int
+
     def __init__(self, kernel: Any, raw: Any = None, points: Any = None) -> None:
         self.kernel = kernel
         self.raw: list[Any] = []
@@ -167,6 +169,10 @@ class SupportSet:
 class SupportSlots(SupportSet):
     """Support examples under a budget, in slots."""
 
+    pieces: list[Any]
+    starts: list[int]
+    count: int
+
     def __init__(self, kernel: Any, budget: int, raw: Any = None) -> None:
         self.budget = budget
         self.slots: SlotArray | None = None
@@ -278,7 +284,7 @@ class DenseSlots(SlotArray):
             more = np.zeros_like(self.rows, shape=(min(self.size, 2 * slot) - len(self.rows), self.rows.shape[1]))
             self.rows = np.concatenate([self.rows, more])
         if line.dtype != self.rows.dtype:
-            self.rows = self.rows.astype(np.result_type(line.dtype, self.rows.dtype), copy=False)
+            self.rows: Any = self.rows.astype(np.result_type(line.dtype, self.rows.dtype), copy=False)
         self.rows[slot] = line
 
     def blend(self, a: int, b: int, share: float) -> None:
@@ -295,7 +301,7 @@ class ObjectSlots(SlotArray):
     """Strings, trees and other objects in a list."""
 
     def __init__(self, raw: Any, size: int) -> None:
-        self.rows = [None] * size
+        self.rows: Any = [None] * size
 
     def put(self, slot: int, raw: Any, row: int) -> None:
         self.rows[slot] = raw[int(row)]
@@ -308,9 +314,9 @@ class SparseSlots(SlotArray):
     """Sparse rows: the columns and the values of each; ``examples`` makes a matrix of them."""
 
     def __init__(self, raw: Any, size: int) -> None:
-        self.rows = [None] * size
-        self.like = pick(raw, np.zeros(0, np.int64))  # of its type, without its rows
-        self.width = raw.shape[1]
+        self.rows: Any = [None] * size
+        self.like: Any = pick(raw, np.zeros(0, np.int64))  # of its type, without its rows
+        self.width: Any = raw.shape[1]
 
     def put(self, slot: int, raw: Any, row: int) -> None:
         if is_sparse(raw):

@@ -145,7 +145,7 @@ class DualTraining(Training):
             X.begin_pass()
         done = 0
         while done < len(order):
-            self.stopped = self._why_stop()
+            self.stopped: str | None = self._why_stop()
             if self.stopped:
                 break
             some = slice(done, done + self._block_size(X))
@@ -185,7 +185,7 @@ class DualTraining(Training):
         self.grow(count + size, self.outputs)
         self.features = count
         if hasattr(self.stabilizer, "make_room"):
-            self.st = self.stabilizer.make_room(self.st, 2 * size * self.outputs, size)
+            self.st: Any = self.stabilizer.make_room(self.st, 2 * size * self.outputs, size)
         audit_row = np.full(size, -1)
         audit_row[audited] = np.arange(len(audited))
         seen = np.zeros((len(audited), count + size), dtype=points.dtype)
@@ -213,7 +213,7 @@ class DualTraining(Training):
         block = self._learn_block(scores, rows, points, block, y, weight)
         fresh = block.admitted[: block.counts[2]]
         self.supports.add(pick(scores.data.raw, rows[fresh]), points.take(fresh))
-        self.features = len(self.supports)
+        self.features: int = len(self.supports)
         count = int(block.counts[1])
         block.changes_in[block.first :] = count
         changes = block.changed[:count], block.changes[:count]

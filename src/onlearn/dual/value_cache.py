@@ -22,6 +22,10 @@ class ValueCache:
     Support examples that were added together make a table: their numbers in rising order, and their lines.
     """
 
+    rows: int
+    capacity: int
+    dtype: np.dtype
+
     def __init__(self, rows: int, capacity: int, dtype: np.dtype) -> None:
         self.rows, self.capacity, self.dtype = rows, capacity, dtype
         self.tables: list[tuple[np.ndarray, np.ndarray]] = []

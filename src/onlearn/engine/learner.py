@@ -47,6 +47,10 @@ class Learner:
     array(['no', 'yes'], dtype='<U3')
     """
 
+    name: str
+    seed: Any
+    dtype: np.dtype
+
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
@@ -80,7 +84,7 @@ class Learner:
         unknown = values.keys() - self.composition.parameters.keys()
         if unknown:
             raise TypeError(f"{self.name} has no parameter {min(unknown)!r}")
-        self.settings = SimpleNamespace(**self.composition.fixed, **values)
+        self.settings: SimpleNamespace = SimpleNamespace(**self.composition.fixed, **values)
         self._choices: dict[str, Any] | None = None
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:

@@ -49,6 +49,9 @@ class Family:
     ``usual`` is the protocol of the kind: a choice has each of its facts and methods that it does not state itself.
     """
 
+    kind: str
+    usual: type | None
+
     def __init__(self, kind: str, usual: type | None = None) -> None:
         self.kind, self.usual = kind, usual
         self.members: dict[str, type] = {}

@@ -43,9 +43,11 @@ from onlearn.model_file import TRAINING, check_array, check_facts
 class Chronicle:
     """The counts that the loops keep, and the entries made of them."""
 
+    passes: int
+
     def __init__(self) -> None:
-        self.tally = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
-        self.doubling = np.zeros(4 * DOUBLINGS)
+        self.tally: np.ndarray = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+        self.doubling: np.ndarray = np.zeros(4 * DOUBLINGS)
         self.passes = 0
         self.by_pass: list[dict[str, float]] = []
         self.since = [0.0] * len(self.tally)  # the tally when the present pass began
@@ -100,6 +102,14 @@ LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very 
 
 class Training(Chronicle):
     """One learner's state. ``output`` is None for one output, or a kind of multiclass."""
+
+    rule: Any
+    geometry: Any
+    stabilizer: Any
+    output: str | None
+    features: int
+    outputs: int
+    bias: float
 
     FEWEST = 1  # features
 

@@ -67,7 +67,7 @@ class KernelClassifier(LearnerClassifier):
 
     families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL, "budget_policy": POLICIES}
     composition: ClassVar[Composition] = KERNEL_CLASSIFIER
-    grow = False
+    grow: bool = False
     _learner: DualLearner
 
     def __init__(

@@ -88,7 +88,7 @@ class OnlineClassifier(LearnerClassifier):
         self.tol = tol
         self.class_weight = class_weight
         self.init = init
-        self.grow = grow
+        self.grow: bool = grow
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -142,7 +142,7 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         self.shuffle = shuffle
         self.tol = tol
         self.init = init
-        self.grow = grow
+        self.grow: bool = grow
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose

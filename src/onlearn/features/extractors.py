@@ -157,19 +157,23 @@ class Category(ColumnExtractor):
 class CategoryColumn(ReadColumn):
     """The distinct values as parts of a text, and the position of the value of each row (-1: missing)."""
 
+    words: Any
+    starts: np.ndarray
+    lengths: np.ndarray
+
     def __init__(self, spec: Category, values: Any) -> None:
         import pyarrow as pa
 
-        self.prefix = f"{spec.column}="
-        self.booleans = pa.types.is_boolean(values.type)
+        self.prefix: str = f"{spec.column}="
+        self.booleans: Any = pa.types.is_boolean(values.type)
         if not pa.types.is_dictionary(values.type):
             values = as_words(values, spec.column).dictionary_encode()
         self.words = words = as_words(values.dictionary, spec.column)
-        self.codes = codes(values)
+        self.codes: np.ndarray = codes(values)
         if words.null_count:  # a dictionary may itself hold a missing value
             absent = is_missing(words)
             self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
-        self.missing = self.codes < 0 if (self.codes < 0).any() else None
+        self.missing: np.ndarray | None = self.codes < 0 if (self.codes < 0).any() else None
         self._set_words(words)
 
     def spell(self, vocabulary: Vocabulary, learning: bool) -> None:
@@ -189,9 +193,9 @@ class CategoryColumn(ReadColumn):
     def _set_words(self, words: Any) -> None:
         """Set the text, places and hashes of the distinct values."""
         text, places = string_parts(words)
-        self.text = fixed(text)
+        self.text: np.ndarray = fixed(text)
         self.starts, self.lengths = places[:-1].copy(), np.diff(places)
-        self.hashes = np.empty(len(words), np.uint64)
+        self.hashes: np.ndarray = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):
             hash_parts(self.text, self.starts, self.lengths, hash_name(self.prefix), self.hashes)
 
@@ -249,6 +253,10 @@ class Number(ColumnExtractor):
 class NumberColumn(ReadColumn):
     """The values of a column, and the facts by which they are scaled."""
 
+    spec: Number
+    values: np.ndarray
+    missing: np.ndarray | None
+
     def __init__(self, spec: Number, values: np.ndarray, missing: np.ndarray | None) -> None:
         self.spec, self.values, self.missing = spec, values, missing
         self.facts = np.zeros(FACTS)
@@ -272,6 +280,10 @@ class NumberColumn(ReadColumn):
 
 class WithIndicator(ReadColumn):
     """A column with the feature ``column=missing`` in rows without a value."""
+
+    inner: ReadColumn
+    name: str
+    missing: np.ndarray | None
 
     def __init__(self, inner: ReadColumn, name: str) -> None:
         self.inner, self.name, self.missing = inner, name, inner.missing

@@ -73,11 +73,16 @@ class Text(ColumnExtractor):
 class TextColumn(ReadColumn):
     """The bytes of a column, and the offsets of its rows."""
 
+    spec: Text
+    text: np.ndarray
+    offsets: np.ndarray
+    missing: np.ndarray | None
+
     def __init__(self, spec: Text, text: np.ndarray, offsets: np.ndarray, missing: np.ndarray | None) -> None:
         self.spec, self.text, self.offsets, self.missing = spec, text, offsets, missing
         beyond = bool(len(text)) and int(text[offsets[0] : offsets[-1]].max(initial=0)) >= 0x80
         self.tables, self.growth = characters(spec.lowercase, beyond), 3 if beyond else 2
-        self.prefixes = spec.groups().prefixes
+        self.prefixes: tuple[str, ...] = spec.groups().prefixes
 
     def rows(self, start: int, stop: int) -> NamedRows:
         """The features of some of the rows."""

@@ -31,11 +31,11 @@ class Composite(Kernel):
 
         for name in self.part_names:
             setattr(self, name, get(getattr(self, name)))
-        self.data = common_data(self.parts())
-        self.always_psd = all(part.always_psd for part in self.parts())
-        self.has_lengths = all(part.has_lengths for part in self.parts())
-        self.of_products = all(part.of_products for part in self.parts())
-        self.of_bits = any(part.of_bits for part in self.parts())
+        self.data: str = common_data(self.parts())
+        self.always_psd: bool = all(part.always_psd for part in self.parts())
+        self.has_lengths: bool = all(part.has_lengths for part in self.parts())
+        self.of_products: bool = all(part.of_products for part in self.parts())
+        self.of_bits: bool = any(part.of_bits for part in self.parts())
 
     def prepare(self, X: Any, views: dict[Hashable, Any]) -> None:
         for part in self.parts():
@@ -95,7 +95,7 @@ class Sum(Composite):
     k1: Kernel
     k2: Kernel
 
-    part_names = ("k1", "k2")
+    part_names: ClassVar[tuple[str, ...]] = ("k1", "k2")
     level = 0
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:
@@ -126,7 +126,7 @@ class Product(Composite):
     k1: Kernel
     k2: Kernel
 
-    part_names = ("k1", "k2")
+    part_names: ClassVar[tuple[str, ...]] = ("k1", "k2")
     level = 1
 
     def fill(self, tile: Tile, out: np.ndarray) -> None:

@@ -28,6 +28,9 @@ Self = TypeVar("Self", bound="View")
 class ExampleError(ValueError):
     """An example that a kernel cannot use. ``why`` leaves out the row, which the reader of a file names better."""
 
+    row: int
+    why: str
+
     def __init__(self, row: int, why: str, message: str) -> None:
         super().__init__(message)
         self.row, self.why = row, why
@@ -71,7 +74,7 @@ class View:
 class Numbers(View):
     """A view of one number for each example, in double precision."""
 
-    dtype = np.dtype(np.float32)  # the kernel values have the precision of the other views
+    dtype: Any = np.dtype(np.float32)  # the kernel values have the precision of the other views
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values

@@ -28,6 +28,11 @@ CHUNK = 1 << 22  # cells that are packed at a time
 class Bits(View):
     """Rows of 0 and 1: words (rows x words) and the number of ones of each row."""
 
+    words: np.ndarray
+    width: int
+    counts: np.ndarray
+    dtype: Any
+
     def __init__(self, words: np.ndarray, width: int, counts: np.ndarray, dtype: Any) -> None:
         self.words, self.width, self.counts, self.dtype = words, width, counts, np.dtype(dtype)
 

@@ -132,7 +132,7 @@ class Conjunctions(Counting):
     monotone: bool = flag(False, "without negated columns")
 
     def check(self) -> None:
-        self.shared = self.monotone
+        self.shared: bool = self.monotone
 
     def sizes(self) -> range:
         return range(self.size if self.exactly else 0, self.size + 1)
@@ -188,6 +188,10 @@ class Conjunctions(Counting):
 
 class Columns(View):
     """Rows of numbers, as bits if all of them are 0 or 1, and log2 k(x, x) of each row."""
+
+    rows: Bits | SparseOnes | Vectors
+    logs: np.ndarray
+    dtype: Any
 
     def __init__(self, rows: Bits | SparseOnes | Vectors, logs: np.ndarray, dtype: Any) -> None:
         self.rows, self.logs, self.dtype = rows, logs, np.dtype(dtype)

@@ -92,6 +92,9 @@ class Bilinear(Kernel):
 class Matrix(View):
     """Rows of a kernel matrix: the whole matrix, and the numbers of the rows."""
 
+    rows: np.ndarray
+    dtype: Any
+
     def __init__(self, X: np.ndarray, rows: np.ndarray) -> None:
         self.X, self.rows, self.dtype = X, rows, X.dtype
 
@@ -173,6 +176,9 @@ class Precomputed(Kernel):
 
 class Objects(View):
     """Examples of any type, which only the user's function looks into."""
+
+    items: Any
+    dtype: Any
 
     def __init__(self, items: Any, dtype: Any) -> None:
         self.items, self.dtype = items, np.dtype(dtype)

@@ -35,6 +35,8 @@ STRINGS = "{} works on rows of numbers, not on strings"
 class Vectors(View):
     """Rows of numbers (a C-ordered array, or CSR with columns in order) with their squared lengths."""
 
+    squares: np.ndarray
+
     def __init__(self, X: Any, squares: np.ndarray) -> None:
         self.X, self.squares = as_csr(X), squares
 
@@ -143,6 +145,8 @@ class Vectors(View):
 
 class Thin(Vectors):
     """Sparse rows of which very many products will be asked for."""
+
+    squares: np.ndarray
 
     thin = True
 

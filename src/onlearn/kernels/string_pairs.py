@@ -38,7 +38,7 @@ CELL, BUILD, WALK, CALL, STEP = 1.6, 120.0, 50.0, 4_000.0, 10.0
 class StringPoints(View):
     """Strings of characters (code points) or of bytes: all characters in one array, and where each string starts."""
 
-    dtype = np.dtype(np.float64)
+    dtype: Any = np.dtype(np.float64)
 
     def __init__(self, text: np.ndarray, starts: np.ndarray, kind: str | None) -> None:
         self.text = text  # uint32

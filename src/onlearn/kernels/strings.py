@@ -115,9 +115,9 @@ class MergedStrings:
         if not np.isfinite(coefs).all():
             raise ValueError(f"{who}: coefs must be finite")
         self.who = who
-        self.n_outputs = coefs.shape[1]
-        self.empty = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # for its kind only
-        self.upto = running_sums(weights)
+        self.n_outputs: Any = coefs.shape[1]
+        self.empty: StringPoints = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # for its kind only
+        self.upto: np.ndarray = running_sums(weights)
         self.automaton = automaton(strings.text, strings.starts, coefs, self.upto)
 
     def scores(self, P: Any) -> np.ndarray:
@@ -150,15 +150,17 @@ class Vocabulary:
                 f"{who}: {len(strings):,} strings have {entries:,} substrings; choose a max_length, or use "
                 "the kernel itself"
             )
-        self.strings = StringPoints(strings.text[:0], strings.starts[:1], strings.kind)  # for its kind only
+        self.strings: StringPoints = StringPoints(
+            strings.text[:0], strings.starts[:1], strings.kind
+        )  # for its kind only
         self.min_length = min_length
-        self.factors = np.sqrt(weights)
-        self.letters = np.unique(strings.text)
+        self.factors: np.ndarray = np.sqrt(weights)
+        self.letters: np.ndarray = np.unique(strings.text)
         self.known: list[np.ndarray] = []  # by length: the sorted pairs (number of all but the last, last character)
         for _, pairs, _ in self._pairs(strings, most):
             self.known.append(np.unique(pairs))
         sizes = [len(pairs) for pairs in self.known]
-        self.first = np.cumsum([0, *(size if n + 1 >= min_length else 0 for n, size in enumerate(sizes))])
+        self.first: np.ndarray = np.cumsum([0, *(size if n + 1 >= min_length else 0 for n, size in enumerate(sizes))])
 
     def __len__(self) -> int:
         """The number of features."""

@@ -66,6 +66,11 @@ class Tile:
     ``users`` counts how often the kernel asks for the products of each path.
     """
 
+    users: Counter[Path]
+    arrays: TileArrays
+    path: Path
+    left: int
+
     def __init__(self, P: Points, Q: Points, users: Counter[Path], arrays: TileArrays, path: Path = ()) -> None:
         self.P, self.Q, self.users, self.arrays, self.path = P, Q, users, arrays, path
         self.known: np.ndarray | None = None
@@ -172,6 +177,8 @@ class SingleBlas:
     one that leaves restores it; these may be different threads. Every thread needs it: products that several BLAS
     threads compute are rounded differently.
     """
+
+    users: int
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

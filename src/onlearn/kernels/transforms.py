@@ -212,6 +212,9 @@ class Normalize(Composite):
 class Scaled:
     """The scores of another object, times one factor for each example."""
 
+    inner: Any
+    key: Hashable
+
     def __init__(self, inner: Any, key: Hashable) -> None:
         self.inner, self.key = inner, key
 

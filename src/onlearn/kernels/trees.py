@@ -104,7 +104,7 @@ class Forest(NamedTuple):
 class TreePoints(View):
     """Parse trees with their nodes sorted by production."""
 
-    dtype = np.dtype(np.float64)
+    dtype: Any = np.dtype(np.float64)
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
@@ -175,7 +175,7 @@ class Reader:
     """Numbers the nodes of one tree as they are closed."""
 
     def __init__(self) -> None:
-        self.nodes = Nodes([], [])
+        self.nodes: Nodes = Nodes([], [])
 
     def close(self, node: Open) -> tuple[str, int]:
         """The label and the number of a node, for its parent."""

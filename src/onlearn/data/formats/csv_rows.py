@@ -70,6 +70,12 @@ class Row(NamedTuple):
 class RowScanner:
     """Cuts one row at a time, byte by byte. With width 0, a row may have any number of cells."""
 
+    delimiter: bytes
+    quote: int
+    width: int
+    leading: bytes
+    trailing: bytes
+
     def __init__(self, dialect: Dialect, width: int) -> None:
         self.delimiter, self.quote, self.width = bytes([dialect.delimiter]), dialect.quote, width
         self.leading, self.trailing = dialect.leading, dialect.trailing
@@ -340,6 +346,17 @@ class CleanText(NamedTuple):
 
 class RowTable:
     """The rows of a block that are not known to be bad: their starts, stops and lines."""
+
+    text: np.ndarray
+    quotes: np.ndarray
+    odd: list[Row]
+    dialect: Dialect
+    scanner: RowScanner
+    width: int
+    line_count: int
+    stops: np.ndarray
+    starts: np.ndarray
+    lines: np.ndarray
 
     def __init__(self, text: np.ndarray, lines: Lines, dialect: Dialect, width: int) -> None:
         self.text, self.quotes, self.odd, self.dialect = text, lines.quotes, lines.odd, dialect
