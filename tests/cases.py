@@ -17,7 +17,7 @@ import reference as ref
 
 RULES = {
     "perceptron": ref.Perceptron(),
-    "margin(0.7, 0.3)": ref.Margin(0.7, 0.3),
+    "margin(0.73, 0.33)": ref.Margin(0.73, 0.33),
     "aggressive(0.8)": ref.Aggressive(0.8),
     "pa1(0.2)": ref.PassiveAggressive1(0.2),
     "pa2(0.3)": ref.PassiveAggressive2(0.3),

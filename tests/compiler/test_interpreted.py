@@ -31,7 +31,7 @@ def outcome(case) -> dict[str, list]:
     X, y = cases.LAYOUTS[case.layout](data.X[:ROWS]), data.y[:ROWS]
     geometry, _ = cases.example_geometry(case.group)
     results: dict[str, list] = {}
-    for rule in ["logistic"] if case.output == "softmax" else ["margin(0.7, 0.3)", "pa1(0.2)"]:
+    for rule in ["logistic"] if case.output == "softmax" else ["margin(0.73, 0.33)", "pa1(0.2)"]:
         multiclass = "auto" if case.output == "binary" else case.output
         model = OnlineClassifier(rule, geometry, case.stabilizer, multiclass, shuffle=False, epochs=2).fit(X, y)
         results[f"{rule} scores"] = model.decision_function(X).tolist()
