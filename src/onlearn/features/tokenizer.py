@@ -268,7 +268,7 @@ def tokenise(
     text: Any, offsets: Any, first: Any, past: Any, tables: Any, apostrophes: Any, seed: Any,
     out: Any, words: Any, starts: Any, ends: Any, hashes: Any,
 ) -> Any:  # fmt: skip
-    """Write the words of rows ``first`` to ``past``; returns the number of bytes. words[i] counts those before row i."""
+    """Write the words of rows ``first`` to ``past``; returns the bytes written. words[i] counts words before row i."""
     q, count = np.uint64(0), np.uint64(0)
     words[0] = 0
     for i in range(first, past):
