@@ -83,9 +83,7 @@ def make(lowercase: bool, beyond_ascii: bool) -> Characters:
         ]
         for place, cased, ignorable in _context(doubtful, [every[place] for place in doubtful]):
             classes[place] |= CASED * cased | IGNORABLE * ignorable
-        classes[list(APOSTROPHES)] = (
-            IGNORABLE  # an apostrophe inside a word does not separate a sigma from its neighbours
-        )
+        classes[list(APOSTROPHES)] = IGNORABLE  # a sigma is not final before an apostrophe inside a word
     table = np.array(several or [[0, 0, 0]], np.int32)
     return Characters(plain, spaced, classes, lower, table)
 
