@@ -187,7 +187,8 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    names = "|".join(sorted((one.name for one in fields(TrainOptions)), key=len, reverse=True))
+    known = ["data", *(one.name for one in fields(TrainOptions))]  # data=: of ``reproduce``
+    names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
 
 
