@@ -160,12 +160,13 @@ class CategoryColumn(ReadColumn):
     def __init__(self, spec: Category, values: Any) -> None:
         import pyarrow as pa
 
-        self.prefix = f"{spec.column}="
-        self.booleans = pa.types.is_boolean(values.type)
+        self.prefix: str = f"{spec.column}="
+        self.booleans: bool = pa.types.is_boolean(values.type)
         if not pa.types.is_dictionary(values.type):
             values = as_words(values, spec.column).dictionary_encode()
-        self.words = words = as_words(values.dictionary, spec.column)
-        self.codes = codes(values)
+        words = as_words(values.dictionary, spec.column)
+        self.words: Any = words
+        self.codes: np.ndarray = codes(values)
         if words.null_count:  # a dictionary may itself hold a missing value
             absent = is_missing(words)
             self.codes[np.isin(self.codes, np.flatnonzero(absent))] = -1
@@ -189,9 +190,10 @@ class CategoryColumn(ReadColumn):
     def _set_words(self, words: Any) -> None:
         """Set the text, places and hashes of the distinct values."""
         text, places = string_parts(words)
-        self.text = fixed(text)
-        self.starts, self.lengths = places[:-1].copy(), np.diff(places)
-        self.hashes = np.empty(len(words), np.uint64)
+        self.text: np.ndarray = fixed(text)
+        self.starts: np.ndarray = places[:-1].copy()
+        self.lengths: np.ndarray = np.diff(places)
+        self.hashes: np.ndarray = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):
             hash_parts(self.text, self.starts, self.lengths, hash_name(self.prefix), self.hashes)
 
@@ -250,8 +252,10 @@ class NumberColumn(ReadColumn):
     """The values of a column, and the facts by which they are scaled."""
 
     def __init__(self, spec: Number, values: np.ndarray, missing: np.ndarray | None) -> None:
-        self.spec, self.values, self.missing = spec, values, missing
-        self.facts = np.zeros(FACTS)
+        self.spec: Number = spec
+        self.values: np.ndarray = values
+        self.missing = missing
+        self.facts: np.ndarray = np.zeros(FACTS)
 
     def learn(self, facts: np.ndarray) -> None:
         """Update the facts about the column by its values."""
@@ -274,7 +278,9 @@ class WithIndicator(ReadColumn):
     """A column with the feature ``column=missing`` in rows without a value."""
 
     def __init__(self, inner: ReadColumn, name: str) -> None:
-        self.inner, self.name, self.missing = inner, name, inner.missing
+        self.inner: ReadColumn = inner
+        self.name: str = name
+        self.missing = inner.missing
 
     def learn(self, facts: np.ndarray) -> None:
         self.inner.learn(facts)
@@ -353,7 +359,7 @@ class OwnRows(ReadColumn):
     """The features that a function gives for a batch."""
 
     def __init__(self, made: NamedRows) -> None:
-        self.made = made
+        self.made: NamedRows = made
 
     def rows(self, start: int, stop: int) -> NamedRows:
         return self.made.between(start, stop)

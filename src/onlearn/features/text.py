@@ -9,7 +9,7 @@ import numpy as np
 
 from onlearn.data.named_rows import NamedRows, hash_name
 from onlearn.features import tokenizer
-from onlearn.features.characters import characters
+from onlearn.features.characters import Characters, characters
 from onlearn.features.extractors import ColumnExtractor, Groups, ReadColumn, check_choice, check_grams, check_missing
 from onlearn.features.tables import strings
 from onlearn.features.tokenizer import SLACK
@@ -74,10 +74,14 @@ class TextColumn(ReadColumn):
     """The bytes of a column, and the offsets of its rows."""
 
     def __init__(self, spec: Text, text: np.ndarray, offsets: np.ndarray, missing: np.ndarray | None) -> None:
-        self.spec, self.text, self.offsets, self.missing = spec, text, offsets, missing
+        self.spec: Text = spec
+        self.text: np.ndarray = text
+        self.offsets: np.ndarray = offsets
+        self.missing = missing
         beyond = bool(len(text)) and int(text[offsets[0] : offsets[-1]].max(initial=0)) >= 0x80
-        self.tables, self.growth = characters(spec.lowercase, beyond), 3 if beyond else 2
-        self.prefixes = spec.groups().prefixes
+        self.tables: Characters = characters(spec.lowercase, beyond)
+        self.growth: int = 3 if beyond else 2
+        self.prefixes: tuple[str, ...] = spec.groups().prefixes
 
     def rows(self, start: int, stop: int) -> NamedRows:
         """The features of some of the rows."""
