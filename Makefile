@@ -13,10 +13,10 @@ bytecode := $(bin)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint types imports bench docs wheel clean
+.PHONY: help demo test test-all lint types completeness imports bench docs wheel clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 	@echo "Tests on real data run where ONLEARN_DATA names the folder that holds them."
 
 demo: $(VENV)/.onlearn ## install, then train the named learners on data that ships with the packages
@@ -25,7 +25,7 @@ demo: $(VENV)/.onlearn ## install, then train the named learners on data that sh
 test: lint types ## set up for the tests and run them, with the linters and type checks
 	$(pytest) -m "not slow"
 
-test-all: lint types ## the same with the long sweeps
+test-all: lint types completeness ## the same with the long sweeps and the share of known types
 	$(pytest)
 
 lint: imports ## style, formatting and the direction of imports
@@ -34,6 +34,9 @@ lint: imports ## style, formatting and the direction of imports
 
 types: $(VENV)/.onlearn-dev ## types of the public surface
 	$(bin)/mypy
+
+completeness: $(VENV)/.onlearn-types ## the share of the public surface whose types are known: 95 % or more
+	$(bin)/python tools/check_types.py
 
 imports: $(VENV)/.onlearn-dev ## no module imports from a layer above its own
 	$(bin)/python tools/check_imports.py

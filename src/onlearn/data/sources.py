@@ -105,7 +105,7 @@ class Stream:
     """
 
     def __init__(self, source: Source, live: bool = False) -> None:
-        self.source = source
+        self.source: Source = source
         self._ended = False
         self._head = b""
         self._raw: Any = None
