@@ -219,13 +219,3 @@ def size_of(X: Any) -> int:
     if isinstance(X, CSR):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     return sum(map(len, X)) + TEXT_BYTES * len(X)
-
-
-def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
-    """The kind of run that suits the learner of a plan, or of a model to continue."""
-    learner = as_learner(plan.learner if model is None else model.learner)
-    if learner is None or "kernel" not in learner.composition.parameters:
-        return Run(plan, model, bad)
-    if learner.representation == "primal":
-        raise PlanError("the model has weights of its kernel's features, which only Python can go on with")
-    return KernelRun(plan, model, bad)

@@ -24,7 +24,6 @@ from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
 from onlearn.features.text import WEIGHTINGS
 from onlearn.models import evaluation
-from onlearn.models.kernel_run import run_of
 from onlearn.models.model import Model, as_learner
 from onlearn.models.plan import ROLES, Plan
 from onlearn.models.run import Run
@@ -103,6 +102,18 @@ def _signature() -> inspect.Signature:
 
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
+def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
+    """The kind of run that suits the learner of a plan, or of a model to continue."""
+    learner = as_learner(plan.learner if model is None else model.learner)
+    if learner is None or "kernel" not in learner.composition.parameters:
+        return Run(plan, model, bad)
+    if learner.representation == "primal":
+        raise PlanError("the model has weights of its kernel's features, which only Python can go on with")
+    from onlearn.models.kernel_run import KernelRun  # kernels take a while to import
+
+    return KernelRun(plan, model, bad)
 
 
 def prepare(options: TrainOptions) -> Run:
