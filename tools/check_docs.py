@@ -9,10 +9,13 @@ names); a ``python`` block without them is only compiled.
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 DOCUMENTS = ("*.md", "docs/**/*.md", "examples/**/*.md")
@@ -24,7 +27,21 @@ LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 def check(path: Path) -> list[str]:
     """One entry for each example that fails and each link that leads nowhere."""
     text = path.read_text(encoding="utf-8")
-    return [*examples(path, text), *links(path, text)]
+    with in_temporary_folder():
+        found = list(examples(path, text))
+    return [*found, *links(path, text)]
+
+
+@contextmanager
+def in_temporary_folder() -> Iterator[None]:
+    """What examples write goes where nobody finds it."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
 
 
 def examples(path: Path, text: str) -> Iterator[str]:

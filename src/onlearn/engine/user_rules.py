@@ -217,13 +217,12 @@ def _compile(who: str, function: Any, arguments: int) -> Compiled:
     if INTERPRETED:
         return Compiled(_returning_number(function, NUMBERS[models[0]]), True, NUMBERS[models[0]])
     import numba
-    from numba.core.errors import NumbaError
 
     for model in models:
         inner = numba.njit(function, error_model=model)
         try:
             inner.compile((numba.float64,) * arguments)
-        except NumbaError as error:
+        except numba.errors.NumbaError as error:
             raise ValueError(f"{who} cannot be compiled: {_reason(function, error)}") from None
         signature = inner.nopython_signatures[0]
         kind = signature.return_type
