@@ -84,7 +84,7 @@ class Csv(Format):
         delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
         dialect = Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
         if not dialect.quote and any(chr(QUOTE) in line for line in lines):
-            self.notes.append(f"{where}: quotes are taken as text, because they do not enclose cells")
+            self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
         width, found = 0, None
 
         def cut(text: np.ndarray, stop: int, final: bool) -> int:
