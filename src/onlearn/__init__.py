@@ -39,7 +39,7 @@ _HOMES = {
     "onlearn.engine.user_rules": ["rule"],
     "onlearn.model_file": ["load"],
 }
-_MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
+_MODULES = ["calibrate", "data", "drift", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "data",
+    "drift",
     "feature",
     "features",
     "geometry",
@@ -87,7 +88,7 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory
+    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
