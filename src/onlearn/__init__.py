@@ -39,7 +39,18 @@ _HOMES = {
     "onlearn.engine.user_rules": ["rule"],
     "onlearn.model_file": ["load"],
 }
-_MODULES = ["calibrate", "data", "drift", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
+_MODULES = [
+    "calibrate",
+    "data",
+    "drift",
+    "features",
+    "geometry",
+    "kernels",
+    "reproduce",
+    "rules",
+    "stabilizers",
+    "theory",
+]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -104,7 +104,7 @@ class ADWIN:
 
     def more_sensitive(self) -> Detector:
         """A new one with the square root of delta."""
-        made: Detector = type(self)(math.sqrt(self.delta), self.clock, self.direction)
+        made: Detector = DETECTORS.get(self).set_params(delta=math.sqrt(self.delta))
         return made
 
     def _totals(self) -> tuple[float, float]:
@@ -188,5 +188,5 @@ class PageHinkley:
 
     def more_sensitive(self) -> Detector:
         """A new one with half the threshold."""
-        made: Detector = type(self)(self.delta, self.threshold / 2, self.alpha, self.min_rows)
+        made: Detector = DETECTORS.get(self).set_params(threshold=self.threshold / 2)
         return made

@@ -120,6 +120,10 @@ class Classification:
         counts = np.bincount(codes, weights=weight, minlength=len(self.classes))
         return replace(self, counts=np.concatenate([[counts.sum()], counts]))
 
+    def uncounted(self) -> Classification:
+        """The classes before any example came."""
+        return replace(self, counts=np.zeros_like(self.counts))
+
     def met(self, counts: np.ndarray) -> Classification:
         """The classes with the counts of more examples, so many of each class."""
         return replace(self, counts=self.counts + np.concatenate([[counts.sum()], counts]))

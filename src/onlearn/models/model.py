@@ -6,6 +6,7 @@ classes by number: class k is ``labels[k]``.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -149,6 +150,20 @@ class Model:
         1.0
         """
         _partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def renewed(self) -> Model:
+        """A model with the same parameters, labels and features that has learned nothing."""
+        made = copy.copy(self)
+        made.features, made.far = copy.deepcopy(self.features), copy.deepcopy(self.far)
+        made.labels = None if self.labels is None else list(self.labels)
+        made.trained, made.before, made.report_ = copy.deepcopy(self.trained), None, {}
+        made.learner = None if self.learner is None else self.learner.renewed()
+        return made
+
+    def become(self, other: Model) -> Model:
+        """Take over all that another model has learned, which is not to be used any more."""
+        self.__dict__ = dict(other.__dict__)  # at once, for whoever predicts meanwhile
         return self
 
     def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
