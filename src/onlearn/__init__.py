@@ -36,6 +36,7 @@ _HOMES = {
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
     "onlearn.models.training": ["train"],
+    "onlearn.streaming": ["StreamRecord", "stream"],
     "onlearn.engine.user_rules": ["rule"],
     "onlearn.model_file": ["load"],
 }
@@ -77,6 +78,7 @@ __all__ = [
     "Perceptron",
     "RandomKitchenSinks",
     "RandomProjection",
+    "StreamRecord",
     "VotedPerceptron",
     "Winnow",
     "__version__",
@@ -92,6 +94,7 @@ __all__ = [
     "rule",
     "rules",
     "stabilizers",
+    "stream",
     "theory",
     "train",
 ]
@@ -128,6 +131,7 @@ if TYPE_CHECKING:
     from onlearn.model_file import load
     from onlearn.models.model import Model
     from onlearn.models.training import train
+    from onlearn.streaming import StreamRecord, stream
 
 
 def __getattr__(name: str) -> Any:

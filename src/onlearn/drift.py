@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from onlearn.engine.spec import Family, choice, param
 
 __all__ = ["ADWIN", "DETECTORS", "Detector", "PageHinkley"]
 
 
+@runtime_checkable
 class Detector(Protocol):
     """What detectors have in common."""
 

@@ -1,0 +1,164 @@
+"""The items of a stream: an example, its label if it is known, its weight and its key, from memory or from files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn import data
+from onlearn.data.batch import is_table, rows_between
+from onlearn.data.named_rows import NamedRows
+from onlearn.models.model import Model, refuse_sentences
+
+SLICE = 1024  # rows of a table that are made objects at a time
+
+
+class Item(NamedTuple):
+    """One item; ``y`` is None for a question, ``weight`` None where none was said."""
+
+    x: Any
+    y: Any
+    weight: float | None = None
+    key: Any = None
+
+
+class GivenItems:
+    """Items of any iterable: (x, y) or (x, y, weight). With ``key``, x is a mapping that holds it."""
+
+    def __init__(self, source: Iterable[Any], key: str | None) -> None:
+        self.source, self.key = source, key
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.source)
+
+    def parse(self, item: Any) -> Item:
+        """An element of the iterable as an item."""
+        if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+            raise TypeError(f"an item of a stream is (x, y) or (x, y, weight), not {_shown(item)}")
+        x, y, weight = (*item, None)[:3]
+        if self.key is None:
+            return Item(x, y, weight)
+        if not isinstance(x, Mapping):
+            raise TypeError(f"with delay={self.key!r} x is a mapping that has this key, not {_shown(x)}")
+        if self.key not in x:
+            raise ValueError(f"x has no {self.key!r}, which delay= names; it has {', '.join(map(str, x)) or 'nothing'}")
+        return Item({name: value for name, value in x.items() if name != self.key}, y, weight, x[self.key])
+
+    def place(self) -> str:
+        """Where the present item stands, besides its number."""
+        return ""
+
+    def close(self) -> None:
+        """Nothing to do: the iterable is the caller's."""
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class FileItems:
+    """Rows of files. Those of a table are mappings of column to value, those with names mappings of name to value."""
+
+    def __init__(self, reader: data.Reader, ours: bool, keyed: bool, whole: bool) -> None:
+        self.reader, self.ours, self.keyed, self.whole = reader, ours, keyed, whole
+        self._file, self._line = "", 0
+
+    def __iter__(self) -> Iterator[Item]:
+        for batch in self.reader:
+            refuse_sentences(batch)
+            if self.keyed and batch.ids is None:
+                raise data.DataError(f"{batch.file}: the rows have no ids, and delay= names their column")
+            self._file = batch.file
+            y = [None] * len(batch) if batch.y is None else batch.y.tolist()
+            weights = [None] * len(batch) if batch.weight is None else batch.weight.tolist()
+            keys = [None] * len(batch) if batch.ids is None or not self.keyed else batch.ids.tolist()
+            rows = rows_of(batch.parsed, self.whole)
+            for x, label, weight, key, line in zip(rows, y, weights, keys, batch.lines.tolist()):
+                self._line = line
+                unknown = isinstance(label, float) and math.isnan(label)
+                yield Item(x, None if unknown else label, weight, key)
+
+    def parse(self, item: Item) -> Item:
+        """Readers give items as they should be."""
+        return item
+
+    def place(self) -> str:
+        """File and line of the present item."""
+        return f" ({self._file}, line {self._line})"
+
+    def close(self) -> None:
+        """Stop reading, unless the reader is the caller's."""
+        if self.ours:
+            self.reader.close()
+
+
+def rows_of(rows: Any, whole: bool) -> Iterator[Any]:
+    """The rows of a batch one by one; ``whole`` keeps the missing values of tables as None."""
+    if isinstance(rows, NamedRows):
+        for start in range(rows.shape[0]):
+            yield _named(rows.between(start, start + 1))
+    elif is_table(rows):
+        for start in range(0, rows.num_rows, SLICE):
+            for row in rows.slice(start, SLICE).to_pylist():
+                yield row if whole else {name: value for name, value in row.items() if value is not None}
+    else:
+        for start in range(rows.shape[0]):
+            yield rows_between(rows, start, start + 1)
+
+
+def _named(row: NamedRows) -> dict[str, float]:
+    """Values by name; those of a name that comes twice are summed, as in a matrix."""
+    made: dict[str, float] = {}
+    for k, value in enumerate(row.values.tolist()):
+        name = row.name(k)
+        made[name] = made.get(name, 0.0) + value
+    return made
+
+
+def is_file(source: Any) -> bool:
+    """Whether a source is a path, a pattern, a reader, or a list of paths."""
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(isinstance(one, (str, os.PathLike)) for one in source)
+    return isinstance(source, (str, os.PathLike, data.Reader))
+
+
+def open_items(source: Any, model: Any, task: str, key: str | None, options: dict[str, Any]) -> Any:
+    """The items of a source; ``options`` are those of ``onlearn.data.read``."""
+    if not is_file(source):
+        if options:
+            raise TypeError(f"{min(options)}= is about files, and the source is none")
+        if not isinstance(source, Iterable):
+            raise TypeError(f"a source is an iterable of (x, y), or a path, not {_shown(source)}")
+        return GivenItems(source, key)
+    whole = isinstance(model, Model)
+    if isinstance(source, data.Reader):
+        if options:
+            raise TypeError(f"{min(options)}= is for files that are not open yet: give it to onlearn.data.read")
+        return FileItems(source, ours=False, keyed=key is not None, whole=whole)
+    usual: dict[str, Any] = {"labels": "required" if key is None else "optional", "live": True}
+    if key is not None:
+        usual["id"] = key
+    if whole and model.learner is not None:
+        reader = model.read(source, **{**usual, **options})
+    else:
+        reader = data.read(source, **{"task": task, **usual, **options})
+    return FileItems(reader, ours=True, keyed=key is not None, whole=whole)
+
+
+def as_rows(examples: list[Any]) -> Any:
+    """Examples of one kind as rows that ``partial_fit`` takes."""
+    from onlearn.engine.csr import CSR, stacked
+
+    first = examples[0]
+    if isinstance(first, (str, Mapping)):
+        return examples
+    if isinstance(first, CSR) or hasattr(first, "tocsr"):
+        rows = [one if isinstance(one, CSR) else CSR.of(one) for one in examples]
+        width = max(row.shape[1] for row in rows)
+        return stacked([row.of_width(width) for row in rows])
+    return np.array(examples)
