@@ -54,7 +54,7 @@ class Reset:
     warns = False
 
     def __init__(self, model: Any, detector: Detector) -> None:
-        self.model, self.detector = model, detector
+        self.model = model
         self.warnings: list[int] = []
 
     def watch(self, loss: float, row: int) -> None:
@@ -66,7 +66,6 @@ class Reset:
     def confirm(self) -> None:
         """Forget what was learned."""
         self.model.become(self.model.renewed())
-        self.detector.reset()
 
 
 class Replace:
@@ -79,7 +78,7 @@ class Replace:
     warns = False
 
     def __init__(self, model: Any, detector: Detector) -> None:
-        self.model, self.detector, self.sensitive = model, detector, detector.more_sensitive()
+        self.model, self.sensitive = model, detector.more_sensitive()
         self.warnings: list[int] = []
         self.challenger: Any = None
         self._since = 0  # rows scored since the warning
@@ -102,7 +101,6 @@ class Replace:
         """The challenger becomes the model."""
         self.model.become(self.model.renewed() if self.challenger is None else self.challenger)
         self.challenger = None
-        self.detector.reset()
         self.sensitive.reset()
 
 
@@ -124,6 +122,7 @@ class DriftWatch:
         if drifted:
             self.drifts.append(row)
             self.policy.confirm()
+            self.detector.reset()  # one change, one alarm
         return drifted
 
 

@@ -30,6 +30,7 @@ from onlearn.streaming.record import StreamRecord
 from onlearn.streaming.terminal_line import TerminalLine, is_terminal
 
 FIRST = 100  # rows by which a model that has learned nothing chooses its features
+MOST = 1000  # if the first have only one label
 
 
 def stream(
@@ -141,6 +142,7 @@ class Progressive:
         self._probabilities = any(metric.of_probabilities for metric in metrics)
         self._begun = has_begun(model)
         self._first: list[Item] | None = [] if isinstance(model, Model) and not self._begun else None
+        self._varied = False  # whether these have more than one label
         self._waiting: deque[tuple[Question, Any]] = deque()  # with their labels, which the model must not know yet
         self._asked: dict[Any, Question] = {}  # by key, the oldest first
         self._row = 0  # the one at hand, for errors
@@ -224,7 +226,9 @@ class Progressive:
     def _learn(self, item: Item) -> None:
         if self._first is not None:
             self._first.append(item)
-            if len(self._first) >= FIRST:
+            varied = self.task != "classify" or item.y != self._first[0].y
+            self._varied = self._varied or varied
+            if len(self._first) >= (FIRST if self._varied else MOST):
                 self._begin(self._first)
             return
         example = (item.x, item.y) if item.weight is None else (item.x, item.y, item.weight)
