@@ -127,6 +127,16 @@ def test_a_warning_that_is_not_confirmed_passes():
     assert model.weights == other.weights
 
 
+@pytest.mark.parametrize("on_drift", ["reset", "replace"])
+def test_a_model_that_cannot_start_anew_is_refused_at_once(on_drift):
+    class Fixed:
+        def predict_one(self, x):
+            return 0
+
+    with pytest.raises(TypeError, match="renewed and become, which Fixed has not"):
+        stream([], Fixed(), drift="adwin", on_drift=on_drift)
+
+
 def test_few_drifts_where_there_is_none():
     found = [
         len(last(flipped(5000, seed, noise=0.2, change=10**9), PlainLogistic(0.1), drift="adwin", every=5000).drifts)

@@ -111,6 +111,11 @@ class DriftWatch:
     """A detector on the progressive loss of a stream, and the policy for when it detects a drift."""
 
     def __init__(self, model: Any, detector: Detector, on_drift: str) -> None:
+        if on_drift != "warn" and not (hasattr(model, "renewed") and hasattr(model, "become")):
+            raise TypeError(
+                f"on_drift={on_drift!r} needs a model with the methods renewed and become, "
+                f"which {type(model).__name__} has not: use 'warn'"
+            )
         self.detector = detector
         self.policy: Policy = POLICIES[on_drift](model, detector)
         self.drifts: list[int] = []
