@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn import data
-from onlearn.data.batch import is_table, rows_between
+from onlearn.data.batch import as_parsed, is_table, rows_at, rows_between, rows_in
+from onlearn.data.file_reader import concatenated
 from onlearn.data.named_rows import NamedRows
+from onlearn.engine.csr import CSR
 from onlearn.models.model import Model, refuse_sentences
+from onlearn.models.training import READING
 
+ROLES = ("target", "weight", "id")  # of columns that are not features
 SLICE = 1024  # rows of a table that are made objects at a time
 
 
@@ -62,22 +66,24 @@ def _shown(value: Any) -> str:
 
 
 class FileItems:
-    """Rows of files. Those of a table are mappings of column to value, those with names mappings of name to value."""
+    """Rows of files: for a ``Model`` batches of one row, for others what ``learn_one`` takes."""
 
-    def __init__(self, reader: data.Reader, ours: bool, keyed: bool, whole: bool) -> None:
-        self.reader, self.ours, self.keyed, self.whole = reader, ours, keyed, whole
+    def __init__(self, reader: data.Reader, ours: bool, key: str | None, raw: bool, options: dict[str, Any]) -> None:
+        self.reader, self.ours, self.key, self.raw, self.options = reader, ours, key, raw, options
         self._file, self._line = "", 0
 
     def __iter__(self) -> Iterator[Item]:
         for batch in self.reader:
             refuse_sentences(batch)
-            if self.keyed and batch.ids is None:
+            if self.key is not None and batch.ids is None:
                 raise data.DataError(f"{batch.file}: the rows have no ids, and delay= names their column")
             self._file = batch.file
-            y = [None] * len(batch) if batch.y is None else batch.y.tolist()
-            weights = [None] * len(batch) if batch.weight is None else batch.weight.tolist()
-            keys = [None] * len(batch) if batch.ids is None or not self.keyed else batch.ids.tolist()
-            rows = rows_of(batch.parsed, self.whole)
+            none = [None] * len(batch)
+            y = none if batch.y is None else batch.y.tolist()
+            weights = none if batch.weight is None else batch.weight.tolist()
+            keys = none if batch.ids is None or self.key is None else batch.ids.tolist()
+            # A question may wait for long, and must not keep the memory of its batch.
+            rows = raw_rows(batch.parsed, own=self.key is not None) if self.raw else plain_rows(batch.parsed)
             for x, label, weight, key, line in zip(rows, y, weights, keys, batch.lines.tolist()):
                 self._line = line
                 unknown = isinstance(label, float) and math.isnan(label)
@@ -91,27 +97,56 @@ class FileItems:
         """File and line of the present item."""
         return f" ({self._file}, line {self._line})"
 
+    def reading(self) -> dict[str, Any]:
+        """The options by which other files of this kind are read, as ``Model.reading`` holds them."""
+        found = self.reader.found()
+        named = {role: found[role] for role in ROLES if role in found}  # not by position
+        return {**found, **{name: value for name, value in self.options.items() if name in READING}, **named}
+
     def close(self) -> None:
         """Stop reading, unless the reader is the caller's."""
         if self.ours:
             self.reader.close()
 
 
-def rows_of(rows: Any, whole: bool) -> Iterator[Any]:
-    """The rows of a batch one by one; ``whole`` keeps the missing values of tables as None."""
+def raw_rows(rows: Any, own: bool) -> Iterator[data.Batch]:
+    """The rows of a batch one by one, as batches; ``own`` gives each memory of its own."""
+    for n in range(rows_in(rows)):
+        row = rows_between(rows, n, n + 1)
+        if own:
+            row = _detached(row) if isinstance(row, NamedRows) else rows_at(row, np.zeros(1, dtype=np.int64))
+        yield data.Batch(row)
+
+
+def _detached(row: NamedRows) -> NamedRows:
+    """Named rows with no more of the text than their names."""
+    parts = [row.text[start : start + length] for start, length in zip(row.starts.tolist(), row.lengths.tolist())]
+    return row._replace(
+        hashes=np.array(row.hashes),
+        values=np.array(row.values),
+        starts=np.cumsum(row.lengths) - row.lengths,
+        lengths=np.array(row.lengths),
+        groups=np.array(row.groups),
+        text=np.concatenate([np.zeros(0, row.text.dtype), *parts]),
+        known=None,
+    )
+
+
+def plain_rows(rows: Any) -> Iterator[Any]:
+    """The rows of a batch one by one: mappings by name without missing values, or sparse rows."""
     if isinstance(rows, NamedRows):
-        for start in range(rows.shape[0]):
-            yield _named(rows.between(start, start + 1))
+        for n in range(rows_in(rows)):
+            yield _by_name(rows.between(n, n + 1))
     elif is_table(rows):
         for start in range(0, rows.num_rows, SLICE):
             for row in rows.slice(start, SLICE).to_pylist():
-                yield row if whole else {name: value for name, value in row.items() if value is not None}
+                yield {name: value for name, value in row.items() if value is not None}
     else:
-        for start in range(rows.shape[0]):
-            yield rows_between(rows, start, start + 1)
+        for n in range(rows_in(rows)):
+            yield rows.take(np.array([n]))  # a copy, so that it may be kept without the batch
 
 
-def _named(row: NamedRows) -> dict[str, float]:
+def _by_name(row: NamedRows) -> dict[str, float]:
     """Values by name; those of a name that comes twice are summed, as in a matrix."""
     made: dict[str, float] = {}
     for k, value in enumerate(row.values.tolist()):
@@ -135,30 +170,34 @@ def open_items(source: Any, model: Any, task: str, key: str | None, options: dic
         if not isinstance(source, Iterable):
             raise TypeError(f"a source is an iterable of (x, y), or a path, not {_shown(source)}")
         return GivenItems(source, key)
-    whole = isinstance(model, Model)
+    raw = isinstance(model, Model)
     if isinstance(source, data.Reader):
         if options:
             raise TypeError(f"{min(options)}= is for files that are not open yet: give it to onlearn.data.read")
-        return FileItems(source, ours=False, keyed=key is not None, whole=whole)
+        return FileItems(source, False, key, raw, {})
     usual: dict[str, Any] = {"labels": "required" if key is None else "optional", "live": True}
     if key is not None:
         usual["id"] = key
-    if whole and model.learner is not None:
+    if raw and model.learner is not None:
         reader = model.read(source, **{**usual, **options})
     else:
         reader = data.read(source, **{"task": task, **usual, **options})
-    return FileItems(reader, ours=True, keyed=key is not None, whole=whole)
+    return FileItems(reader, True, key, raw, options if key is None else {"id": key, **options})
 
 
 def as_rows(examples: list[Any]) -> Any:
-    """Examples of one kind as rows that ``partial_fit`` takes."""
-    from onlearn.engine.csr import CSR, stacked
-
+    """Examples of one kind as rows that ``Model.partial_fit`` takes."""
     first = examples[0]
+    if isinstance(first, data.Batch):
+        return data.Batch(_joined([one.parsed for one in examples]))
     if isinstance(first, (str, Mapping)):
         return examples
-    if isinstance(first, CSR) or hasattr(first, "tocsr"):
-        rows = [one if isinstance(one, CSR) else CSR.of(one) for one in examples]
+    sparse = isinstance(first, CSR) or hasattr(first, "tocsr")
+    return _joined([as_parsed(one) for one in examples]) if sparse else np.array(examples)
+
+
+def _joined(rows: list[Any]) -> Any:
+    if isinstance(rows[0], CSR):
         width = max(row.shape[1] for row in rows)
-        return stacked([row.of_width(width) for row in rows])
-    return np.array(examples)
+        rows = [row.of_width(width) for row in rows]
+    return concatenated(rows)

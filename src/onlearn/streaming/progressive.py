@@ -24,7 +24,7 @@ from onlearn.streaming.drift_policies import (
     RegressionLoss,
     parse_detector,
 )
-from onlearn.streaming.items import Item, as_rows, open_items
+from onlearn.streaming.items import FileItems, Item, as_rows, open_items
 from onlearn.streaming.metrics import Means, Metric, parse_metrics
 from onlearn.streaming.record import StreamRecord
 from onlearn.streaming.terminal_line import TerminalLine, is_terminal
@@ -244,6 +244,8 @@ class Progressive:
         if any(item.weight is not None for item in first):
             weights = [1.0 if item.weight is None else item.weight for item in first]
         self.model.partial_fit(as_rows([item.x for item in first]), [item.y for item in first], weights)
+        if isinstance(self.items, FileItems):
+            self.model.reading = self.items.reading()
         self.notes.append(f"the features were chosen by the first {len(first)} rows, which were not scored")
         self.learned += len(first)
         self._first, self._begun = None, True
