@@ -1,5 +1,7 @@
 """``renewed``: the same learner before it learned anything; ``become``: the state of another, in place."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,32 @@ def test_a_renewed_model():
     model.become(renewed)
     assert model.predict(["cheap lunch"]).tolist() == ["ham"]
     same_state(model, renewed)
+
+
+@pytest.mark.parametrize("make", [lambda: onlearn.LogisticRegression(grow=True, random_state=0), Model])
+def test_others_may_predict_while_a_model_becomes_another(make):
+    labels = ["no", "yes"]
+    first = [{"a": -1.0}, {"a": 1.0}]
+    model = make().partial_fit(first, labels) if make is Model else make().learn_one(first[0], "no")
+    seen, stop = [], threading.Event()
+
+    def read():
+        try:
+            while not stop.is_set():
+                seen.append(model.predict_one({"a": 0.5, "name3": 1.0}))
+        except Exception as error:  # whatever it is, the test is to name it
+            seen.append(repr(error))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for n in range(60):
+            other = model.renewed()
+            for k in range(5):
+                other.learn_one({"a": k - 2.0, f"name{n}": 1.0}, labels[k % 2])
+            model.become(other)
+    finally:
+        stop.set()
+        reader.join()
+    assert set(seen) <= set(labels)
+    assert model.predict_one({"a": 0.5}) in labels

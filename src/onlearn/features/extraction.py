@@ -85,7 +85,8 @@ class Extraction:
             if not transform:
                 return None
             if weighting is not None:
-                list(pool.map(lambda part: self._weight(part, weighting), parts))
+                weigh = map if len(parts) == 1 else pool.map
+                list(weigh(lambda part: self._weight(part, weighting), parts))
         return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
 
     def _numbered(
@@ -111,6 +112,9 @@ class Extraction:
             part = number(self._named(opened, 0, opened.count))
             return [settle(part)] if wanted else []
         blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
+        if len(blocks) == 1:  # nor is a single block
+            part = number(self.look_up(self._named(opened, *blocks[0])))
+            return [settle(part)] if wanted else []
         parts = [
             pool.submit(settle, part) if wanted else None
             for part in map(number, _ahead(pool, lambda b: self.look_up(self._named(opened, *b)), blocks, cores() + 1))
