@@ -1,13 +1,108 @@
-"""Class labels: finding them, encoding them, and balancing them as they come in."""
+"""What users give to learn from, checked and made plain: tables of numbers, labels, and weights of examples."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import wraps
 from typing import Any
 
 import numpy as np
+
+# ----------------------------------------------------------------------------------------------------
+# Tables and arrays of numbers.
+
+
+def plain_table(X: Any) -> Any:
+    """A PyArrow table as a NumPy array; anything else as it is (scikit-learn takes pandas and polars)."""
+    refuse_lazy(X)
+    refuse_times(X, "X")
+    module = type(X).__module__.partition(".")[0]
+    if module != "pyarrow":
+        return X
+    if not hasattr(X, "column_names"):
+        raise TypeError(f"X must be a table or an array, not a pyarrow {type(X).__name__}")
+    import pyarrow.types as kinds
+
+    columns = []
+    for field, column in zip(X.schema, X.columns, strict=True):
+        kind = field.type
+        if not any(holds(kind) for holds in (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)):
+            raise ValueError(f"column {field.name!r} holds {kind}, not numbers: encode it first")
+        columns.append(np.asarray(column.cast("float64") if kinds.is_decimal(kind) else column))
+    if not columns:
+        return np.empty((X.num_rows, 0))
+    dtype = np.result_type(*columns)
+    single = dtype in (np.float16, np.float32)
+    return np.column_stack(columns).astype(np.float32 if single else np.float64, copy=False)
+
+
+def huge_numbers_told(check: Any) -> Any:
+    """A function that makes rows of floats, so that it says what is wrong with a whole number no float can hold."""
+
+    @wraps(check)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return check(*args, **kwargs)
+        except OverflowError as error:
+            if "too large to convert" not in str(error):
+                raise
+            raise OverflowError("X holds a whole number that is too large for float64: scale the data") from None
+
+    return told
+
+
+def refuse_lazy(X: Any) -> None:
+    """Refuse what says how to make a table, but is none."""
+    if type(X).__module__.startswith("polars") and type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, which holds no rows yet: collect() it first")
+
+
+def refuse_times(X: Any, name: str) -> None:
+    """Refuse dates and times, which NumPy would take for numbers of whatever unit they have."""
+    held: Any = np.atleast_1d(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    for kind in held:
+        if getattr(kind, "kind", None) in ("m", "M") or (hasattr(kind, "is_temporal") and kind.is_temporal()):
+            raise ValueError(f"{name} holds dates or times ({kind}), not numbers: make numbers of them first")
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a PyArrow table's columns, which scikit-learn does not look for."""
+    return list(getattr(X, "column_names", [])) if type(X).__module__.startswith("pyarrow") else None
+
+
+def names_of_columns(X: Any) -> list[str] | None:
+    """The names of a table's columns, of whatever kind the table is; None if it has none, or they are not strings."""
+    names: list[Any] = column_names(X) or []
+    if not names and hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:  # pandas, polars and the like
+        names = list(X.columns)
+    elif not names and hasattr(X, "__dataframe__"):  # the interchange protocol of data frames
+        names = list(X.__dataframe__().column_names())
+    strings = [isinstance(name, str) for name in names]
+    if any(strings) and not all(strings):
+        kinds = sorted({type(name).__qualname__ for name in names})
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but the columns have names of "
+            f"the types {', '.join(kinds)}: make all of them strings, as by X.columns = X.columns.astype(str), or none"
+        )
+    return names if names and all(strings) else None
+
+
+def number_types(X: Any) -> list[Any]:
+    """What kinds of numbers X may be made into; the first if it holds others, or does not say what it holds."""
+    module, held = type(X).__module__.partition(".")[0], [getattr(X, "dtype", None)]
+    if module == "polars" and type(X).__name__ == "DataFrame":  # which does not
+        held = [X.head(0).to_numpy().dtype]
+    elif module == "pandas" and hasattr(X, "dtypes"):  # where columns of a kind of its own do not
+        held = [getattr(kind, "subtype", getattr(kind, "numpy_dtype", kind)) for kind in np.atleast_1d(X.dtypes)]
+    single = bool(held) and all(kind in (np.float16, np.float32) for kind in held)
+    return [np.float32] if single else [np.float64, np.float32]
+
+
+# ----------------------------------------------------------------------------------------------------
+# Labels: found, encoded, and compared as they are written.
+
 
 EXACT = 2.0**53  # below, no two whole numbers are the same float
 WHOLE = 2.0**63  # below, a float without a fraction is a label
@@ -268,6 +363,95 @@ def _refuse(label: Any, row: int, classes: np.ndarray, grows: bool) -> None:
         f"{', ...' if len(classes) > 10 else ''}"
         + ("; with grow=True partial_fit takes in new classes" if grows else "")
     )
+
+
+# ----------------------------------------------------------------------------------------------------
+# Weights: those that users give to examples and classes, and those that balance classes.
+
+
+HEAVIEST = 1e100  # times the longest step, and the sum of very many such weights, are finite
+
+
+def check_weights(sample_weight: Any, rows: int, *, sees_all: bool) -> np.ndarray:
+    """One weight a row, as floats; a stretch of a stream may be all zeros, a whole data set may not."""
+    if sample_weight is None:
+        return np.ones(rows)
+    weight = _as_numbers(sample_weight, "sample_weight")
+    if weight.ndim == 0:
+        weight = np.full(rows, float(weight))
+    if weight.shape != (rows,):
+        raise ValueError(
+            f"Sample weights must be 1D, one a row: sample_weight.shape == {weight.shape}, expected ({rows},)"
+        )
+    if not np.isfinite(weight).all():
+        raise ValueError(f"sample_weight contains NaN or infinity in row {int(np.argmin(np.isfinite(weight)))}")
+    if (weight < 0).any():
+        raise ValueError(f"sample_weight must not be negative; row {int(np.argmin(weight))} has {weight.min():g}")
+    check_heaviest(weight, "sample_weight")
+    if sees_all and not weight.any():
+        raise ValueError("every sample_weight is zero, so there is nothing to learn from")
+    return weight
+
+
+def check_heaviest(weight: np.ndarray, what: str) -> None:
+    """Refuse weights that would make steps infinite, saying where the first one is."""
+    if not weight.max(initial=0.0) <= HEAVIEST:
+        row = int(np.argmin(weight <= HEAVIEST))
+        raise ValueError(
+            f"{what} is {weight[row]:g} in row {row}, but must be at most {HEAVIEST:g}: "
+            "divide all weights by the same number"
+        )
+
+
+def class_weights(given: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """A weight a class: those given by label, or what balances the counts."""
+    if isinstance(given, str):
+        return balanced(counts)
+    for label, weight in given.items():
+        if _as_numbers(weight, f"class_weight of {label!r}").ndim:
+            raise ValueError(f"class_weight of {label!r} must be one number, not {weight!r}")
+    weights = _by_label(given, classes)
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError(f"class weights must be numbers of at least 0, and not all 0: {given}")
+    return weights
+
+
+def _by_label(given: dict[Any, Any], classes: np.ndarray) -> np.ndarray:
+    """The weight of each class; classes that are not given weigh 1, unless labels are given that are no classes."""
+    weights, missing = np.ones(len(classes)), []
+    for k, one in enumerate(classes):
+        try:
+            label: Any = int(one)
+        except ValueError:  # a word
+            label = str(one)
+        if label in given:
+            weights[k] = given[label]
+        else:
+            missing.append(label)
+    if missing and given and len(classes) - len(missing) != len(given):
+        raise ValueError(f"The classes, {missing}, are not in class_weight")
+    return weights
+
+
+def multiplied(weight: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Weights of examples times those of their classes."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.where(weight > 0, weight * factors, 0.0)
+    check_heaviest(product, "sample_weight times the weight of the class")
+    return product
+
+
+def _as_numbers(given: Any, what: str) -> np.ndarray:
+    """Anything that holds real numbers, as floats."""
+    given = np.asarray(given)
+    if given.dtype.kind in "iubf":
+        return given.astype(np.float64, copy=False)
+    try:
+        if given.dtype.kind != "O":  # of text NumPy would make numbers where it can, of complex ones half
+            raise TypeError
+        return given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must hold numbers, not {given.reshape(-1)[:1].tolist()}") from None
 
 
 def running_balance(codes: np.ndarray, weight: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -24,9 +24,9 @@ from onlearn.data.arrow import (
     scalar,
     string_parts,
 )
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows
 from onlearn.engine.csr import CSR
-from onlearn.engine.inputs import refuse_lazy
+from onlearn.engine.labels import refuse_lazy
 
 TEXT = "text"  # the column of a plain list of texts
 PLAIN = {"onlearn": "a list of texts"}

@@ -12,8 +12,7 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data import Batch, DataError
-from onlearn.data.batch import Sentences, rows_in
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows, Sentences, rows_in
 from onlearn.engine.csr import CSR
 from onlearn.engine.labels import distinct, in_order, number, positions
 from onlearn.engine.spec import did_you_mean
