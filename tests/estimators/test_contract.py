@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
 from onlearn.engine.csr import row_batches
-from onlearn.engine.labels import encode, joined
+from onlearn.engine.inputs import encode, joined
 from onlearn.engine.training import Training
 from onlearn.estimators.linear import NAMED
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from onlearn.engine.labels import number_types, plain_table
+from onlearn.engine.inputs import number_types, plain_table
 from onlearn.kernels.products import numeric
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, -3.0, 4.0]])

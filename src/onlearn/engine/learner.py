@@ -24,7 +24,7 @@ from onlearn.engine.compositions import (
     seed_of,
     what_learning_depends_on,
 )
-from onlearn.engine.labels import check_heaviest, check_weights, encode
+from onlearn.engine.inputs import check_heaviest, check_weights, encode
 from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by

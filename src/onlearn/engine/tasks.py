@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.engine.labels import (
+from onlearn.engine.inputs import (
     check_classes,
     check_labels,
     class_weights,

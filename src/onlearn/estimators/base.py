@@ -16,10 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from onlearn.engine import csr
-from onlearn.engine import labels as inputs
+from onlearn.engine import csr, inputs
 from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
-from onlearn.engine.labels import from_nullable
+from onlearn.engine.inputs import from_nullable
 from onlearn.engine.learner import Learner
 from onlearn.engine.passes import InterruptedAfterwards
 from onlearn.engine.rules import with_rule, without_rule

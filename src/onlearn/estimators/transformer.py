@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onlearn import model_file
-from onlearn.engine import csr
-from onlearn.engine import labels as inputs
+from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
 from onlearn.estimators.base import set_nested, take_nested, with_nested
 from onlearn.kernels.products import refuse_strings

@@ -26,7 +26,7 @@ from onlearn.data.arrow import (
 )
 from onlearn.data.batch import NamedRows
 from onlearn.engine.csr import CSR
-from onlearn.engine.labels import refuse_lazy
+from onlearn.engine.inputs import refuse_lazy
 
 TEXT = "text"  # the column of a plain list of texts
 PLAIN = {"onlearn": "a list of texts"}

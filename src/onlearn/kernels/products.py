@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.csr import CSR, check_finite, is_sparse, without_duplicates
-from onlearn.engine.labels import huge_numbers_told, number_types, plain_table
+from onlearn.engine.inputs import huge_numbers_told, number_types, plain_table
 from onlearn.kernels import sparse_products
 from onlearn.kernels.base import View
 from onlearn.kernels.sparse_products import Lines, as_table, padded, products, square_rows
