@@ -8,13 +8,13 @@ import resource
 import sys
 import threading
 
-import cases
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cases
 import onlearn
 from onlearn.engine.csr import CSR
 from onlearn.engine.feature_names import FeatureNames, named_values
@@ -255,7 +255,7 @@ def test_wrong_labels_and_weights_are_refused_and_take_in_no_names():
     learner = Learner("LogisticRegression", grow="features", random_state=0).learn_one({"a": 1.0}, True)
     before = state_of(learner)
     for y, weight in ((3, 1.0), ("x", 1.0), (float("nan"), 1.0), ([1], 1.0), (True, -1.0), (True, float("inf"))):
-        with pytest.raises(ValueError, match="label|weight|labels"):
+        with pytest.raises(ValueError, match=r"label|weight|labels"):
             learner.learn_one({"new": 1.0}, y, weight)
         assert state_of(learner) == before and len(learner.feature_names) == 1
     learner.learn_one({"a": 1.0}, True, 0.0)  # as if it were not there
@@ -269,7 +269,7 @@ def test_a_learner_that_does_not_grow_names_what_it_does_not_know():
     model = onlearn.LogisticRegression(random_state=0).fit(frame, [0, 1, 0])
     assert model.predict_one({"size": 2.0}) in (0, 1) and model.predict_one(frame.iloc[0]) in (0, 1)
     for call in (lambda x: model.learn_one(x, 1), model.predict_one):
-        with pytest.raises(ValueError, match="'sice' is not among those learned from.*did you mean 'size'"):
+        with pytest.raises(ValueError, match=r"'sice' is not among those learned from.*did you mean 'size'"):
             call({"sice": 2.0})
     plain = onlearn.LogisticRegression(random_state=0).fit(frame.to_numpy(), [0, 1, 0])
     with pytest.raises(TypeError, match="knows its features by number"):
