@@ -15,8 +15,9 @@ _HOMES = {
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
-    "onlearn.estimators.linear": ["OnlineClassifier", "OnlineRegressor"],
-    "onlearn.estimators.named": [
+    "onlearn.estimators.linear": [
+        "OnlineClassifier",
+        "OnlineRegressor",
         "Perceptron",
         "AveragedPerceptron",
         "VotedPerceptron",
@@ -107,8 +108,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
-    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
-    from onlearn.estimators.named import (
+    from onlearn.estimators.linear import (
         AROW,
         FTRL,
         AdaGrad,
@@ -120,6 +120,8 @@ if TYPE_CHECKING:
         LogisticRegression,
         MarginPerceptron,
         NormalizedWinnow,
+        OnlineClassifier,
+        OnlineRegressor,
         PassiveAggressive,
         Perceptron,
         VotedPerceptron,

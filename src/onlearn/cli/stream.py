@@ -79,7 +79,7 @@ def stream(
     """
     import onlearn
     from onlearn.data import BadRows, DataError
-    from onlearn.engine.interrupts import first_ctrl_c
+    from onlearn.engine.passes import first_ctrl_c
 
     check_output(output)
     keep_apart(output, *data, parameter="output")

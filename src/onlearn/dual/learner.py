@@ -38,10 +38,9 @@ from onlearn.dual.scores import dual_scores, staged_scores
 from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
+from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.learner import Learner
-from onlearn.engine.named import Composition
 from onlearn.engine.scoring import hypothesis
-from onlearn.engine.settings import seed_of
 from onlearn.engine.training import Training
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings

@@ -10,33 +10,32 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlearn.engine import csr, regression
+from onlearn.engine import csr, tasks
 from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
-from onlearn.engine.classification import Classification
-from onlearn.engine.feature_names import FeatureNames
-from onlearn.engine.interrupts import all_or_nothing, to_the_end
-from onlearn.engine.labels import encode
-from onlearn.engine.named import COMPOSITIONS, Composition
-from onlearn.engine.one_row import RowPath
-from onlearn.engine.passes import run_passes, warn_caller
-from onlearn.engine.regression import Regression
-from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
-from onlearn.engine.settings import (
+from onlearn.engine.compositions import (
+    COMPOSITIONS,
+    Composition,
     check_settings,
     constant_feature,
     refuse_changes,
     seed_of,
     what_learning_depends_on,
 )
+from onlearn.engine.feature_names import FeatureNames
+from onlearn.engine.inputs import check_heaviest, check_weights, encode
+from onlearn.engine.one_row import RowPath
+from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
+from onlearn.engine.rules import with_rule, without_rule
+from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
 from onlearn.engine.spec import did_you_mean
+from onlearn.engine.tasks import Classification, Regression
 from onlearn.engine.training import Training
-from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
 
 if TYPE_CHECKING:
@@ -75,8 +74,12 @@ class Learner:
         """What copies and pickles do not hold."""
         # One thread learns while others predict: what learns holds the lock, and so does whoever takes a hypothesis.
         self.lock = threading.RLock()
-        self._path = RowPath(self)
         self.facade: dict[str, Any] = {}  # what the estimator around it held when it last passed parameters on
+
+    @cached_property
+    def _path(self) -> RowPath:
+        """The way of single rows."""
+        return RowPath(self)
 
     # ------------------------------------------------------------------ parameters
 
@@ -131,7 +134,8 @@ class Learner:
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
             state = {**self.__dict__, "_choices": None, "_checked": {}}
-        del state["lock"], state["_path"], state["facade"]
+        for name in ("lock", "facade", "_path"):
+            state.pop(name, None)
         return with_rule(state, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -228,7 +232,7 @@ class Learner:
             scores = self.task.columns(self._scores(csr.rows_at(X, held)))
             self.held_out = HeldOut(scores, numbers[held], self.choices["calibration"].fraction)
         if not self.task.classifies:
-            said = regression.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
+            said = tasks.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
             if said is not None:
                 warn_caller(said, self.warning)
         return self
@@ -327,7 +331,7 @@ class Learner:
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
-            regression.check_choices(choices, settings.epochs, settings.tol)
+            tasks.check_regression_choices(choices, settings.epochs, settings.tol)
             output, outputs = None, 1
         bias = constant_feature(settings, X, sees_all)
         if geometry.undecided:

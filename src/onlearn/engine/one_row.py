@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.calibration import CALIBRATIONS, fit_curve
+from onlearn.engine.compositions import refuse_changes
 from onlearn.engine.csr import CSR, as_rows, is_sparse
 from onlearn.engine.feature_names import FeatureNames, named_values, refuse_unknown
-from onlearn.engine.labels import plain
+from onlearn.engine.inputs import HEAVIEST, plain
 from onlearn.engine.protocol import catch_up
 from onlearn.engine.scoring import score_row
-from onlearn.engine.settings import refuse_changes
 from onlearn.engine.training import Training
-from onlearn.engine.weighting import HEAVIEST
 
 DOUBLE = np.dtype(np.float64)
 FLOATS = (DOUBLE, np.dtype(np.float32))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,14 +18,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
-from onlearn.engine.interrupts import InterruptedAfterwards
-from onlearn.engine.labels import from_nullable
+from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
+from onlearn.engine.inputs import from_nullable
 from onlearn.engine.learner import Learner
-from onlearn.engine.named import COMPOSITIONS, Composition
+from onlearn.engine.passes import InterruptedAfterwards
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.settings import FAMILIES
 from onlearn.engine.training import Training
-from onlearn.estimators.nested import set_nested, take_nested, with_nested
+from onlearn.kernels.formula import copied
 
 
 class LearnerEstimator(BaseEstimator):
@@ -398,3 +398,40 @@ def check_column(y: Any, what: str, who: str) -> np.ndarray:
     if type(y) is np.ndarray and y.ndim == 1:  # finding out takes longer than learning from a few rows
         return y
     return np.asarray(column_or_1d(from_nullable(y, what), warn=True))
+
+
+# ----------------------------------------------------------------------------------------------------
+# Parameters of choices and kernels as parameters of the estimator that has them: ``rule__aggressiveness``.
+
+
+KERNEL: dict[str, Any] = {"kernel": SimpleNamespace(get=copied)}  # a parameter that is a kernel, as a choice is
+
+
+def with_nested(params: dict[str, Any], families: dict[str, Any]) -> dict[str, Any]:
+    """Parameters by name, and those of the choices among them as ``name__parameter``."""
+    made = dict(params)
+    for name in families.keys() & params.keys():
+        try:
+            owned = families[name].get(params[name]).get_params()
+        except (TypeError, ValueError):  # a wrong spelling is reported by fit
+            continue
+        made.update({f"{name}__{key}": value for key, value in owned.items()})
+    return made
+
+
+def take_nested(params: dict[str, Any], families: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take the parameters of choices out of ``params``: by the name of the choice."""
+    nested: dict[str, dict[str, Any]] = {}
+    for key in list(params):
+        name, inside, own = key.partition("__")
+        if inside and name in families:
+            nested.setdefault(name, {})[own] = params.pop(key)
+    return nested
+
+
+def set_nested(estimator: Any, nested: dict[str, dict[str, Any]], families: dict[str, Any]) -> None:
+    """Change parameters of choices; what was learned keeps the choices it has."""
+    for name, values in nested.items():
+        if name not in estimator.get_params(deep=False):
+            raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}")
+        setattr(estimator, name, families[name].get(getattr(estimator, name)).set_params(**values))

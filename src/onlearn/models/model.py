@@ -19,7 +19,7 @@ from onlearn.data.arrow import decoded, from_strings, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
-from onlearn.engine.labels import distinct, in_order, positions
+from onlearn.engine.inputs import distinct, in_order, positions
 from onlearn.engine.learner import Learner
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn import data
-from onlearn.data.batch import as_parsed, is_table, rows_at, rows_between, rows_in
+from onlearn.data.batch import NamedRows, as_parsed, is_table, rows_at, rows_between, rows_in
 from onlearn.data.file_reader import concatenated
-from onlearn.data.named_rows import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.models.model import Model, refuse_sentences
 from onlearn.models.training import READING
