@@ -108,6 +108,17 @@ def test_after_a_drift_the_model_is_one_that_learned_since(make, on_drift):
     same(model, other)
 
 
+@pytest.mark.parametrize("make", [
+    lambda: onlearn.AveragedPerceptron(random_state=0),
+    lambda: onlearn.KernelClassifier("gaussian(1)", budget=20, random_state=0),
+])  # fmt: skip
+def test_a_model_that_has_just_started_anew_has_probabilities(make):
+    data = rows(2300, change=CHANGE)
+    model = make().partial_fit(np.array([x for x, _ in data[:2]]), [False, True], classes=[False, True])
+    record = last(data, model, metrics=["log_loss", "brier"], drift="adwin", on_drift="reset")
+    assert len(record.drifts) == 1 and 0 < record.mean["log_loss"] < 5 and 0 < record.mean["brier"] < 2
+
+
 def test_replace_is_better_than_warn_after_the_change():
     for seed in range(3):
         window = {}

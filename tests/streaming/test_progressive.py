@@ -4,6 +4,7 @@ import io
 import math
 import random
 import sys
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -104,6 +105,7 @@ def test_functions_are_metrics():
         (["absolute_error"], "is for regression; this model has accuracy"),
         (["error", "error"], "'error' twice"),
         ([3], "not 3"),
+        (("accuracy", max), "'accuracy' is a metric already"),
     ],
 )
 def test_wrong_metrics_are_refused(metrics, sentence):
@@ -317,6 +319,28 @@ def test_seconds_between_records_do_not_count(monkeypatch):
         seconds.append(record.seconds)
         now[0] += 100.0
     assert seconds == [2.0, 4.0]
+
+
+def test_memory_does_not_grow_with_the_stream():
+    class Constant:
+        def predict_one(self, x):
+            return 1
+
+        def learn_one(self, x, y):
+            return self
+
+    def endless():
+        for n in range(60_000):
+            yield {"a": 1.0}, n % 2
+
+    seen = []
+    tracemalloc.start()
+    for _ in stream(
+        endless(), Constant(), metrics=("gap", lambda y, p: p - y), drift="adwin", every=20_000, window=100
+    ):
+        seen.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert seen[-1] - seen[0] < 20_000  # bytes, for 40,000 rows
 
 
 def test_the_public_names():

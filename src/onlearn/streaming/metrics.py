@@ -70,7 +70,7 @@ def parse_metrics(metrics: Any, task: str) -> list[Metric]:
     """Metrics from names, functions of (y, prediction), and pairs of a name and a function."""
     if metrics is None:
         metrics = [USUAL[task]]
-    elif isinstance(metrics, str) or callable(metrics):
+    elif isinstance(metrics, str) or callable(metrics) or _is_pair(metrics):
         metrics = [metrics]
     found = [_parse_metric(one, task) for one in metrics]
     names = [metric.name for metric in found]
@@ -92,9 +92,18 @@ def _parse_metric(one: Any, task: str) -> Metric:
         return metric
     if callable(one):
         return Metric(getattr(one, "__name__", type(one).__name__), one)
-    if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) and callable(one[1]):
+    if _is_pair(one):
+        if one[0] in METRICS:
+            raise ValueError(
+                f"{one[0]!r} is a metric already: give the function another name, or make a list of the two"
+            )
         return Metric(*one)
     raise TypeError(f"a metric is a name, a function of (y, prediction), or (name, function), not {one!r}")
+
+
+def _is_pair(one: Any) -> bool:
+    """Whether it is a name and a function."""
+    return isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) and callable(one[1])
 
 
 class Means:
