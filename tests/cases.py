@@ -70,6 +70,7 @@ GEOMETRIES = {
         "balanced(1.05, threshold=0.2)": partial(ref.BalancedWinnow, 1.05, 0.2),
     },
     "exponentiated": {"exponentiated(0.4)": partial(ref.Exponentiated, 0.4)},
+    "scinol": {"scinol": ref.ScInOL, "scinol(0.3)": partial(ref.ScInOL, 0.3)},
 }
 DRIFTING = {"decayed", "truncated", "penalised"}  # without a list of hypotheses to vote
 

@@ -32,6 +32,7 @@ _HOMES = {
         "AdaGrad",
         "AROW",
         "FTRL",
+        "ScInOL",
     ],
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
@@ -66,6 +67,7 @@ __all__ = [
     "Perceptron",
     "RandomKitchenSinks",
     "RandomProjection",
+    "ScInOL",
     "VotedPerceptron",
     "Winnow",
     "__version__",
@@ -107,6 +109,7 @@ if TYPE_CHECKING:
         NormalizedWinnow,
         PassiveAggressive,
         Perceptron,
+        ScInOL,
         VotedPerceptron,
         Winnow,
     )

@@ -8,7 +8,8 @@ from onlearn.engine.geometry import (
     Additive,
     BalancedWinnow,
     Exponentiated,
+    ScInOL,
     Winnow,
 )
 
-__all__ = ["AROW", "FTRL", "GEOMETRIES", "AdaGrad", "Additive", "BalancedWinnow", "Exponentiated", "Winnow"]
+__all__ = ["AROW", "FTRL", "GEOMETRIES", "AdaGrad", "Additive", "BalancedWinnow", "Exponentiated", "ScInOL", "Winnow"]

@@ -172,6 +172,11 @@ NAMED = {
             "Follow the regularised leader: logistic regression with exactly zero weights under l1.",
             dict(rule=rules.Logistic(), geometry=geometry.FTRL, stabilizer=stabilizers.Last()),
         ),
+        Composition(
+            "ScInOL",
+            "Logistic regression without a learning rate, for features of any scale (Kempka et al. 2019).",
+            dict(rule=rules.Logistic(), geometry=geometry.ScInOL),
+        ),
     )
 }
 

@@ -56,6 +56,16 @@ def weigh(g: Any, st: Any, j: int) -> float:
 
 
 @Verb
+def met(g, st, j, x):
+    """The stored weight j, up to date, as an example to learn from that holds x there is scored by it."""
+
+
+@met.on(object, object)
+def _(g, st, j, x):
+    return weigh(g, st, j)
+
+
+@Verb
 def scale(g, c):
     """What turns the stored weights of output c into weights."""
 

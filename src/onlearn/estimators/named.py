@@ -105,3 +105,8 @@ class AROW(OnlineClassifier):
 @named
 class FTRL(OnlineClassifier):
     pass
+
+
+@named
+class ScInOL(OnlineClassifier):
+    pass
