@@ -19,6 +19,7 @@ GEOMETRIES = [
     "adagrad(l1=0.1)",
     "arow",
     "ftrl",
+    "scinol",
 ]
 MULTIPLICATIVE = ["winnow", "balanced", "exponentiated"]
 
