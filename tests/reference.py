@@ -207,6 +207,21 @@ class AdaGrad(Geometry):
 
 
 @dataclass
+class FadingAdaGrad(Geometry):
+    rate: float = 1.0
+    memory: float = 1000.0
+
+    def begin(self, free, outputs):
+        super().begin(free, outputs)
+        self.G = np.zeros_like(self.w)
+
+    def step(self, c, x, t, q):
+        for i in np.flatnonzero(x):
+            self.G[i, c] = (1 - 1 / self.memory) * self.G[i, c] + (t * x[i]) ** 2
+            self.w[i, c] += self.rate * t * x[i] / math.sqrt(self.G[i, c])
+
+
+@dataclass
 class AROW(Geometry):
     r: float = 1.0
 
@@ -444,6 +459,12 @@ def last(trail):
 def averaged(trail):
     """Each hypothesis weighted by the number of examples it was in force after."""
     return np.mean(trail.hypotheses[1:], axis=0)
+
+
+def averaged_over(window, trail):
+    """Each hypothesis weighs 1 - 1/window of the one after the next example."""
+    weights = (1 - 1 / window) ** np.arange(len(trail.hypotheses) - 1)[::-1]
+    return np.average(trail.hypotheses[1:], axis=0, weights=weights)
 
 
 def survivor(trail):

@@ -20,6 +20,7 @@ GEOMETRIES = [
     "arow",
     "ftrl",
     "scinol",
+    "fading_adagrad",
 ]
 MULTIPLICATIVE = ["winnow", "balanced", "exponentiated"]
 
