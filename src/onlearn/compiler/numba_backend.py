@@ -7,9 +7,9 @@ not know. So each is compiled with globals in which Numba's objects are in their
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -79,10 +79,20 @@ def call(compiled: Any, name: str, arguments: tuple[Any, ...], kept: bool) -> Ca
         if kept and sum(compiled.stats.cache_hits.values()) == hits:
             made.append(name)
 
-    def called(slots: list[Any], arguments: tuple[Any, ...]) -> Any:
-        return compiled(*map(_for_numba, arguments))
+    return _Compiled(compiled)
 
-    return called
+
+class _Compiled:
+    """A function that Numba has compiled; it takes the arguments themselves, not their slots."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, slots: list[Any], arguments: tuple[Any, ...]) -> Any:
+        return self.function(*map(_for_numba, arguments))
+
+    def bind(self, slots: list[Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        return partial(self.function, *map(_for_numba, arguments))
 
 
 # ---------------------------------------------------------------------------------------------------- functions called

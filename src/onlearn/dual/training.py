@@ -100,6 +100,10 @@ class DualTraining(Training):
     def may_fail(self) -> bool:
         return super().may_fail or not self.supports.kernel.always_psd  # which may be a function of the user
 
+    def snapshot(self) -> DualTraining:
+        """Itself: support examples are many, so that learning waits for predictions."""
+        return self
+
     def end_pass(self) -> dict[str, float]:
         if self.stages is not None:
             self.stages.append(self.weights().copy())

@@ -18,13 +18,17 @@ class InterruptedAfterwards(KeyboardInterrupt):
 
 
 def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a learner that leaves it as it was if it fails.
+    """A method of a learner that leaves it as it was if it fails; others who learn or predict wait until it is done.
 
     All of a learner's state is replaced when it changes, but for its ``training``, which learns in place.
     """
 
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return attempt(self, *args, **kwargs)
+
+    def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
         training = before["training"]
         whole, seen = False, 0
@@ -41,8 +45,9 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:
             untouched = self.training is not training or training is None or training.n_seen == seen
             if whole or untouched or isinstance(error, Exception):
-                self.__dict__.clear()
                 self.__dict__.update(before)
+                for added in self.__dict__.keys() - before.keys():
+                    del self.__dict__[added]
             raise
 
     return guarded

@@ -75,6 +75,12 @@ class Settings:
         words=("radius",),
     )
     calibration: Any = param("auto", "where probabilities come from", kind="calibration")
+    max_names: int = param(
+        1 << 21,
+        "with grow, the names of features that learn_one takes in; names beyond share as many columns by their hash",
+        kind="whole",
+        at_least=1,
+    )
 
 
 PARAMETERS: dict[str, Parameter] = parameters(dataclass(Settings))
@@ -120,7 +126,7 @@ def constant_feature(settings: Any, X: Any, sees_all: bool) -> float:
 
 
 CHOICES = ("rule", "geometry", "stabilizer")
-FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init")
+FIXED = ("multiclass", "fit_intercept", "intercept_scaling", "init", "max_names")
 
 
 def what_learning_depends_on(choices: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

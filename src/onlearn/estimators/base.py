@@ -57,7 +57,10 @@ class LearnerEstimator(BaseEstimator):
         learner = self.__dict__.get("_learner")
         if learner is None:
             learner = self._new_learner()
+        elif learner.facade == self.__dict__:  # the parameters are those that the learner has
+            return learner
         learner.configure(self._values())
+        learner.facade = dict(self.__dict__)
         return learner
 
     def _new_learner(self) -> Learner:
@@ -95,13 +98,31 @@ class LearnerEstimator(BaseEstimator):
         learner = self.as_learner()
         learner.check()
         first = learner.training is None
-        X, names = self._check_rows(X, first=first or self._is_wider(X))
+        if first or not self._is_plain(X):
+            X, names = self._check_rows(X, first=first or self._is_wider(X))
+        else:
+            names = None
         try:
             learner.partial_fit(X, self._check_targets(y), sample_weight=sample_weight, names=names, **classes)
         except InterruptedAfterwards:
             self._learner = learner
             raise
         self._learner = learner
+        return self
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Any:
+        """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
+
+        ``x`` is a row of numbers, a sparse row, or a mapping from names to numbers, Booleans (1 and 0) and strings (the
+        feature ``name=string`` is 1). With ``grow``, names and classes are taken in as they come. Without, learning
+        begins with labels that are Booleans, or by ``partial_fit`` with ``classes``.
+
+        One thread may learn while others predict: they see the hypothesis before an example or after it.
+        """
+        learner = self.as_learner()
+        learner.learn_one(x, y, weight)
+        if "_learner" not in self.__dict__:
+            self._learner = learner
         return self
 
     # ------------------------------------------------------------------ input
@@ -147,8 +168,27 @@ class LearnerEstimator(BaseEstimator):
 
     def _fitted(self, X: Any) -> tuple[Learner, Any]:
         """The learner, and X as it takes it."""
-        check_is_fitted(self)
-        return self._learner, self._check_rows(X, first=False)[0]
+        learner = self._begun()
+        return learner, X if self._is_plain(X) else self._check_rows(X, first=False)[0]
+
+    def _begun(self) -> Learner:
+        """The learner, which has learned something."""
+        try:
+            return self._learner
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+
+    def score_one(self, x: Any) -> Any:
+        """The score of one row, as of ``learn_one``: a number for two classes and in regression, else a dict by class.
+
+        It is by what would be handed out now, at the cost of the row alone.
+        """
+        return self._begun().score_one(x)
+
+    def predict_one(self, x: Any) -> Any:
+        """The class of one row, on a tie the first of them; in regression the number."""
+        return self._begun().predict_one(x)
 
     def _known(self, name: str) -> Any:
         """An attribute of the learner, which there is none of before fit."""
@@ -273,6 +313,10 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
         """The probability of each class; the largest is where ``predict`` is."""
         learner, X = self._fitted(X)
         return learner.predict_proba(X, self.calibration)
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each class for one row, as of ``learn_one``, by class."""
+        return self._begun().predict_proba_one(x, self.calibration)
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only.

@@ -37,6 +37,8 @@ class OnlineClassifier(LearnerClassifier):
         Size of the constant feature; "radius" is max |x|, so that a mistake moves b by r y R^2.
     calibration : choice or its spelling
         Where probabilities come from: "auto", "online", "holdout(0.1)" or "own".
+    max_names : int
+        With ``grow``, the names of features that ``learn_one`` takes in; names beyond share as many columns by hash.
 
     Attributes
     ----------
@@ -76,6 +78,7 @@ class OnlineClassifier(LearnerClassifier):
         verbose: int = 0,
         intercept_scaling: float | str = 1.0,
         calibration: Any = "auto",
+        max_names: int = 1 << 21,
     ) -> None:
         self.rule = rule
         self.geometry = geometry
@@ -94,6 +97,7 @@ class OnlineClassifier(LearnerClassifier):
         self.verbose = verbose
         self.intercept_scaling = intercept_scaling
         self.calibration = calibration
+        self.max_names = max_names
 
 
 class OnlineRegressor(RegressorMixin, LearnerEstimator):
@@ -132,6 +136,7 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         warm_start: bool = False,
         verbose: int = 0,
         intercept_scaling: float | str = 1.0,
+        max_names: int = 1 << 21,
     ) -> None:
         self.rule = rule
         self.geometry = geometry
@@ -147,6 +152,7 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
         self.intercept_scaling = intercept_scaling
+        self.max_names = max_names
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
