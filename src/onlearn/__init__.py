@@ -33,6 +33,7 @@ _HOMES = {
         "AdaGrad",
         "AROW",
         "FTRL",
+        "ScInOL",
     ],
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
@@ -67,6 +68,7 @@ __all__ = [
     "Perceptron",
     "RandomKitchenSinks",
     "RandomProjection",
+    "ScInOL",
     "VotedPerceptron",
     "Winnow",
     "__version__",
@@ -109,6 +111,7 @@ if TYPE_CHECKING:
         OnlineRegressor,
         PassiveAggressive,
         Perceptron,
+        ScInOL,
         VotedPerceptron,
         Winnow,
     )
