@@ -392,6 +392,34 @@ class Learner:
         self._trained().select(kept)
         self._call_columns(len(kept), None if self.names is None else self.names[kept])
 
+    # ------------------------------------------------------------------ starting anew
+
+    def renewed(self) -> Self:
+        """A learner with the same parameters, classes and columns that has learned nothing."""
+        with self.lock:
+            made = copy.copy(self)
+            made.separable = made.held_out = None
+            made.feature_names = copy.deepcopy(self.feature_names)  # either may take in names of its own
+            if self.training is not None:
+                made.task, made.training = self.task.uncounted(), self._new_training()
+        return made
+
+    def _new_training(self) -> Training:
+        """A training as the present one was when it began, but for what it has grown to since."""
+        old = self._trained()
+        new = Training(old.rule, old.geometry, old.stabilizer, old.output, old.features, old.outputs, old.bias)
+        new.classifies = old.classifies
+        if self.settings.init == "random":
+            new.randomize(np.random.default_rng([self.seed, 1]))
+        return new
+
+    def become(self, other: Self) -> Self:
+        """Take over all that another learner has learned, which is not to be used any more."""
+        own = {"lock": self.lock, "_path": self._path, "facade": {}}
+        with self.lock:
+            self.__dict__.update({**other.__dict__, **own})
+        return self
+
     # ------------------------------------------------------------------ what was learned
 
     def _trained(self) -> Training:

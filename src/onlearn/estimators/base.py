@@ -5,6 +5,7 @@ An estimator has scikit-learn's manners; everything it has learned is in its ``L
 
 from __future__ import annotations
 
+import copy
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -123,6 +124,20 @@ class LearnerEstimator(BaseEstimator):
         learner.path.learn(x, y, weight)
         if "_learner" not in self.__dict__:
             self._learner = learner
+        return self
+
+    # ------------------------------------------------------------------ starting anew
+
+    def renewed(self) -> Any:
+        """An estimator with the same parameters, classes and columns that has learned nothing."""
+        made = copy.copy(self)
+        if "_learner" in self.__dict__:
+            made._learner = self.as_learner().renewed()
+        return made
+
+    def become(self, other: Any) -> Any:
+        """Take over all that another estimator of this kind has learned, which is not to be used any more."""
+        self.__dict__ = dict(other.__dict__)  # at once, for whoever predicts meanwhile
         return self
 
     # ------------------------------------------------------------------ input
