@@ -415,7 +415,7 @@ class Learner:
 
     def become(self, other: Self) -> Self:
         """Take over all that another learner has learned, which is not to be used any more."""
-        own = {"lock": self.lock, "_path": self._path, "facade": {}}
+        own = {"lock": self.lock, "path": self.path, "facade": {}}
         with self.lock:
             self.__dict__.update({**other.__dict__, **own})
         return self
