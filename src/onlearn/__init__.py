@@ -33,6 +33,7 @@ _HOMES = {
         "AdaGrad",
         "AROW",
         "FTRL",
+        "ScInOL",
     ],
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
@@ -79,6 +80,7 @@ __all__ = [
     "Perceptron",
     "RandomKitchenSinks",
     "RandomProjection",
+    "ScInOL",
     "StreamRecord",
     "VotedPerceptron",
     "Winnow",
@@ -124,6 +126,7 @@ if TYPE_CHECKING:
         OnlineRegressor,
         PassiveAggressive,
         Perceptron,
+        ScInOL,
         VotedPerceptron,
         Winnow,
     )

@@ -77,7 +77,7 @@ class Learner:
         self.facade: dict[str, Any] = {}  # what the estimator around it held when it last passed parameters on
 
     @cached_property
-    def _path(self) -> RowPath:
+    def path(self) -> RowPath:
         """The way of single rows."""
         return RowPath(self)
 
@@ -134,7 +134,7 @@ class Learner:
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
             state = {**self.__dict__, "_choices": None, "_checked": {}}
-        for name in ("lock", "facade", "_path"):
+        for name in ("lock", "facade", "path"):
             state.pop(name, None)
         return with_rule(state, getattr(self.settings, "rule", None))
 
@@ -292,8 +292,7 @@ class Learner:
         >>> learner.predict_one({"colour": "red"})
         'apple'
         """
-        with self.lock:
-            self._path.learn(x, y, weight)
+        self.path.learn(x, y, weight)
         return self
 
     def _classes_of_first(self, y: Any) -> dict[str, Any]:
@@ -416,7 +415,7 @@ class Learner:
 
     def become(self, other: Self) -> Self:
         """Take over all that another learner has learned, which is not to be used any more."""
-        own = {"lock": self.lock, "_path": self._path, "facade": {}}
+        own = {"lock": self.lock, "path": self.path, "facade": {}}
         with self.lock:
             self.__dict__.update({**other.__dict__, **own})
         return self
@@ -538,20 +537,17 @@ class Learner:
 
         It is by what would be handed out now, at the cost of the row alone.
         """
-        with self.lock:
-            return self._path.score(x)
+        return self.path.score(x)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one row, on a tie the first of them; in regression the number."""
-        with self.lock:
-            return self._path.predict(x)
+        return self.path.predict(x)
 
     def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
         """The probability of each class for one row, by class."""
         if not self.task.classifies:
             raise AttributeError("regression has no probabilities")
-        with self.lock:
-            return self._path.probabilities(x, calibration)
+        return self.path.probabilities(x, calibration)
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""

@@ -121,7 +121,7 @@ class LearnerEstimator(BaseEstimator):
         One thread may learn while others predict: they see the hypothesis before an example or after it.
         """
         learner = self.as_learner()
-        learner.learn_one(x, y, weight)
+        learner.path.learn(x, y, weight)
         if "_learner" not in self.__dict__:
             self._learner = learner
         return self
@@ -199,11 +199,11 @@ class LearnerEstimator(BaseEstimator):
 
         It is by what would be handed out now, at the cost of the row alone.
         """
-        return self._begun().score_one(x)
+        return self._begun().path.score(x)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one row, on a tie the first of them; in regression the number."""
-        return self._begun().predict_one(x)
+        return self._begun().path.predict(x)
 
     def _known(self, name: str) -> Any:
         """An attribute of the learner, which there is none of before fit."""

@@ -300,7 +300,8 @@ def learner_of(options: TrainOptions) -> Any:
     if name is None:
         made: Any = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
     elif isinstance(name, str):
-        parameters = NAMED[one_of(name, tuple(NAMED), "learner")].parameters
+        name = one_of({word.lower(): word for word in NAMED}.get(name.lower(), name), tuple(NAMED), "learner")
+        parameters = NAMED[name].parameters
         unknown = [key for key in choices if key not in parameters]
         if unknown:
             raise PlanError(f"{unknown[0]}= has no use with learner={name}")
