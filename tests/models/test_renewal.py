@@ -35,6 +35,8 @@ def same_state(one, other):
         ("winnow", "survivor"),
         ("arow", "averaged"),
         ("ftrl", "last"),
+        ("scinol", "averaged"),
+        ("fading_adagrad", "last"),
     ],
 )
 def test_a_renewed_learner_learns_as_a_new_one(geometry, stabilizer, classes):
