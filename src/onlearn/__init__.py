@@ -15,8 +15,9 @@ _HOMES = {
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
-    "onlearn.estimators.linear": ["OnlineClassifier", "OnlineRegressor"],
-    "onlearn.estimators.named": [
+    "onlearn.estimators.linear": [
+        "OnlineClassifier",
+        "OnlineRegressor",
         "Perceptron",
         "AveragedPerceptron",
         "VotedPerceptron",
@@ -37,10 +38,22 @@ _HOMES = {
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
     "onlearn.models.training": ["train"],
+    "onlearn.streaming": ["StreamRecord", "stream"],
     "onlearn.engine.user_rules": ["rule"],
     "onlearn.model_file": ["load"],
 }
-_MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
+_MODULES = [
+    "calibrate",
+    "data",
+    "drift",
+    "features",
+    "geometry",
+    "kernels",
+    "reproduce",
+    "rules",
+    "stabilizers",
+    "theory",
+]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -68,11 +81,13 @@ __all__ = [
     "RandomKitchenSinks",
     "RandomProjection",
     "ScInOL",
+    "StreamRecord",
     "VotedPerceptron",
     "Winnow",
     "__version__",
     "calibrate",
     "data",
+    "drift",
     "feature",
     "features",
     "geometry",
@@ -82,6 +97,7 @@ __all__ = [
     "rule",
     "rules",
     "stabilizers",
+    "stream",
     "theory",
     "train",
 ]
@@ -89,13 +105,12 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory
+    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
-    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
-    from onlearn.estimators.named import (
+    from onlearn.estimators.linear import (
         AROW,
         FTRL,
         AdaGrad,
@@ -107,6 +122,8 @@ if TYPE_CHECKING:
         LogisticRegression,
         MarginPerceptron,
         NormalizedWinnow,
+        OnlineClassifier,
+        OnlineRegressor,
         PassiveAggressive,
         Perceptron,
         ScInOL,
@@ -119,6 +136,7 @@ if TYPE_CHECKING:
     from onlearn.model_file import load
     from onlearn.models.model import Model
     from onlearn.models.training import train
+    from onlearn.streaming import StreamRecord, stream
 
 
 def __getattr__(name: str) -> Any:

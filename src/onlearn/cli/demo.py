@@ -41,7 +41,7 @@ def demo(
       onlearn demo --data concept --learner Winnow --learner Perceptron
       onlearn demo --json --seed 1 > results.json
     """
-    from onlearn.estimators.named import NAMED
+    from onlearn.estimators.linear import NAMED
     from onlearn.reproduce.demo import DATA, results
 
     sets = _known("data", data, DATA)

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compiler import cache as files
-from onlearn.compiler import dependencies, shipped
+from onlearn.compiler import shipped
 from onlearn.compiler.cache import PACKAGE, cache_folder
 from onlearn.compiler.functions import INTERPRETED, REORDER, Identity, Replaced, code
 from onlearn.compiler.object_code import Call, Dispatch
@@ -358,7 +358,7 @@ def _digest(text: str) -> str | None:
             return None
         value = getattr(import_module(module), name, None) if module.startswith("onlearn.") else None
         if isinstance(value, Replaced):
-            found = dependencies.digest(value)
+            found = files.function_digest(value)
             if found is None:
                 return None
             parts.append(found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlearn.dual.policies import POLICIES
-from onlearn.engine.named import Composition
+from onlearn.engine.compositions import Composition
 from onlearn.engine.spec import param, parameters
 
 

@@ -19,9 +19,9 @@ from onlearn.dual.rows import KernelRows, survey_many, survey_one
 from onlearn.dual.scores import CurrentScores
 from onlearn.dual.supports import SupportSet
 from onlearn.engine import loops, rules
-from onlearn.engine.geometry.penalties import SMALLEST, DecayedState, restart
-from onlearn.engine.interrupts import first_ctrl_c
+from onlearn.engine.geometry.additive import SMALLEST, DecayedState, restart
 from onlearn.engine.loops import UPDATES
+from onlearn.engine.passes import first_ctrl_c
 from onlearn.engine.training import Training
 
 SMALL, LARGE = 64, 8192  # examples in a block

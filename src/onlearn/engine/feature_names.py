@@ -115,6 +115,6 @@ def as_number(name: str, value: Any) -> float:
 def refuse_unknown(name: str, names: FeatureNames) -> None:
     """Refuse a name that is not known, for a learner that does not grow."""
     raise ValueError(
-        f"the feature {name!r} is not among those learned from{did_you_mean(name, list(names.columns))}; "
-        "a learner with grow=True or grow='features' takes in new ones"
+        f"the feature {name!r} is not among those learned from, and only a learner with grow=True or grow='features' "
+        f"takes in new ones{did_you_mean(name, list(names.columns))}"
     )

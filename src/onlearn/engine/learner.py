@@ -10,33 +10,32 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlearn.engine import csr, regression
+from onlearn.engine import csr, tasks
 from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
-from onlearn.engine.classification import Classification
-from onlearn.engine.feature_names import FeatureNames
-from onlearn.engine.interrupts import all_or_nothing, to_the_end
-from onlearn.engine.labels import encode
-from onlearn.engine.named import COMPOSITIONS, Composition
-from onlearn.engine.one_row import RowPath
-from onlearn.engine.passes import run_passes, warn_caller
-from onlearn.engine.regression import Regression
-from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
-from onlearn.engine.settings import (
+from onlearn.engine.compositions import (
+    COMPOSITIONS,
+    Composition,
     check_settings,
     constant_feature,
     refuse_changes,
     seed_of,
     what_learning_depends_on,
 )
+from onlearn.engine.feature_names import FeatureNames
+from onlearn.engine.inputs import check_heaviest, check_weights, encode
+from onlearn.engine.one_row import RowPath
+from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
+from onlearn.engine.rules import with_rule, without_rule
+from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
 from onlearn.engine.spec import did_you_mean
+from onlearn.engine.tasks import Classification, Regression
 from onlearn.engine.training import Training
-from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
 
 if TYPE_CHECKING:
@@ -75,8 +74,12 @@ class Learner:
         """What copies and pickles do not hold."""
         # One thread learns while others predict: what learns holds the lock, and so does whoever takes a hypothesis.
         self.lock = threading.RLock()
-        self._path = RowPath(self)
         self.facade: dict[str, Any] = {}  # what the estimator around it held when it last passed parameters on
+
+    @cached_property
+    def path(self) -> RowPath:
+        """The way of single rows."""
+        return RowPath(self)
 
     # ------------------------------------------------------------------ parameters
 
@@ -131,7 +134,8 @@ class Learner:
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
             state = {**self.__dict__, "_choices": None, "_checked": {}}
-        del state["lock"], state["_path"], state["facade"]
+        for name in ("lock", "facade", "path"):
+            state.pop(name, None)
         return with_rule(state, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -228,7 +232,7 @@ class Learner:
             scores = self.task.columns(self._scores(csr.rows_at(X, held)))
             self.held_out = HeldOut(scores, numbers[held], self.choices["calibration"].fraction)
         if not self.task.classifies:
-            said = regression.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
+            said = tasks.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
             if said is not None:
                 warn_caller(said, self.warning)
         return self
@@ -288,8 +292,7 @@ class Learner:
         >>> learner.predict_one({"colour": "red"})
         'apple'
         """
-        with self.lock:
-            self._path.learn(x, y, weight)
+        self.path.learn(x, y, weight)
         return self
 
     def _classes_of_first(self, y: Any) -> dict[str, Any]:
@@ -327,7 +330,7 @@ class Learner:
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
-            regression.check_choices(choices, settings.epochs, settings.tol)
+            tasks.check_regression_choices(choices, settings.epochs, settings.tol)
             output, outputs = None, 1
         bias = constant_feature(settings, X, sees_all)
         if geometry.undecided:
@@ -388,6 +391,34 @@ class Learner:
         """Forget all features but some, which are numbered anew in the given order."""
         self._trained().select(kept)
         self._call_columns(len(kept), None if self.names is None else self.names[kept])
+
+    # ------------------------------------------------------------------ starting anew
+
+    def renewed(self) -> Self:
+        """A learner with the same parameters, classes and columns that has learned nothing."""
+        with self.lock:
+            made = copy.copy(self)
+            made.separable = made.held_out = None
+            made.feature_names = copy.deepcopy(self.feature_names)  # either may take in names of its own
+            if self.training is not None:
+                made.task, made.training = self.task.uncounted(), self._new_training()
+        return made
+
+    def _new_training(self) -> Training:
+        """A training as the present one was when it began, but for what it has grown to since."""
+        old = self._trained()
+        new = Training(old.rule, old.geometry, old.stabilizer, old.output, old.features, old.outputs, old.bias)
+        new.classifies = old.classifies
+        if self.settings.init == "random":
+            new.randomize(np.random.default_rng([self.seed, 1]))
+        return new
+
+    def become(self, other: Self) -> Self:
+        """Take over all that another learner has learned, which is not to be used any more."""
+        own = {"lock": self.lock, "path": self.path, "facade": {}}
+        with self.lock:
+            self.__dict__.update({**other.__dict__, **own})
+        return self
 
     # ------------------------------------------------------------------ what was learned
 
@@ -506,20 +537,17 @@ class Learner:
 
         It is by what would be handed out now, at the cost of the row alone.
         """
-        with self.lock:
-            return self._path.score(x)
+        return self.path.score(x)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one row, on a tie the first of them; in regression the number."""
-        with self.lock:
-            return self._path.predict(x)
+        return self.path.predict(x)
 
     def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
         """The probability of each class for one row, by class."""
         if not self.task.classifies:
             raise AttributeError("regression has no probabilities")
-        with self.lock:
-            return self._path.probabilities(x, calibration)
+        return self.path.probabilities(x, calibration)
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""

@@ -5,7 +5,9 @@ An estimator has scikit-learn's manners; everything it has learned is in its ``L
 
 from __future__ import annotations
 
+import copy
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +18,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
-from onlearn.engine.interrupts import InterruptedAfterwards
-from onlearn.engine.labels import from_nullable
+from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
+from onlearn.engine.inputs import from_nullable
 from onlearn.engine.learner import Learner
-from onlearn.engine.named import COMPOSITIONS, Composition
+from onlearn.engine.passes import InterruptedAfterwards
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.settings import FAMILIES
 from onlearn.engine.training import Training
-from onlearn.estimators.nested import set_nested, take_nested, with_nested
+from onlearn.kernels.formula import copied
 
 
 class LearnerEstimator(BaseEstimator):
@@ -120,9 +121,23 @@ class LearnerEstimator(BaseEstimator):
         One thread may learn while others predict: they see the hypothesis before an example or after it.
         """
         learner = self.as_learner()
-        learner.learn_one(x, y, weight)
+        learner.path.learn(x, y, weight)
         if "_learner" not in self.__dict__:
             self._learner = learner
+        return self
+
+    # ------------------------------------------------------------------ starting anew
+
+    def renewed(self) -> Any:
+        """An estimator with the same parameters, classes and columns that has learned nothing."""
+        made = copy.copy(self)
+        if "_learner" in self.__dict__:
+            made._learner = self.as_learner().renewed()
+        return made
+
+    def become(self, other: Any) -> Any:
+        """Take over all that another estimator of this kind has learned, which is not to be used any more."""
+        self.__dict__ = dict(other.__dict__)  # at once, for whoever predicts meanwhile
         return self
 
     # ------------------------------------------------------------------ input
@@ -184,11 +199,11 @@ class LearnerEstimator(BaseEstimator):
 
         It is by what would be handed out now, at the cost of the row alone.
         """
-        return self._begun().score_one(x)
+        return self._begun().path.score(x)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one row, on a tie the first of them; in regression the number."""
-        return self._begun().predict_one(x)
+        return self._begun().path.predict(x)
 
     def _known(self, name: str) -> Any:
         """An attribute of the learner, which there is none of before fit."""
@@ -383,3 +398,40 @@ def check_column(y: Any, what: str, who: str) -> np.ndarray:
     if type(y) is np.ndarray and y.ndim == 1:  # finding out takes longer than learning from a few rows
         return y
     return np.asarray(column_or_1d(from_nullable(y, what), warn=True))
+
+
+# ----------------------------------------------------------------------------------------------------
+# Parameters of choices and kernels as parameters of the estimator that has them: ``rule__aggressiveness``.
+
+
+KERNEL: dict[str, Any] = {"kernel": SimpleNamespace(get=copied)}  # a parameter that is a kernel, as a choice is
+
+
+def with_nested(params: dict[str, Any], families: dict[str, Any]) -> dict[str, Any]:
+    """Parameters by name, and those of the choices among them as ``name__parameter``."""
+    made = dict(params)
+    for name in families.keys() & params.keys():
+        try:
+            owned = families[name].get(params[name]).get_params()
+        except (TypeError, ValueError):  # a wrong spelling is reported by fit
+            continue
+        made.update({f"{name}__{key}": value for key, value in owned.items()})
+    return made
+
+
+def take_nested(params: dict[str, Any], families: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take the parameters of choices out of ``params``: by the name of the choice."""
+    nested: dict[str, dict[str, Any]] = {}
+    for key in list(params):
+        name, inside, own = key.partition("__")
+        if inside and name in families:
+            nested.setdefault(name, {})[own] = params.pop(key)
+    return nested
+
+
+def set_nested(estimator: Any, nested: dict[str, dict[str, Any]], families: dict[str, Any]) -> None:
+    """Change parameters of choices; what was learned keeps the choices it has."""
+    for name, values in nested.items():
+        if name not in estimator.get_params(deep=False):
+            raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}")
+        setattr(estimator, name, families[name].get(getattr(estimator, name)).set_params(**values))

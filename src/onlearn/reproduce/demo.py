@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
-from onlearn.estimators.named import NAMED
+from onlearn.estimators.linear import NAMED
 from onlearn.theory import bounds
 from onlearn.warm import Loop, named_loops
 
