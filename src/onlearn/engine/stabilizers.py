@@ -83,10 +83,10 @@ class Averaged:
         return self.window is not None
 
     def start(self, w, outputs):
-        account = np.zeros(w.size), np.zeros(outputs), np.zeros(1)
-        if not self.fades:
-            return AveragedState(*account)
-        return FadingState(*account, np.array([1.0, 1.0 / (1.0 - 1.0 / self.window)]))
+        if self.fades:
+            pace = np.array([1.0, 1.0 / (1.0 - 1.0 / self.window)])
+            return FadingState(np.zeros(w.size), np.zeros(outputs), np.zeros(1), pace)
+        return AveragedState(np.zeros(w.size), np.zeros(outputs), np.zeros(1))
 
     def mend(self, st, g, new):
         """After growth: what is new (a mask of outputs by feature) was there all along, at its present weight."""
