@@ -454,18 +454,21 @@ class Learner:
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What the model file holds of this learner, besides its parameters."""
         facts, arrays = self._trained().pack()
-        mine = {
+        labels, more = self.task.pack(self.separable)
+        made = {"training": facts, "estimator": self._facts(), **labels}
+        kept = {**{f"training.{key}": array for key, array in arrays.items()}, **more}
+        if self.held_out is not None:
+            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
+        return made, kept
+
+    def _facts(self) -> dict[str, Any]:
+        """What it knows of the rows."""
+        return {
             "n_features_in": int(self.features),
             "feature_names_in": None if self.names is None else [str(name) for name in self.names],
             "seed": self.seed,
             "dtype": self.dtype.name,
         }
-        labels, more = self.task.pack(self.separable)
-        made = {"training": facts, "estimator": mine, **labels}
-        kept = {**{f"training.{key}": array for key, array in arrays.items()}, **more}
-        if self.held_out is not None:
-            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
-        return made, kept
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         prefix, mine = "training.", facts["estimator"]

@@ -262,9 +262,13 @@ class Training(Chronicle):
         if self.output is None:
             done = learn_one(rows, order, y, weight, *shared)
         else:
-            done = learn_many(rows, order, y, weight, loops.start(self.output, self.outputs), *shared)
+            done = learn_many(rows, order, y, weight, self._room(), *shared)
         self._complaint = rules.complaint(self.rule, params)
         return None if done == len(order) else int(done)
+
+    def _room(self) -> Any:
+        """Room for the scores and steps of one example, of the type that says what is learned from them."""
+        return loops.start(str(self.output), self.outputs)
 
     # ------------------------------------------------------------------ growing
 
@@ -320,6 +324,10 @@ class Training(Chronicle):
     def size(self) -> float:
         """|w| of the hypothesis handed out."""
         return float(np.sqrt(self._hand_out()[1]))
+
+    def largest_weight(self) -> float:
+        """The largest absolute stored weight."""
+        return float(max(self.g.w.max(initial=0.0), -self.g.w.min(initial=0.0)))
 
     def _hand_out(self) -> tuple[np.ndarray, float]:
         """The hypothesis handed out, and its |w|^2; made once for as long as nothing is learned."""
