@@ -123,6 +123,20 @@ if INTERPRETED:
         for place, factor in zip(places, factors, strict=True):
             out += factor * w[int(place) : int(place) + len(out)]
 
+    def adapt_row(w: Any, squares: Any, u: Any, at: Any, place: Any, t: Any, rates: Any, x: Any, most: Any) -> None:
+        """AdaGrad's step of t x for each weight from ``place``, over the length of t: w += r t x / sqrt(squares).
+
+        Products t x are at most ``most``. Each change, times ``at``, is added to u, unless that is empty.
+        """
+        mine = slice(int(place), int(place) + len(t))
+        gradient = np.clip(t * x, -most, most)
+        squares[mine] += gradient * gradient
+        root = np.sqrt(squares[mine])
+        change = np.where(root > 0.0, rates * gradient / np.where(root > 0.0, root, 1.0), 0.0)
+        w[mine] += change
+        if len(u):
+            u[mine] += change * at
+
     def score_tile(out: Any, x: Any, places: Any, count: Any, w: Any, at: Any, stride: Any, vectors: Any) -> None:
         """out[r, at:] = w[0, at:] + sum over k < count of x[places[r] + k] * w[k + 1, at:], over some vectors."""
         lanes = int(vectors) * WIDTH // w.itemsize
@@ -169,6 +183,46 @@ else:
 
         number = out.dtype
         return types.void(out, w, types.UniTuple(types.uint64, 4), types.UniTuple(number, 4)), generate
+
+    @intrinsic
+    def adapt_row(context: Any, w: Any, squares: Any, u: Any, at: Any, place: Any, t: Any, rates: Any, x: Any,
+                  most: Any) -> Any:  # fmt: skip
+        """AdaGrad's step of t x for each weight from ``place``, over the length of t: w += r t x / sqrt(squares).
+
+        Products t x are at most ``most``. Each change, times ``at``, is added to u, unless that is empty.
+        """
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            weights, sums, past, steps, speeds = (_array(target, builder, signature, arguments, n) for n in (0, 1, 2, 5, 6))
+            clock, base, value, limit = (arguments[n] for n in (3, 4, 7, 8))
+            count = builder.extract_value(steps.shape, 0)
+            noted = builder.icmp_signed(">", builder.extract_value(past.shape, 0), _count(0))
+            done: Any = _count(0)
+            for lanes in (8, 4, 1):
+                kind = ir.VectorType(ir.DoubleType(), lanes) if lanes > 1 else ir.DoubleType()
+                x, high, now = (_spread(builder, number, kind) for number in (value, limit, clock))
+                low, zero = builder.fneg(high), _spread(builder, ir.Constant(ir.DoubleType(), 0.0), kind)
+                name = f"llvm.sqrt.v{lanes}f64" if lanes > 1 else "llvm.sqrt.f64"
+                root_of = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
+                end = builder.and_(count, _count(-lanes))
+                with cgutils.for_range_slice(builder, done, end, _count(lanes)) as (p, _):
+                    j = builder.add(base, p)
+                    gradient = builder.fmul(_load(builder, steps, p, kind), x)
+                    gradient = builder.select(builder.fcmp_ordered("<", gradient, low), low, gradient)
+                    gradient = builder.select(builder.fcmp_ordered(">", gradient, high), high, gradient)
+                    total = _fused(builder, gradient, gradient, _load(builder, sums, j, kind))
+                    _store(builder, total, sums, j)
+                    change = builder.fmul(_load(builder, speeds, p, kind), gradient)
+                    change = builder.fdiv(change, builder.call(root_of, [total]))
+                    change = builder.select(builder.fcmp_ordered(">", total, zero), change, zero)
+                    _store(builder, builder.fadd(_load(builder, weights, j, kind), change), weights, j)
+                    with builder.if_then(noted):
+                        _store(builder, _fused(builder, change, now, _load(builder, past, j, kind)), past, j)
+                done = end
+            return target.get_dummy_value()
+
+        number = types.float64
+        return types.void(w, squares, u, number, types.uint64, t, rates, number, number), generate
 
     @intrinsic(prefer_literal=True)
     def score_tile(context: Any, out: Any, x: Any, places: Any, count: Any, w: Any, at: Any, stride: Any,

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.compiler.inlining import helper
+from onlearn.compiler import prefetch
+from onlearn.compiler.inlining import Verb, helper
+from onlearn.compiler.intrinsics import adapt_row
 from onlearn.engine.geometry import AdaGrad, Additive
 from onlearn.engine.geometry.additive import POWERS
 from onlearn.engine.loops import DUE, HIGHEST_LOSS, KEPT, LOSS, MISTAKES, SEEN, UPDATES, decide, record, take_steps
@@ -30,11 +32,11 @@ from onlearn.engine.protocol import (
     expect,
     layout,
     move,
-    note,
     settle,
     stride,
 )
-from onlearn.engine.rows import LINE, ONE, SOON, column, span, sqnorm, sqnorms, step_all
+from onlearn.engine.rows import LINE, ONE, Sparse, add_products, column, scores, span, sqnorm, sqnorms, step_all
+from onlearn.engine.stabilizers import AveragedState, LastState
 from onlearn.engine.training import DOUBLINGS, Audit, Chronicle, Training
 
 # ----------------------------------------------------------------------------------------------------
@@ -71,34 +73,55 @@ class AdaGradBankState(NamedTuple):
     rates: Outputs
 
 
-@helper
-def adapt(g: Any, st: Any, out: Any, base: Any, x: float) -> None:
-    """Move the weights of one feature, from place ``base``, all outputs in one walk."""
-    for c in range(np.uint64(len(out.t))):
-        j = base + c
-        gradient = min(max(out.t[c] * x, -LARGEST), LARGEST)
-        squares = g.squares[j] + gradient * gradient
-        change = g.rates[c] * gradient / np.sqrt(squares) if squares > 0.0 else 0.0
-        g.squares[j] = squares
-        g.w[j] += change
-        note(st, j, change, clock(st, c))
+@Verb
+def past(st):
+    """Where a stabilizer keeps what changes have missed, all of them at the same clock; empty if it keeps nothing."""
+
+
+@past.on(LastState)
+def _(st):
+    return st.nothing[:0]
+
+
+@past.on(AveragedState)
+def _(st):
+    return st.u
+
+
+@scores.on(Sparse, AdaGradBankState, object)
+def _(rows, i, g, st, out):
+    start, stop = span(rows, i)
+    outputs = np.uint64(len(out))
+    for p in range(start, stop):  # what the step will touch, too: the row is in the cache by then
+        far = (np.uint64(rows.indices[p]) + ONE) * outputs
+        for c in range(np.uint64(0), outputs, np.uint64(LINE // 8)):
+            prefetch(g.w, far + c)
+            prefetch(g.squares, far + c)
+            expect(g, st, far + c)
+    for c in range(outputs):
+        out[c] = rows.bias * g.w[c]
+    add_products(rows, i, g.w, ONE, out)
 
 
 @step_all.on(object, AdaGradBankState, object, object)
 def _(rows, i, g, st, out):
     start, stop = span(rows, i)
-    outputs = np.uint64(len(out.t))
+    outputs, at, missed = np.uint64(len(out.t)), clock(st, 0), past(st)
     if rows.bias != 0.0:
-        adapt(g, st, out, np.uint64(0), rows.bias)
+        adapt_row(g.w, g.squares, missed, at, np.uint64(0), out.t, g.rates, rows.bias, LARGEST)
     for p in range(start, stop):
-        if p + SOON < stop:
-            far = (column(rows, p + SOON, start) + ONE) * outputs
-            for c in range(np.uint64(0), outputs, np.uint64(LINE // 8)):
-                expect(g, st, far + c)
-        adapt(g, st, out, (column(rows, p, start) + ONE) * outputs, np.float64(rows.data[p]))
+        base = (column(rows, p, start) + ONE) * outputs
+        adapt_row(g.w, g.squares, missed, at, base, out.t, g.rates, np.float64(rows.data[p]), LARGEST)
 
 
 STATES = {Additive: AdditiveBankState, AdaGrad: AdaGradBankState}
+
+
+def zeros_on_lines(count: int) -> np.ndarray:
+    """Zeros from the beginning of a cache line, so that eight weights side by side are on one line, not on two."""
+    made = np.zeros(count + LINE // 8)
+    skip = -made.ctypes.data % LINE // 8
+    return made[skip : skip + count]
 
 
 class Rates(Geometry):
@@ -111,11 +134,11 @@ class Rates(Geometry):
         self.members: list[Any] = members
 
     def start(self, features: int, outputs: int) -> Any:
-        w, rates = np.zeros(features * outputs), np.array([one.rate for one in self.members])
+        count, rates = features * outputs, np.array([one.rate for one in self.members])
         first, rates = self.members[0], np.tile(rates, outputs // len(self.members))
         if isinstance(first, AdaGrad):
-            return AdaGradBankState(w, w.copy(), rates)
-        return AdditiveBankState(w, np.zeros(1), np.array([POWERS[first.schedule]]), rates)
+            return AdaGradBankState(zeros_on_lines(count), zeros_on_lines(count), rates)
+        return AdditiveBankState(zeros_on_lines(count), np.zeros(1), np.array([POWERS[first.schedule]]), rates)
 
     def __repr__(self) -> str:
         return f"rates({', '.join(map(repr, self.members))})"
