@@ -18,7 +18,7 @@ import numpy as np
 
 from onlearn.compiler import prefetch
 from onlearn.compiler.inlining import Verb, helper
-from onlearn.compiler.intrinsics import adapt_row
+from onlearn.compiler.intrinsics import adapt_rows
 from onlearn.engine.geometry import AdaGrad, Additive
 from onlearn.engine.geometry.additive import POWERS
 from onlearn.engine.loops import DUE, HIGHEST_LOSS, KEPT, LOSS, MISTAKES, SEEN, UPDATES, decide, record, take_steps
@@ -35,7 +35,7 @@ from onlearn.engine.protocol import (
     settle,
     stride,
 )
-from onlearn.engine.rows import LINE, ONE, Sparse, add_products, column, scores, span, sqnorm, sqnorms, step_all
+from onlearn.engine.rows import FOUR, LINE, ONE, THREE, TWO, Sparse, add_products, column, scores, span, sqnorm, sqnorms, step_all
 from onlearn.engine.stabilizers import AveragedState, LastState
 from onlearn.engine.training import DOUBLINGS, Audit, Chronicle, Training
 
@@ -106,12 +106,19 @@ def _(rows, i, g, st, out):
 @step_all.on(object, AdaGradBankState, object, object)
 def _(rows, i, g, st, out):
     start, stop = span(rows, i)
-    outputs, at, missed = np.uint64(len(out.t)), clock(st, 0), past(st)
+    outputs, at, missed, p = np.uint64(len(out.t)), clock(st, 0), past(st), start
     if rows.bias != 0.0:
-        adapt_row(g.w, g.squares, missed, at, np.uint64(0), out.t, g.rates, rows.bias, LARGEST)
-    for p in range(start, stop):
-        base = (column(rows, p, start) + ONE) * outputs
-        adapt_row(g.w, g.squares, missed, at, base, out.t, g.rates, np.float64(rows.data[p]), LARGEST)
+        adapt_rows(g.w, g.squares, missed, at, (np.uint64(0),), out.t, g.rates, (rows.bias,), LARGEST)
+    while p + THREE < stop:
+        j0, x0 = (column(rows, p, start) + ONE) * outputs, np.float64(rows.data[p])
+        j1, x1 = (column(rows, p + ONE, start) + ONE) * outputs, np.float64(rows.data[p + ONE])
+        j2, x2 = (column(rows, p + TWO, start) + ONE) * outputs, np.float64(rows.data[p + TWO])
+        j3, x3 = (column(rows, p + THREE, start) + ONE) * outputs, np.float64(rows.data[p + THREE])
+        adapt_rows(g.w, g.squares, missed, at, (j0, j1, j2, j3), out.t, g.rates, (x0, x1, x2, x3), LARGEST)
+        p += FOUR
+    for n in range(p, stop):
+        j = (column(rows, n, start) + ONE) * outputs
+        adapt_rows(g.w, g.squares, missed, at, (j,), out.t, g.rates, (np.float64(rows.data[n]),), LARGEST)
 
 
 STATES = {Additive: AdditiveBankState, AdaGrad: AdaGradBankState}
