@@ -15,6 +15,7 @@ _HOMES = {
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.linear": ["OnlineClassifier", "OnlineRegressor"],
     "onlearn.estimators.named": [
         "Perceptron",
@@ -57,6 +58,7 @@ __all__ = [
     "LinearSVM",
     "LogisticRegression",
     "MarginPerceptron",
+    "Mixture",
     "Model",
     "NormalizedWinnow",
     "Nystroem",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
     from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
+    from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.named import (
         AROW,
         FTRL,
