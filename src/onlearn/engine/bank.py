@@ -35,7 +35,21 @@ from onlearn.engine.protocol import (
     settle,
     stride,
 )
-from onlearn.engine.rows import FOUR, LINE, ONE, THREE, TWO, Sparse, add_products, column, scores, span, sqnorm, sqnorms, step_all
+from onlearn.engine.rows import (
+    FOUR,
+    LINE,
+    ONE,
+    THREE,
+    TWO,
+    Sparse,
+    add_products,
+    column,
+    scores,
+    span,
+    sqnorm,
+    sqnorms,
+    step_all,
+)
 from onlearn.engine.stabilizers import AveragedState, LastState
 from onlearn.engine.training import DOUBLINGS, Audit, Chronicle, Training
 
@@ -368,7 +382,9 @@ def _(out, gold, importance, change, tally):
 def may_share(one: Training, other: Training) -> bool:
     """Whether two learners can be members of one bank."""
     kinds = type(one.geometry), type(other.geometry)
-    alike = [(t.output, t.outputs, t.features, t.bias, repr(t.rule), type(t.rule), t.stabilizer.name) for t in (one, other)]
+    alike = [
+        (t.output, t.outputs, t.features, t.bias, repr(t.rule), type(t.rule), t.stabilizer.name) for t in (one, other)
+    ]
     if kinds[0] is not kinds[1] or kinds[0] not in STATES or alike[0] != alike[1] or type(one.g) is not type(other.g):
         return False
     plain = {**one.geometry.get_params(), "rate": 1.0}, {**other.geometry.get_params(), "rate": 1.0}

@@ -64,7 +64,16 @@ class MixtureSettings:
     )
 
 
-OF_MEMBERS = ("rule", "geometry", "stabilizer", "multiclass", "fit_intercept", "init", "intercept_scaling", "calibration")
+OF_MEMBERS = (
+    "rule",
+    "geometry",
+    "stabilizer",
+    "multiclass",
+    "fit_intercept",
+    "init",
+    "intercept_scaling",
+    "calibration",
+)
 
 MIXTURE = Composition(
     "Mixture",
@@ -97,7 +106,11 @@ def parse_learner(text: str) -> Learner:
     given = dict(zip(known, values, strict=False))
     if len(values) > len(known) or given.keys() & named.keys() or named.keys() - set(known):
         wrong = next((key for key in named if key not in known), None)
-        why = "a parameter is given twice" if wrong is None else f"it has no parameter {wrong!r}{did_you_mean(wrong, known)}"
+        why = (
+            "a parameter is given twice"
+            if wrong is None
+            else f"it has no parameter {wrong!r}{did_you_mean(wrong, known)}"
+        )
         raise ValueError(f"cannot read the learner {text!r}: {why}")
     return Learner(name, **given, **named)
 
@@ -287,7 +300,11 @@ class MixtureTraining(Chronicle):
         self._own()
         classes, banks = self.outputs, self.banks
         room = max(1, min(BATCH, NUMBERS // classes, len(order)))
-        mass, notes, found = np.empty((len(banks), room * classes)), np.empty((len(banks), room * NOTES)), np.empty(classes)
+        mass, notes, found = (
+            np.empty((len(banks), room * classes)),
+            np.empty((len(banks), room * NOTES)),
+            np.empty(classes),
+        )
         for start in range(0, len(order), room):
             some = order[start : start + room]
             mine = slice(start, start + room) if gathered else some
@@ -356,7 +373,9 @@ class MixtureTraining(Chronicle):
 
         def work(start: int, stop: int) -> None:
             lines = scores[start:stop].reshape(-1), out[start:stop].reshape(-1)
-            blend(lines[0], weights, log_weights, np.empty(2 * count + self.outputs), self.outputs, stop - start, lines[1])
+            blend(
+                lines[0], weights, log_weights, np.empty(2 * count + self.outputs), self.outputs, stop - start, lines[1]
+            )
 
         over_rows(work, X.shape[0], 20 * scores.size)
         return out
