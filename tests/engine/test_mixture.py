@@ -297,7 +297,7 @@ def test_more_rows_than_are_taken_down_at_a_time_are_as_any_others(monkeypatch):
     settings = dict(learners=[one for one, _, _ in BANKS["of all sorts"]], random_state=0, epochs=2)
     whole = MixtureLearner(**settings).fit(X, y, weight)
     expected = whole.predict_proba(X)
-    monkeypatch.setattr("onlearn.engine.mixture.BATCH", 7)
+    monkeypatch.setattr("onlearn.engine.mixture_training.BATCH", 7)
     monkeypatch.setattr("onlearn.engine.mixture.SCORES", 100)
     few = MixtureLearner(**settings).fit(X, y, weight)
     check_same_bits(whole, few)
@@ -448,7 +448,7 @@ def test_learners_cannot_change_while_learning_goes_on():
     X, y, _ = examples(2)
     mixture = MixtureLearner(learners=MEMBERS[0], random_state=0).partial_fit(X, y, classes=[0, 1])
     mixture.set_params(learners=MEMBERS[1])
-    with pytest.raises(ValueError, match="learners was .* when learning began"):
+    with pytest.raises(ValueError, match=r"learners was .* when learning began"):
         mixture.partial_fit(X, y)
 
 

@@ -21,7 +21,20 @@ from onlearn.compiler.inlining import Verb, helper
 from onlearn.compiler.intrinsics import adapt_rows
 from onlearn.engine.geometry import AdaGrad, Additive
 from onlearn.engine.geometry.additive import POWERS
-from onlearn.engine.loops import DUE, HIGHEST_LOSS, KEPT, LOSS, MISTAKES, SEEN, UPDATES, decide, record, take_steps
+from onlearn.engine.loops import (
+    DOUBLINGS,
+    DUE,
+    HIGHEST_LOSS,
+    KEPT,
+    LOSS,
+    MISTAKES,
+    SEEN,
+    UPDATES,
+    Audit,
+    decide,
+    record,
+    take_steps,
+)
 from onlearn.engine.protocol import (
     LARGEST,
     Geometry,
@@ -51,7 +64,7 @@ from onlearn.engine.rows import (
     step_all,
 )
 from onlearn.engine.stabilizers import AveragedState, LastState
-from onlearn.engine.training import DOUBLINGS, Audit, Chronicle, Training
+from onlearn.engine.training import Chronicle, Training
 
 # ----------------------------------------------------------------------------------------------------
 # Geometries that differ in the rate.
@@ -160,6 +173,12 @@ class Rates(Geometry):
         if isinstance(first, AdaGrad):
             return AdaGradBankState(zeros_on_lines(count), zeros_on_lines(count), rates)
         return AdditiveBankState(zeros_on_lines(count), np.zeros(1), np.array([POWERS[first.schedule]]), rates)
+
+    def without_constant(self, state: Any) -> None:
+        """Weights start at zero, and that of a constant feature of size 0 stays there."""
+
+    def mend(self, state: Any) -> None:
+        """There are no sums over weights."""
 
     def __repr__(self) -> str:
         return f"rates({', '.join(map(repr, self.members))})"
