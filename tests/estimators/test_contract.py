@@ -32,6 +32,7 @@ ESTIMATORS = {
     "OnlineClassifier": onlearn.OnlineClassifier,
     "OnlineRegressor": onlearn.OnlineRegressor,
     "KernelClassifier": onlearn.KernelClassifier,
+    "Mixture": onlearn.Mixture,
     **NAMED,
 }
 
@@ -54,7 +55,7 @@ WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "KernelClassifier", "OnlineRegressor
 
 
 # Each of these differs from the others in its code or its parameters; the rest, which do in their loops only, are slow.
-TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "LogisticRegression"}
+TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "LogisticRegression", "Mixture"}
 
 
 @pytest.mark.parametrize(

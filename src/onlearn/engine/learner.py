@@ -342,6 +342,11 @@ class Learner:
         return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
 
     @property
+    def explained(self) -> Learner:
+        """The learner whose weights explain predictions."""
+        return self
+
+    @property
     def classes_(self) -> np.ndarray:
         """The labels of the classes."""
         self._trained()

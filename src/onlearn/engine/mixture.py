@@ -308,6 +308,11 @@ class MixtureLearner(Learner):
         """The learner with the smallest loss, by itself; what it learns from now on does not change the mixture."""
         return self.member(self._trained().leader)
 
+    @property
+    def explained(self) -> Learner:
+        """The leader, for a mixture has no weights."""
+        return self.leader_
+
     def member(self, k: int) -> Learner:
         """Learner k by itself, with the mixture's parameters of passes."""
         training, given = self._trained(), self.members[k]
