@@ -28,7 +28,7 @@ class Mixture(LearnerClassifier):
     ----------
     learners : list of linear classifiers or their spellings, or None
         For instance ``[onlearn.AROW(), "LogisticRegression(rate=0.1)"]``. None: eight logistic regressions by AdaGrad,
-        of rates from 0.003 to 10. Scores of rules other than "logistic" are taken for log-odds. What is about passes,
+        of rates from 0.001 to 3. Scores of rules other than "logistic" are taken for log-odds. What is about passes,
         weights of classes and growth is the mixture's, and the learners must leave it as it is.
     epochs : int or None
         Passes over the data. Only the first, whose rows are new, changes how much a learner counts.
@@ -52,7 +52,7 @@ class Mixture(LearnerClassifier):
     >>> from onlearn import Mixture
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = Mixture(random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9 and model.certificate().holds()
+    >>> model.score(X, y) > 0.85 and model.certificate().holds()
     True
     """
 
