@@ -16,8 +16,9 @@ _HOMES = {
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.mixture": ["Mixture"],
-    "onlearn.estimators.linear": ["OnlineClassifier", "OnlineRegressor"],
-    "onlearn.estimators.named": [
+    "onlearn.estimators.linear": [
+        "OnlineClassifier",
+        "OnlineRegressor",
         "Perceptron",
         "AveragedPerceptron",
         "VotedPerceptron",
@@ -94,9 +95,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
-    from onlearn.estimators.linear import OnlineClassifier, OnlineRegressor
-    from onlearn.estimators.mixture import Mixture
-    from onlearn.estimators.named import (
+    from onlearn.estimators.linear import (
         AROW,
         FTRL,
         AdaGrad,
@@ -108,11 +107,14 @@ if TYPE_CHECKING:
         LogisticRegression,
         MarginPerceptron,
         NormalizedWinnow,
+        OnlineClassifier,
+        OnlineRegressor,
         PassiveAggressive,
         Perceptron,
         VotedPerceptron,
         Winnow,
     )
+    from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

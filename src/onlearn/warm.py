@@ -190,8 +190,8 @@ MIXTURE = "mixture"  # in place of a geometry: those of a mixture of rates
 
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
     """The loops of the named learners: dense and sparse rows, float64 and float32, two classes and several."""
+    from onlearn.engine.compositions import NAMED
     from onlearn.engine.learner import Learner
-    from onlearn.engine.named import NAMED
 
     parts = [Learner(name).choices for name in (NAMED if learners is None else learners)]
     return _distinct(

@@ -16,7 +16,7 @@ import onlearn.reproduce.demo
 from onlearn import cli, warm
 from onlearn.compiler import object_code
 from onlearn.engine.learner import Learner
-from onlearn.estimators.named import NAMED
+from onlearn.estimators.linear import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
 COMMANDS = ["train", "predict", "evaluate", "inspect", "explain", "data", "demo", "warm"]

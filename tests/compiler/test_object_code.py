@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn.compiler import INTERPRETED, Compiled, borrow, give_back, object_code, pointer, prefetch, scratch
-from onlearn.data.named_rows import hash_bytes
+from onlearn.data.batch import hash_bytes
 from onlearn.kernels.boolean import own_subsets
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

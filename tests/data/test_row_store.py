@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from onlearn import data
 from onlearn.data import row_store
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows
 from onlearn.data.row_store import cache_path
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import LINE, ends_among
 from onlearn.data import BadRows, DataError, load, read
-from onlearn.data.named_rows import START, hash_name
+from onlearn.data.batch import START, hash_name
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 MISSING = re.compile(rb"[+-]?nan", re.I)

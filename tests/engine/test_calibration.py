@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import onlearn
 from onlearn.engine import calibration as calibrate
-from onlearn.estimators.named import NAMED
+from onlearn.estimators.linear import NAMED
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 5))

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn.engine import calibration
+from onlearn.engine.compositions import COMPOSITIONS, NAMED
 from onlearn.engine.csr import CSR
 from onlearn.engine.learner import Learner
-from onlearn.engine.named import COMPOSITIONS, NAMED
-from onlearn.estimators import named
+from onlearn.estimators import linear
 
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(size=(90, 6))) * (RNG.random((90, 6)) < 0.6)
@@ -58,7 +58,7 @@ def test_importing_the_learner_brings_in_neither_scikit_learn_nor_scipy():
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_docstring_of_a_named_learner_lists_every_parameter(name):
-    cls = named.NAMED[name]
+    cls = linear.NAMED[name]
     lines = cls.__doc__.splitlines()
     for parameter in list(inspect.signature(cls).parameters.values()):
         (line,) = (line for line in lines if line.startswith(f"{parameter.name} : "))

@@ -19,9 +19,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
 from onlearn.engine.csr import row_batches
-from onlearn.engine.labels import encode, joined
+from onlearn.engine.inputs import encode, joined
 from onlearn.engine.training import Training
-from onlearn.estimators.named import NAMED
+from onlearn.estimators.linear import NAMED
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))

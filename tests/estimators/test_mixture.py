@@ -96,6 +96,35 @@ def test_what_cannot_be_mixed_is_refused(learners, sentence):
         onlearn.Mixture(learners).fit(X, Y)
 
 
+def test_single_rows_are_as_many():
+    """Mappings, too, whose names and classes are taken in as they come."""
+    many = onlearn.Mixture(SOME, random_state=0).partial_fit(X[:30], Y[:30], classes=["no", "yes"])
+    one = onlearn.Mixture(SOME, random_state=0).partial_fit(X[:1], Y[:1], classes=["no", "yes"])
+    for x, y in zip(X[1:30], Y[1:30], strict=True):
+        one.learn_one(x, y)
+    np.testing.assert_array_equal(one.losses_, many.losses_)
+    np.testing.assert_array_equal(one.predict_proba(X), many.predict_proba(X))
+    assert one.predict_one(X[40]) == many.predict(X[40:42])[0]
+    assert one.score_one(X[40]) == pytest.approx(many.decision_function(X[40:42])[0], rel=1e-12)
+    assert one.predict_proba_one(X[40])["yes"] == pytest.approx(many.predict_proba(X[40:42])[0, 1], rel=1e-12)
+    fruit = onlearn.Mixture(grow=True, random_state=0)
+    for _ in range(10):
+        fruit.learn_one({"size": 3.5, "colour": "red"}, "apple").learn_one({"size": 9.0}, "melon")
+        fruit.learn_one({"size": 1.0, "colour": "blue", "sour": True}, "sloe", weight=2.0)
+    assert fruit.predict_one({"colour": "red", "size": 3.0}) == "apple"
+    assert sum(fruit.predict_proba_one({"sour": True}).values()) == pytest.approx(1.0)
+    assert fruit.certificate().holds() and fruit.leader_.predict_one({"size": 9.0}) == "melon"
+
+
+def test_predictions_made_while_another_thread_learns_are_of_a_whole_mixture():
+    model = onlearn.Mixture(random_state=0).partial_fit(X, Y, classes=["no", "yes"])
+    before, snapshot = model.predict_proba(X), model._learner.training.snapshot()
+    scores = snapshot.log_probabilities(X, None)
+    model.partial_fit(X, Y)
+    np.testing.assert_array_equal(snapshot.log_probabilities(X, None), scores)
+    assert (model.predict_proba(X) != before).any()
+
+
 # ---------------------------------------------------------------- training runs and commands
 
 
@@ -160,5 +189,5 @@ def test_a_model_of_raw_rows_learns_by_a_mixture(tmp_path):
     assert model.report_["mixture"]["holds"]
     with onlearn.data.read(source) as reader:
         for batch in reader:
-            model.partial_fit(batch.X, batch.y)
+            model.partial_fit(batch.rows, batch.y)
     assert model.learner.n_seen_ == 800

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlearn.features import Features, Text
-from onlearn.features.characters import PLANES, characters
-from onlearn.features.tokenizer import decode
+from onlearn.features.tokenizer import PLANES, characters, decode
 
 # Letters whose lower case is longer, shorter, several, or depends on the neighbours; marks; other scripts; separators.
 ODD = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn.data.named_rows import hash_name
+from onlearn.data.batch import hash_name
 from onlearn.features import Features, Vocabulary
 from onlearn.features.assemble import rows_of_names
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from onlearn.engine import labels
+from onlearn.engine import inputs
 from onlearn.models.evaluation import BINS, Evaluation, Ranking, RegressionEvaluation, in_order, positions
 
 
@@ -167,6 +167,6 @@ def test_numbers_as_labels_compare_as_numbers():
 
 def test_whole_numbers_as_labels_are_exact():
     near = ["9007199254740993", "12345678901234567891", "9007199254740992", "12345678901234567890", "77"]
-    assert labels.distinct([*near, "+77", "77.0", "9007199254740992.0"]) == near
-    assert labels.in_order(near) == ["77", near[2], near[0], near[3], near[1]]
+    assert inputs.distinct([*near, "+77", "77.0", "9007199254740992.0"]) == near
+    assert inputs.in_order(near) == ["77", near[2], near[0], near[3], near[1]]
     assert positions(["+9007199254740993", "9007199254740994"], near) == [0, -1]

@@ -10,7 +10,7 @@ import pytest
 
 import onlearn
 from onlearn import data
-from onlearn.engine.classification import Classification
+from onlearn.engine.tasks import Classification
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
 from onlearn.models.run_reading import held_out

@@ -167,7 +167,7 @@ class JsonWriter:
         import pyarrow.compute as pc
 
         from onlearn.data.arrow import from_strings
-        from onlearn.data.named_rows import NamedRows
+        from onlearn.data.batch import NamedRows
 
         labels = self.labels or []
         parts: list[Any] = ["{"]

@@ -94,7 +94,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
     """Learn, and save the model; the seconds, whether Ctrl-C ended it early, and whether it was pressed at all."""
     from onlearn.compiler import compile_seconds
     from onlearn.data import DataError
-    from onlearn.engine.interrupts import first_ctrl_c
+    from onlearn.engine.passes import first_ctrl_c
     from onlearn.errors import PlanError
 
     def show(notes: list[str], learning: str) -> None:

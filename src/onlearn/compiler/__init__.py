@@ -2,7 +2,7 @@
 
 ``functions`` has the decorators and ``inlining`` the loops; ``intrinsics`` are written in LLVM's language. Code is
 compiled and called by one of two backends (``backends``): as ``object_code`` that ``emit`` makes and that runs without
-Numba, or by ``numba_backend``. The files that hold it are ``cache``'s, and ``dependencies`` finds what names them.
+Numba, or by ``numba_backend``. ``cache`` has the files that hold it, and names them.
 """
 
 from __future__ import annotations

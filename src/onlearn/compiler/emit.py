@@ -24,8 +24,9 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.np.arrayobj import populate_array
 
-from onlearn.compiler import dependencies, object_code
+from onlearn.compiler import object_code
 from onlearn.compiler.backends import made
+from onlearn.compiler.cache import function_digest
 from onlearn.compiler.numba_backend import OPTIONS, disk_cache, signature_of
 from onlearn.compiler.object_code import LinkError, ObjectFile
 
@@ -222,7 +223,7 @@ class QuickCache(FunctionCache):
 def allocating(function: Any) -> Any:
     """A function that creates arrays, as Numba compiles, keeps and calls it."""
     compiler = numba.njit(**OPTIONS)(function)
-    with disk_cache(dependencies.digest(function)) as keep:
+    with disk_cache(function_digest(function)) as keep:
         if keep:
             compiler._cache = QuickCache(function)
     return compiler

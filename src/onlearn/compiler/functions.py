@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from onlearn.compiler import cache as files
-from onlearn.compiler import dependencies, object_code, shipped
+from onlearn.compiler import object_code, shipped
 from onlearn.compiler.backends import attempt, compiling, lock, made
 from onlearn.compiler.cache import PACKAGE
 from onlearn.compiler.object_code import Call, Code, Dispatch, ObjectFile, Pointer
@@ -352,7 +352,7 @@ def _anonymous(function: Any) -> Identity:
 
 def identity(function: Any, options: dict[str, Any]) -> Identity:
     """By what the code of a function is filed; not at all if its sources do not show all it depends on."""
-    made_of, digest = function.__code__, dependencies.digest(function)
+    made_of, digest = function.__code__, files.function_digest(function)
     if digest is None:
         return _anonymous(function)
     described = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}

@@ -28,7 +28,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compiler import cache as files
-from onlearn.compiler import dependencies, shipped
+from onlearn.compiler import shipped
 from onlearn.compiler.cache import PACKAGE, cache_folder
 from onlearn.compiler.functions import INTERPRETED, REORDER, Identity, Replaced, code
 from onlearn.compiler.object_code import Call, Dispatch
@@ -82,6 +82,10 @@ class Verb:
             raise TypeError(f"{self.__name__} is not defined for ({', '.join(kind.__name__ for kind in kinds)})")
         return self.table[min(fitting, key=lambda key: key.count(object))]
 
+    def is_usual(self, *kinds: type) -> bool:
+        """Whether no body is registered for these types: they have the one for any."""
+        return self.body(kinds) is self.table[(object,) * len(kinds)]
+
     def __call__(self, *arguments: Any) -> Any:
         return self.body(kinds_of(arguments))(*arguments)
 
@@ -108,6 +112,13 @@ class Loop:
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments) if INTERPRETED else self._dispatch(arguments)
+
+    def bind(self, *arguments: Any) -> Callable[[], Any]:
+        """A call with these very arguments, prepared once: for loops that are done sooner than arguments are passed.
+
+        Arrays may change their content between calls. Python's lock is kept during a call, so it should be short.
+        """
+        return partial(self.function, *arguments) if INTERPRETED else self._dispatch.bind(arguments)
 
     def _code(self, arguments: tuple[Any, ...]) -> Call:
         names = inspect.signature(self.function).parameters
@@ -347,7 +358,7 @@ def _digest(text: str) -> str | None:
             return None
         value = getattr(import_module(module), name, None) if module.startswith("onlearn.") else None
         if isinstance(value, Replaced):
-            found = dependencies.digest(value)
+            found = files.function_digest(value)
             if found is None:
                 return None
             parts.append(found)

@@ -7,9 +7,9 @@ not know. So each is compiled with globals in which Numba's objects are in their
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -17,9 +17,8 @@ from typing import Any
 import numba
 from numba import extending, types
 
-from onlearn.compiler import dependencies
 from onlearn.compiler.backends import compiling, lock, made
-from onlearn.compiler.cache import cache_folder, subfolder
+from onlearn.compiler.cache import cache_folder, function_digest, subfolder
 from onlearn.compiler.functions import Replaced
 from onlearn.compiler.object_code import Call, Pointer
 
@@ -28,7 +27,7 @@ OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 def dispatcher(function: Any, options: dict[str, Any], digest: str | None = None) -> Any:
     """A function as Numba compiles and calls it, kept on disk if it has a digest of all it depends on."""
-    with disk_cache(digest or dependencies.digest(function)) as keep:
+    with disk_cache(digest or function_digest(function)) as keep:
         return numba.njit(cache=keep, **OPTIONS, **options)(with_numba_globals(function))
 
 
@@ -79,10 +78,20 @@ def call(compiled: Any, name: str, arguments: tuple[Any, ...], kept: bool) -> Ca
         if kept and sum(compiled.stats.cache_hits.values()) == hits:
             made.append(name)
 
-    def called(slots: list[Any], arguments: tuple[Any, ...]) -> Any:
-        return compiled(*map(_for_numba, arguments))
+    return _Compiled(compiled)
 
-    return called
+
+class _Compiled:
+    """A function that Numba has compiled; it takes the arguments themselves, not their slots."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, slots: list[Any], arguments: tuple[Any, ...]) -> Any:
+        return self.function(*map(_for_numba, arguments))
+
+    def bind(self, slots: list[Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        return partial(self.function, *map(_for_numba, arguments))
 
 
 # ---------------------------------------------------------------------------------------------------- functions called
@@ -139,7 +148,7 @@ _callbacks: list[Any] = []  # Numba itself does not keep them
 
 def address(function: Any, result: str, arguments: tuple[str, ...], keep: bool) -> int:
     """The address of a function that compiled ones call."""
-    with disk_cache(dependencies.digest(function) if keep else None) as kept, compiling(kept):
+    with disk_cache(function_digest(function) if keep else None) as kept, compiling(kept):
         made_here = numba.cfunc(signature_of(result, arguments), cache=kept, error_model="numpy")(
             with_numba_globals(function)
         )

@@ -18,7 +18,7 @@ import ctypes
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -59,11 +59,22 @@ class Pointer:
         return self._type_of()
 
 
+class Call(Protocol):
+    """Code for arguments of some types, whichever backend made it."""
+
+    def __call__(self, slots: list[Any], arguments: tuple[Any, ...]) -> Any:
+        """What the code returns for these arguments; ``slots`` holds what goes into their slots."""
+
+    def bind(self, slots: list[Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        """A function without arguments that calls the code with these, again and again."""
+
+
 class Code:
     """An entry, ready to be called."""
 
     def __init__(self, layout: str, results: str, address: int) -> None:
         self.pack = struct.Struct(layout).pack
+        self.address = address
         self.call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)(address)
         self.returns_tuple: bool = results.startswith("(")
         self.results = struct.Struct(results.strip("()"))
@@ -76,14 +87,33 @@ class Code:
             buffer = self.buffer()
             status = self.call(self.pack(*slots), buffer)
             values = self.results.unpack(buffer)
-        if status == NO_MEMORY:
-            raise MemoryError("there is not enough memory to go on")
         if status:
-            raise RuntimeError(f"compiled code ended with status {status}")
+            _refuse_status(status)
         return values if self.returns_tuple else values[0] if values else None
 
+    def bind(self, slots: list[Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        # Python's lock is kept: to give it back would take as long as such a short call.
+        entry = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(self.address)
+        packed, buffer, unpack = ctypes.create_string_buffer(self.pack(*slots)), self.buffer(), self.results.unpack
+        where, results = ctypes.c_void_p(ctypes.addressof(packed)), ctypes.c_void_p(ctypes.addressof(buffer))
 
-Call = Callable[[list[Any], tuple[Any, ...]], Any]
+        def call_for_all(kept: Any = (arguments, packed)) -> Any:  # which the slots point to
+            if status := entry(where, results):
+                _refuse_status(status)
+            return unpack(buffer) or None
+
+        def call_for_one(kept: Any = (arguments, packed)) -> Any:
+            if status := entry(where, results):
+                _refuse_status(status)
+            return unpack(buffer)[0]
+
+        return call_for_one if self.results.size and not self.returns_tuple else call_for_all
+
+
+def _refuse_status(status: int) -> None:
+    if status == NO_MEMORY:
+        raise MemoryError("there is not enough memory to go on")
+    raise RuntimeError(f"compiled code ended with status {status}")
 
 
 class Dispatch:
@@ -94,6 +124,15 @@ class Dispatch:
         self.known: dict[Types, Call] = {}
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        code, slots = self._code(arguments)
+        return code(slots, arguments)
+
+    def bind(self, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        """A function without arguments that calls the code with these very objects."""
+        code, slots = self._code(arguments)
+        return code.bind(slots, arguments)
+
+    def _code(self, arguments: tuple[Any, ...]) -> tuple[Call, list[Any]]:
         types: list[Any] = []
         slots: list[Any] = []
         flatten(arguments, types, slots)
@@ -105,7 +144,7 @@ class Dispatch:
                     check_slots(arguments, slots)
                     code = self.find(arguments)
                 self.known[key] = code
-        return code(slots, arguments)
+        return code, slots
 
 
 def flatten(arguments: tuple[Any, ...], types: list[Any], slots: list[Any]) -> None:

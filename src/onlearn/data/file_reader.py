@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data.bad_rows import BadRows, DataError
-from onlearn.data.batch import Batch, Sentences, as_parsed, as_public, rows_in
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import Batch, NamedRows, Sentences, as_parsed, as_public, rows_in
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers, sniff
 from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sources import SIZE, Source, Stream, sources

@@ -28,8 +28,7 @@ import numpy as np
 
 from onlearn.data.arrow import from_numpy, numbers
 from onlearn.data.bad_rows import Bad
-from onlearn.data.batch import is_table, rows_in
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows, is_table, rows_in
 from onlearn.data.registry import Parsed, readers
 from onlearn.data.sources import Source
 from onlearn.engine.csr import CSR

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.csr import CSR, is_sparse
-from onlearn.kernels.pairwise import listed
+from onlearn.kernels.base import listed
 from onlearn.kernels.products import numeric
 from onlearn.kernels.trees import read_tree
 

@@ -38,10 +38,9 @@ from onlearn.dual.scores import dual_scores, staged_scores
 from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
+from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.learner import Learner
-from onlearn.engine.named import Composition
 from onlearn.engine.scoring import hypothesis
-from onlearn.engine.settings import seed_of
 from onlearn.engine.training import Training
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
@@ -99,13 +98,16 @@ class DualLearner(Learner):
 
     # ------------------------------------------------------------------ examples
 
-    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None) -> Any:
+    def takes_objects(self) -> bool:
+        return kernels.get(self.settings.kernel).data not in ON_NUMBERS
+
+    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None, width: int | None = None) -> Any:
         """``Examples``, or in the primal rows of the kernel's features."""
         if first:
             self.kernel = copied(self.settings.kernel)
         if self.kernel.data in ON_NUMBERS:
             refuse_strings(X, self.kernel)
-            raw = super()._rows(X, first, True, names)
+            raw = super()._rows(X, first, True, names, width)
         else:
             raw = check_examples(X, self.kernel)
         if first:
@@ -326,11 +328,11 @@ class DualLearner(Learner):
         supports = self._dual("kernel_values").supports
         return np.asarray(supports.products(self._rows(X, first=False).points), dtype=np.float64)
 
-    def _scores(self, X: Any) -> np.ndarray:
-        return dual_scores(self.training, X.points) if isinstance(X, Examples) else super()._scores(X)
+    def _scores(self, X: Any, training: Any = None) -> np.ndarray:
+        return dual_scores(self.training, X.points) if isinstance(X, Examples) else super()._scores(X, training)
 
-    def _best(self, X: Any) -> np.ndarray:
-        return np.argmax(self._scores(X), axis=1) if isinstance(X, Examples) else super()._best(X)
+    def _best(self, X: Any, training: Any = None) -> np.ndarray:
+        return np.argmax(self._scores(X), axis=1) if isinstance(X, Examples) else super()._best(X, training)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """The scores by the hypothesis after each pass of ``fit``; needs ``keep_stages``."""

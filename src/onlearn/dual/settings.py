@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlearn.dual.policies import POLICIES
-from onlearn.engine.named import Composition
+from onlearn.engine.compositions import Composition
 from onlearn.engine.spec import param, parameters
 
 
@@ -53,7 +53,7 @@ class KernelSettings:
 KERNEL_CLASSIFIER = Composition(
     "KernelClassifier",
     "Learns a classifier in the feature space of a kernel, from examples one at a time.",
-    fixed=dict(init="zeros", grow=False),
+    fixed=dict(init="zeros", grow=False, max_names=1),
     own=parameters(dataclass(KernelSettings)),
     families={"budget_policy": POLICIES},
 )

@@ -19,9 +19,9 @@ from onlearn.dual.rows import KernelRows, survey_many, survey_one
 from onlearn.dual.scores import CurrentScores
 from onlearn.dual.supports import SupportSet
 from onlearn.engine import loops, rules
-from onlearn.engine.geometry.penalties import SMALLEST, DecayedState, restart
-from onlearn.engine.interrupts import first_ctrl_c
+from onlearn.engine.geometry.additive import SMALLEST, DecayedState, restart
 from onlearn.engine.loops import UPDATES
+from onlearn.engine.passes import first_ctrl_c
 from onlearn.engine.training import Training
 
 SMALL, LARGE = 64, 8192  # examples in a block
@@ -99,6 +99,10 @@ class DualTraining(Training):
     @property
     def may_fail(self) -> bool:
         return super().may_fail or not self.supports.kernel.always_psd  # which may be a function of the user
+
+    def snapshot(self) -> DualTraining:
+        """Itself: support examples are many, so that learning waits for predictions."""
+        return self
 
     def end_pass(self) -> dict[str, float]:
         if self.stages is not None:

@@ -525,6 +525,12 @@ class Bank(Training):
         self.mass, self.notes = mass, notes
         self.at[0] = 0
 
+    def snapshot(self) -> Training:
+        made: Any = super().snapshot()
+        if made is not self:
+            made.losses = self.losses.copy()
+        return made
+
     def _own(self) -> None:
         super()._own()
         for name in ("losses", "tallies", "doublings"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -216,6 +217,14 @@ class Curve(NamedTuple):
     b: float
     link: str
 
+    def probability(self, score: float) -> float:
+        """The probability of the second of two classes, of one row."""
+        if self.b or not abs(self.a * score) < 700:
+            return float(sigmoid(np.array([score]), self.a, self.b)[0])
+        p = 1.0 / (1.0 + math.exp(-self.a * score))
+        # as in ``sigmoid``, what rounding made 1/2 keeps its side
+        return math.nextafter(0.5, 1) if score > 0 and p <= 0.5 else p
+
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """One column a class; the largest probability of a row is where the highest score is."""
         scores = scores.astype(np.float64, copy=False)
@@ -225,14 +234,20 @@ class Curve(NamedTuple):
 def fit_curve(
     choice: Any, training: Any, columns: Callable[[np.ndarray], np.ndarray], held_out: HeldOut | None
 ) -> Curve:
-    """The curve of a trained learner; fitted once after learning.
+    """The curve of a trained learner; fitted once for the scores there are.
 
     ``columns`` makes of scores by output those by class: one column for two classes.
     """
-    known = training.calibrated
-    if known is None or known[0] != repr(choice):
-        known = training.calibrated = repr(choice), _fitted(choice, training, columns, held_out)
-    return known[1]
+    known, taken = training.calibrated, int(training.audit.due[2])
+    if (
+        known is None
+        or (known[0] is not choice and known[0] != choice)
+        or known[1] != taken
+        or known[2] is not held_out
+    ):
+        known = training.calibrated = choice, taken, held_out, _fitted(choice, training, columns, held_out)
+    curve: Curve = known[3]
+    return curve
 
 
 def _fitted(choice: Any, training: Any, columns: Any, held_out: HeldOut | None) -> Curve:

@@ -8,31 +8,34 @@ format), of floats; others are converted.
 from __future__ import annotations
 
 import copy
+import threading
+from collections.abc import Callable
+from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlearn.engine import csr, regression
+from onlearn.engine import csr, tasks
 from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
-from onlearn.engine.classification import Classification
-from onlearn.engine.interrupts import all_or_nothing, to_the_end
-from onlearn.engine.labels import encode
-from onlearn.engine.named import COMPOSITIONS, Composition
-from onlearn.engine.passes import run_passes, warn_caller
-from onlearn.engine.regression import Regression
-from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
-from onlearn.engine.settings import (
+from onlearn.engine.compositions import (
+    COMPOSITIONS,
+    Composition,
     check_settings,
     constant_feature,
     refuse_changes,
     seed_of,
     what_learning_depends_on,
 )
+from onlearn.engine.feature_names import FeatureNames
+from onlearn.engine.inputs import check_heaviest, check_weights, encode
+from onlearn.engine.one_row import RowPath
+from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
+from onlearn.engine.rules import with_rule, without_rule
+from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
 from onlearn.engine.spec import did_you_mean
+from onlearn.engine.tasks import Classification, Regression
 from onlearn.engine.training import Training
-from onlearn.engine.weighting import check_heaviest, check_weights
 from onlearn.model_file import ESTIMATOR, check_facts
 
 if TYPE_CHECKING:
@@ -62,9 +65,21 @@ class Learner:
         self.began_with: dict[str, Any] = {}
         self.seed, self.dtype = 0, np.dtype(np.float64)
         self.features = 0  # columns of the rows
-        self.names: np.ndarray | None = None  # what they are called
+        self.feature_names: FeatureNames | None = None  # what they are called
         self.separable: bool | None = None
         self.held_out: HeldOut | None = None  # rows for calibration
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        """What copies and pickles do not hold."""
+        # One thread learns while others predict: what learns holds the lock, and so does whoever takes a hypothesis.
+        self.lock = threading.RLock()
+        self.facade: dict[str, Any] = {}  # what the estimator around it held when it last passed parameters on
+
+    @cached_property
+    def _path(self) -> RowPath:
+        """The way of single rows."""
+        return RowPath(self)
 
     # ------------------------------------------------------------------ parameters
 
@@ -117,24 +132,45 @@ class Learner:
         return f"{self.name}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return with_rule({**self.__dict__, "_choices": None, "_checked": {}}, getattr(self.settings, "rule", None))
+        with self.lock:
+            state = {**self.__dict__, "_choices": None, "_checked": {}}
+        for name in ("lock", "facade", "_path"):
+            state.pop(name, None)
+        return with_rule(state, getattr(self.settings, "rule", None))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(without_rule(state))
+        self._start_anew()
 
     # ------------------------------------------------------------------ rows
 
-    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None) -> Any:
-        """Rows as the engine takes them; ``first`` if their width is not known yet."""
+    @property
+    def names(self) -> np.ndarray | None:
+        """What the columns are called, if they have names."""
+        return None if self.feature_names is None else self.feature_names.array()
+
+    def column_name(self, column: int) -> str:
+        """What a column is called."""
+        return f"column {column}" if self.names is None else str(self.names[column])
+
+    def limit_of_names(self) -> int:
+        """How many names a learner that grows takes in."""
+        return int(getattr(self.settings, "max_names", 1))
+
+    def takes_objects(self) -> bool:
+        """Whether examples are other things than rows of numbers."""
+        return False
+
+    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None, width: int | None = None) -> Any:
+        """Rows as the engine takes them; ``first`` if their width is not known yet, else it is made ``width``."""
         X = csr.as_floats(X)
         if csr.is_sparse(X):
             X = csr.without_duplicates(X)
-        if not first and X.shape[1] != self.features:
+        width = self.features if width is None else width
+        if not first and X.shape[1] != width:
             if not self.settings.grow:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but {self.name} is expecting {self.features} features as input"
-                )
-            X = csr.of_width(X, self.features)  # of wider rows as far as the features are known
+                raise ValueError(f"X has {X.shape[1]} features, but {self.name} is expecting {width} features as input")
+            X = csr.of_width(X, width)  # of wider rows as far as the features are known
         positive = (self.choices["geometry"] if self.training is None else self.training.geometry).positive_only
         if finite or positive:
             csr.check_finite(X, self.names if names is None else names)
@@ -196,15 +232,22 @@ class Learner:
             scores = self.task.columns(self._scores(csr.rows_at(X, held)))
             self.held_out = HeldOut(scores, numbers[held], self.choices["calibration"].fraction)
         if not self.task.classifies:
-            said = regression.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
+            said = tasks.worse_than_mean(training, numbers, weight, lambda: self._scores(X)[:, 0])
             if said is not None:
                 warn_caller(said, self.warning)
         return self
 
-    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None,
                     names: list[str] | None = None) -> Self:  # fmt: skip
         """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        usual = classes is None and sample_weight is None and names is None and self.training is not None
+        if usual and type(X) is np.ndarray and len(X) == 1 and X.ndim == 2 and len(y) == 1:
+            return self.learn_one(X[0], y[0])
+        self._partial_fit(X, y, classes, sample_weight, names)
+        return self
+
+    @all_or_nothing
+    def _partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, names: Any = None) -> None:
         self.check()
         first, grow = self.training is None, self.settings.grow
         if not first:
@@ -235,7 +278,34 @@ class Learner:
             weight = self.task.weighted(numbers, weight, self._class_weight)
         self.separable = None
         self._learn_once(X, self.task.targets(numbers, training.output), weight)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
+
+        ``x`` is a row of numbers, a sparse row, or a mapping from names to numbers, Booleans (1 and 0) and strings (the
+        feature ``name=string`` is 1). With ``grow``, names and classes are taken in as they come. Without, learning
+        begins with labels that are Booleans, or by ``partial_fit`` with ``classes``.
+
+        >>> learner = Learner("AveragedPerceptron", grow=True)
+        >>> learner.learn_one({"size": 3.5, "colour": "red"}, "apple").learn_one({"size": 9.0}, "melon").n_seen_
+        2
+        >>> learner.predict_one({"colour": "red"})
+        'apple'
+        """
+        with self.lock:
+            self._path.learn(x, y, weight)
         return self
+
+    def _classes_of_first(self, y: Any) -> dict[str, Any]:
+        """The classes that the label of a first example stands for, as an argument of ``partial_fit``."""
+        if not self.task.classifies or self.settings.grow is True:
+            return {}
+        if not isinstance(y, (bool, np.bool_)):
+            raise ValueError(
+                f"the first label is {y!r}, which does not say what other classes there are: set grow=True, or name "
+                "them all by partial_fit(..., classes=...) with the first row"
+            )
+        return {"classes": [False, True]}
 
     def _numbers(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Class indices of labels; numbers as they are."""
@@ -261,7 +331,7 @@ class Learner:
         if self.task.classifies:
             output, outputs = self.task.outputs(choices["rule"], settings.multiclass, settings.grow is True)
         else:
-            regression.check_choices(choices, settings.epochs, settings.tol)
+            tasks.check_regression_choices(choices, settings.epochs, settings.tol)
             output, outputs = None, 1
         bias = constant_feature(settings, X, sees_all)
         if geometry.undecided:
@@ -278,7 +348,8 @@ class Learner:
         return training
 
     def _call_columns(self, count: int, names: Any) -> None:
-        self.features, self.names = count, None if names is None else np.array(names, dtype=object)
+        known = names is None or isinstance(names, FeatureNames)
+        self.features, self.feature_names = count, names if known else FeatureNames(names, self.limit_of_names())
 
     # ------------------------------------------------------------------ passes over rows that come in parts
 
@@ -399,34 +470,65 @@ class Learner:
 
     # ------------------------------------------------------------------ predicting
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Any, training: Any = None) -> np.ndarray:
         """Scores of checked rows by output."""
-        return scores_by(self._trained(), X, self.names)
+        return scores_by(training or self._trained(), X, self.names)
 
-    def _best(self, X: Any) -> np.ndarray:
+    def _best(self, X: Any, training: Any = None) -> np.ndarray:
         """The output with the highest score of each row, of two or more."""
-        return best_by(self._trained(), X, self.names)
+        return best_by(training or self._trained(), X, self.names)
+
+    def _answer(self, X: Any, answer: Callable[[Any, Any, Any], Any]) -> Any:
+        """What ``answer(rows, task, training)`` makes of rows by the present hypothesis; others may learn meanwhile."""
+        with self.lock:
+            task, training, width = self.task, self._trained().snapshot(), self.features
+            if training is self.training:  # there is no snapshot of it: learning waits
+                return answer(self._rows(X, first=False, finite=False), task, training)
+        return answer(self._rows(X, first=False, finite=False, width=width), task, training)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: one a row for two classes (positive: the second), one a class for more."""
-        self._trained()
-        return np.asarray(self.task.shaped(self._scores(self._rows(X, first=False, finite=False))))
+        return np.asarray(self._answer(X, lambda X, task, training: task.shaped(self._scores(X, training))))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row, on a tie the first of them; in regression the number."""
-        self._trained()
-        X = self._rows(X, first=False, finite=False)
-        if not self.task.classifies:
-            return self._scores(X)[:, 0]
-        if len(self.task.classes) > 2:
-            return np.asarray(self.task.named(self._best(X)))
-        return np.asarray(self.task.chosen(self.task.shaped(self._scores(X))))
+        if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and self.task.classifies:
+            return np.array([self.predict_one(X[0])], dtype=self.task.classes.dtype)
+        return np.asarray(self._answer(X, self._predicted))
+
+    def _predicted(self, X: Any, task: Any, training: Any) -> Any:
+        if not task.classifies:
+            return self._scores(X, training)[:, 0]
+        if len(task.classes) > 2:
+            return task.named(self._best(X, training))
+        return task.chosen(task.shaped(self._scores(X, training)))
 
     def predict_proba(self, X: Any, calibration: Any = None) -> np.ndarray:
         """The probability of each class; the largest is where ``predict`` is."""
-        scores = self.decision_function(X)
-        choice = self.choices["calibration"] if calibration is None else CALIBRATIONS.get(calibration)
-        return fit_curve(choice, self._trained(), self.task.columns, self.held_out).probabilities(scores)
+        with self.lock:
+            choice = self.choices["calibration"] if calibration is None else CALIBRATIONS.get(calibration)
+            curve = fit_curve(choice, self._trained(), self.task.columns, self.held_out)
+        return curve.probabilities(self.decision_function(X))
+
+    def score_one(self, x: Any) -> Any:
+        """The score of one row, as of ``learn_one``: a number for two classes and in regression, else a dict by class.
+
+        It is by what would be handed out now, at the cost of the row alone.
+        """
+        with self.lock:
+            return self._path.score(x)
+
+    def predict_one(self, x: Any) -> Any:
+        """The class of one row, on a tie the first of them; in regression the number."""
+        with self.lock:
+            return self._path.predict(x)
+
+    def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
+        """The probability of each class for one row, by class."""
+        if not self.task.classifies:
+            raise AttributeError("regression has no probabilities")
+        with self.lock:
+            return self._path.probabilities(x, calibration)
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""
@@ -470,7 +572,7 @@ class Learner:
         """What it knows of the rows."""
         return {
             "n_features_in": int(self.features),
-            "feature_names_in": None if self.names is None else [str(name) for name in self.names],
+            "feature_names_in": None if self.feature_names is None else list(map(str, self.feature_names.columns)),
             "seed": self.seed,
             "dtype": self.dtype.name,
         }
@@ -481,8 +583,10 @@ class Learner:
         kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         count, names = mine["n_features_in"], mine["feature_names_in"]
         training = self._unpack_training(facts["training"], kept, count)
-        if names is not None and len(names) != count:
-            raise ValueError(f"{len(names)} names do not go with {count} features")
+        if names is not None:
+            names = FeatureNames(names, self.limit_of_names(), hashed=count > max(1, len(names)))
+            if count != max(1, names.width):
+                raise ValueError(f"{len(names)} names do not go with {count} features")
         if self.task.classifies:
             self.task = Classification.unpack(facts, arrays, training)
             self.separable = facts["separable"]

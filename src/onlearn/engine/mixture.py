@@ -26,14 +26,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.engine import csr
-from onlearn.engine.calibration import CALIBRATIONS, Curve
-from onlearn.engine.classification import Classification
+from onlearn.engine.calibration import CALIBRATIONS
+from onlearn.engine.compositions import COMPOSITIONS, PARAMETERS, Composition, seed_of
+from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.learner import Learner
 from onlearn.engine.loops import SEEN
 from onlearn.engine.mixture_training import MixtureTraining
-from onlearn.engine.named import COMPOSITIONS, Composition
-from onlearn.engine.settings import PARAMETERS, seed_of
 from onlearn.engine.spec import did_you_mean, param, parameters
+from onlearn.engine.tasks import Classification
 from onlearn.engine.training import Training
 from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts
 
@@ -252,7 +252,7 @@ class MixtureLearner(Learner):
         return self._spelled
 
     def _depends_on(self) -> dict[str, Any]:
-        return {"learners": self._spellings()}
+        return {"learners": self._spellings(), "max_names": self.settings.max_names}
 
     # ------------------------------------------------------------------ learning
 
@@ -263,7 +263,7 @@ class MixtureLearner(Learner):
         for given in self.members:
             one = Learner(given.name, **{**given.get_params(), "random_state": self.seed, "grow": self.settings.grow})
             one.task = self.task
-            trainings.append(one._begin(X, y, names, sees_all))
+            trainings.append(one._begin(X, y, None, sees_all))
         self.training, self.dtype = MixtureTraining(trainings, self.choices["geometry"]), np.dtype(X.dtype)
         self._call_columns(X.shape[1], names)
         return self.training
@@ -319,7 +319,8 @@ class MixtureLearner(Learner):
         shared = {name: getattr(self.settings, name) for name in OF_MIXTURE if name in given.composition.parameters}
         made = Learner(given.name, warning=self.warning, **{**given.get_params(), **shared})
         made.training, made.task, made.separable = training.member(k), self.task, None
-        made.features, made.names, made.seed, made.dtype = self.features, self.names, self.seed, self.dtype
+        made.seed, made.dtype = self.seed, self.dtype
+        made._call_columns(self.features, copy.deepcopy(self.feature_names))
         made.began_with = copy.deepcopy(made._depends_on())
         return made
 
@@ -329,9 +330,9 @@ class MixtureLearner(Learner):
 
     # ------------------------------------------------------------------ predicting
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Any, training: Any = None) -> np.ndarray:
         """Logarithms of probabilities, by output; with one output, log-odds."""
-        training, rows = self._trained(), X.shape[0]
+        training, rows = training or self._trained(), X.shape[0]
         block = max(1, SCORES // (training.outputs * len(self.members)))
         if rows <= block:
             return np.asarray(training.log_probabilities(X, self.names))
@@ -344,12 +345,8 @@ class MixtureLearner(Learner):
             made[start:stop] = training.log_probabilities(some, self.names)
         return made
 
-    def _best(self, X: Any) -> np.ndarray:
-        return np.argmax(self._scores(X), axis=1)
-
-    def predict_proba(self, X: Any, calibration: Any = None) -> np.ndarray:
-        """The probability of each class; the largest is where ``predict`` is."""
-        return Curve(1.0, 0.0, "softmax").probabilities(self.decision_function(X))
+    def _best(self, X: Any, training: Any = None) -> np.ndarray:
+        return np.argmax(self._scores(X, training), axis=1)
 
     # ------------------------------------------------------------------ the model file
 
@@ -386,8 +383,10 @@ class MixtureLearner(Learner):
         seen = int(arrays["tally"][SEEN])
         if shapes != {(count, training.outputs, training.output is None, seen, chronicle["passes"])}:
             raise ValueError("the learners of the mixture have not seen the same rows")
-        if names is not None and len(names) != count:
-            raise ValueError(f"{len(names)} names do not go with {count} features")
+        if names is not None:
+            names = FeatureNames(names, self.limit_of_names(), hashed=count > max(1, len(names)))
+            if count != max(1, names.width):
+                raise ValueError(f"{len(names)} names do not go with {count} features")
         for name in ("tally", "doubling"):
             check_array(name, arrays[name], "float64", getattr(training, name).shape)
             setattr(training, name, arrays[name])

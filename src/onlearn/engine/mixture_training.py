@@ -54,7 +54,10 @@ def mix(mass, notes, banks, room, count, classes, found, tally, doubling):
 class MixtureTraining(Chronicle):
     """Banks of learners, taken through the same examples; the counts are those of the mixture."""
 
-    rule: Any = SimpleNamespace(name="mixture")  # none of those that theorems about one learner speak of
+    # Nothing that theorems about one learner speak of; and probabilities are not calibrated.
+    rule: Any = SimpleNamespace(name="mixture", own_probabilities=True)
+    stabilizer: Any = SimpleNamespace(every_hypothesis=False)
+    calibrated: Any = None
 
     def __init__(self, members: list[Training], geometry: Any) -> None:
         super().__init__()
@@ -78,6 +81,15 @@ class MixtureTraining(Chronicle):
         made.banks = [copy.copy(bank) for bank in self.banks]
         return made
 
+    def snapshot(self) -> MixtureTraining:
+        """What predicts as this does now, whatever is learned later; itself if there is none."""
+        snapshots: list[Any] = [bank.snapshot() for bank in self.banks]
+        if any(one is bank for one, bank in zip(snapshots, self.banks, strict=True)):
+            return self
+        made = copy.copy(self)
+        made.banks = snapshots
+        return made
+
     # ------------------------------------------------------------------ facts
 
     @property
@@ -88,6 +100,11 @@ class MixtureTraining(Chronicle):
     def outputs(self) -> int:
         """Of each learner."""
         return self.banks[0].classes
+
+    @property
+    def audit(self) -> Any:
+        """That of the first bank: all take scores of the same examples, for the calibration of a leader."""
+        return self.banks[0].audit
 
     @property
     def theta(self) -> float:

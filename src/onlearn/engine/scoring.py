@@ -10,7 +10,8 @@ import numpy as np
 from onlearn.compiler.inlining import Loop, helper
 from onlearn.compiler.intrinsics import TILE, WIDTH, first_highest, score_tile
 from onlearn.engine.csr import LAST, as_rows, check_finite, is_sparse
-from onlearn.engine.rows import FOUR, ONE, THREE, TWO, Dense, add_products, span
+from onlearn.engine.protocol import handed
+from onlearn.engine.rows import FOUR, ONE, THREE, TWO, Dense, add_products, column, span
 from onlearn.engine.stabilizers import cast_votes
 from onlearn.threads import over_rows
 
@@ -156,6 +157,28 @@ def _several(X: Any, w: np.ndarray, b: np.ndarray, out: np.ndarray, best: np.nda
         cost, room = X.nnz * len(b), beyond
         loop = partial(sparse_scores, rows, np.ascontiguousarray(w).reshape(-1), b)
     return all(over_rows(lambda *part: loop(room.copy(), out, best, *part), X.shape[0], cost))
+
+
+@Loop
+def score_row(rows, g, st, theta, out):
+    """The scores of row 0 by what would be handed out now, of which only the weights that the row needs are made.
+
+    Returns the output that is predicted (of one output: 1 above zero, else 0), or -1 if a score is not finite.
+    """
+    start, stop = span(rows, 0)
+    outputs = np.uint64(len(out))
+    for c in range(outputs):
+        s = rows.bias * handed(st, g, c, c)
+        for p in range(start, stop):
+            s += rows.data[p] * handed(st, g, (column(rows, p, start) + ONE) * outputs + c, c)
+        out[c] = s - theta
+    best, strange = 0, 0
+    for c in range(len(out)):
+        strange += not abs(out[c]) <= LAST
+        best = c if out[c] > out[best] else best
+    if len(out) == 1:
+        best = 1 if out[0] > 0.0 else 0
+    return best if strange == 0 else -1
 
 
 @Loop

@@ -139,7 +139,9 @@ class Training(Chronicle):
         self.stopped: str | None = None  # why learning stopped early, if it did
         self._complaint = ""  # what the rule did when the loop stopped last
         self._handed: tuple[np.ndarray, float] | None = None
-        self.calibrated: tuple[Any, Any] | None = None  # what was fitted to the scores, for as long as it holds
+        self.calibrated: tuple[Any, int, Any, Any] | None = (
+            None  # what was fitted to the scores, for as long as it holds
+        )
 
     def _start(self, features: int, outputs: int) -> Any:
         """The state of the geometry before the first example."""
@@ -180,7 +182,7 @@ class Training(Chronicle):
         ``gathered`` with those of the order. Should a user's rule fail, the state is that of the examples before;
         estimators put back what they had.
         """
-        self._handed = self.calibrated = None
+        self._handed = None
         self._own()
         self.even = self.even and bool(((weight == 1.0) | (weight == 0.0)).all())
         due = int(self.audit.due[0])
@@ -254,17 +256,33 @@ class Training(Chronicle):
 
     def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Run the compiled loop; returns the place at which it stopped before the end."""
-        measured = self.geometry.measures or rules.uses_sqnorm(self.rule)
-        step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
         params = rules.values(self.rule)
-        state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
-        shared = step, loss, params, measured, *state, self.checked
-        if self.output is None:
-            done = learn_one(rows, order, y, weight, *shared)
-        else:
-            done = learn_many(rows, order, y, weight, self._room(), *shared)
+        loop, arguments = self._call(rows, order, y, weight, params, self.checked)
+        done = loop(*arguments)
         self._complaint = rules.complaint(self.rule, params)
         return None if done == len(order) else int(done)
+
+    def _call(
+        self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, params: np.ndarray, checked: bool
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """The loop for this learner's kind of output, and its arguments."""
+        measured = self.geometry.measures or rules.uses_sqnorm(self.rule)
+        step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
+        state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
+        shared = step, loss, params, measured, *state, checked
+        if self.output is None:
+            return learn_one, (rows, order, y, weight, *shared)
+        return learn_many, (rows, order, y, weight, self._room(), *shared)
+
+    def bind(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Callable[[], int]:
+        """A call that learns from whatever these few rows hold at the time, in the present state's arrays.
+
+        It returns how many rows were learned from; it stops before a row whose score is not finite. For built-in rules,
+        and stabilizers that need no room.
+        """
+        self._own()
+        loop, arguments = self._call(rows, order, y, weight, rules.values(self.rule), checked=False)
+        return loop.bind(*arguments)
 
     def _room(self) -> Any:
         """Room for the scores and steps of one example, of the type that says what is learned from them."""
@@ -301,19 +319,24 @@ class Training(Chronicle):
         """Keep some features only, in the given order."""
         if self.stabilizer.every_hypothesis:
             raise ValueError("a voted learner cannot let go of features: its hypotheses are kept as changes of weights")
-        rows = np.concatenate([[0], np.asarray(kept, dtype=np.int64) + 1])
-        for part in ("g", "st"):
-            state = getattr(self, part)
+        self.g, self.st = self.copied_weights(np.asarray(kept))
+        self._own()
+        self.geometry.mend(self.g)
+        self.features = self.capacity = len(kept)
+        self._handed = self.calibrated = None
+
+    def copied_weights(self, columns: np.ndarray) -> tuple[Any, Any]:
+        """The states of geometry and stabilizer for the constant feature and some columns alone; copies."""
+        rows = np.concatenate([[0], columns.astype(np.int64) + 1])
+        made = []
+        for state in (self.g, self.st):
             chosen = {
                 name: np.ascontiguousarray(getattr(state, name).reshape(-1, self.outputs)[rows]).reshape(-1)
                 for name, holds in layout(type(state)).items()
                 if holds == "weights"
             }
-            setattr(self, part, state._replace(**chosen))
-        self._own()
-        self.geometry.mend(self.g)
-        self.features = self.capacity = len(kept)
-        self._handed = self.calibrated = None
+            made.append(state._replace(**chosen))
+        return made[0], made[1]
 
     # ------------------------------------------------------------------ the hypothesis
 
@@ -338,6 +361,13 @@ class Training(Chronicle):
             squares = hand_out(*state, self.outputs, handed)
             self._handed = handed.reshape(-1, self.outputs), squares
         return self._handed
+
+    def snapshot(self) -> Training:
+        """A copy that predicts as this does now, whatever this learns later; itself where there is none."""
+        if self.stabilizer.every_hypothesis:
+            return self
+        self._hand_out()
+        return copy.copy(self)
 
     def separator(self) -> tuple[np.ndarray, float]:
         """What certificates speak of: weights and intercept (threshold apart) for two classes.

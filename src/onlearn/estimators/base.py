@@ -6,6 +6,7 @@ An estimator has scikit-learn's manners; everything it has learned is in its ``L
 from __future__ import annotations
 
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +17,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
-from onlearn.engine.interrupts import InterruptedAfterwards
-from onlearn.engine.labels import from_nullable
+from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
+from onlearn.engine.inputs import from_nullable
 from onlearn.engine.learner import Learner
-from onlearn.engine.named import COMPOSITIONS, Composition
+from onlearn.engine.passes import InterruptedAfterwards
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.settings import FAMILIES
 from onlearn.engine.training import Training
-from onlearn.estimators.nested import set_nested, take_nested, with_nested
+from onlearn.kernels.formula import copied
 
 
 class LearnerEstimator(BaseEstimator):
@@ -57,7 +57,10 @@ class LearnerEstimator(BaseEstimator):
         learner = self.__dict__.get("_learner")
         if learner is None:
             learner = self._new_learner()
+        elif learner.facade == self.__dict__:  # the parameters are those that the learner has
+            return learner
         learner.configure(self._values())
+        learner.facade = dict(self.__dict__)
         return learner
 
     def _new_learner(self) -> Learner:
@@ -99,13 +102,31 @@ class LearnerEstimator(BaseEstimator):
         learner = self.as_learner()
         learner.check()
         first = learner.training is None
-        X, names = self._check_rows(X, first=first or self._is_wider(X))
+        if first or not self._is_plain(X):
+            X, names = self._check_rows(X, first=first or self._is_wider(X))
+        else:
+            names = None
         try:
             learner.partial_fit(X, self._check_targets(y), sample_weight=sample_weight, names=names, **classes)
         except InterruptedAfterwards:
             self._learner = learner
             raise
         self._learner = learner
+        return self
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Any:
+        """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
+
+        ``x`` is a row of numbers, a sparse row, or a mapping from names to numbers, Booleans (1 and 0) and strings (the
+        feature ``name=string`` is 1). With ``grow``, names and classes are taken in as they come. Without, learning
+        begins with labels that are Booleans, or by ``partial_fit`` with ``classes``.
+
+        One thread may learn while others predict: they see the hypothesis before an example or after it.
+        """
+        learner = self.as_learner()
+        learner.learn_one(x, y, weight)
+        if "_learner" not in self.__dict__:
+            self._learner = learner
         return self
 
     # ------------------------------------------------------------------ input
@@ -151,8 +172,27 @@ class LearnerEstimator(BaseEstimator):
 
     def _fitted(self, X: Any) -> tuple[Learner, Any]:
         """The learner, and X as it takes it."""
-        check_is_fitted(self)
-        return self._learner, self._check_rows(X, first=False)[0]
+        learner = self._begun()
+        return learner, X if self._is_plain(X) else self._check_rows(X, first=False)[0]
+
+    def _begun(self) -> Learner:
+        """The learner, which has learned something."""
+        try:
+            return self._learner
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+
+    def score_one(self, x: Any) -> Any:
+        """The score of one row, as of ``learn_one``: a number for two classes and in regression, else a dict by class.
+
+        It is by what would be handed out now, at the cost of the row alone.
+        """
+        return self._begun().score_one(x)
+
+    def predict_one(self, x: Any) -> Any:
+        """The class of one row, on a tie the first of them; in regression the number."""
+        return self._begun().predict_one(x)
 
     def _known(self, name: str) -> Any:
         """An attribute of the learner, which there is none of before fit."""
@@ -278,6 +318,10 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
         learner, X = self._fitted(X)
         return learner.predict_proba(X, self.calibration)
 
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each class for one row, as of ``learn_one``, by class."""
+        return self._begun().predict_proba_one(x, self.calibration)
+
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only.
 
@@ -342,3 +386,40 @@ def check_column(y: Any, what: str, who: str) -> np.ndarray:
     if type(y) is np.ndarray and y.ndim == 1:  # finding out takes longer than learning from a few rows
         return y
     return np.asarray(column_or_1d(from_nullable(y, what), warn=True))
+
+
+# ----------------------------------------------------------------------------------------------------
+# Parameters of choices and kernels as parameters of the estimator that has them: ``rule__aggressiveness``.
+
+
+KERNEL: dict[str, Any] = {"kernel": SimpleNamespace(get=copied)}  # a parameter that is a kernel, as a choice is
+
+
+def with_nested(params: dict[str, Any], families: dict[str, Any]) -> dict[str, Any]:
+    """Parameters by name, and those of the choices among them as ``name__parameter``."""
+    made = dict(params)
+    for name in families.keys() & params.keys():
+        try:
+            owned = families[name].get(params[name]).get_params()
+        except (TypeError, ValueError):  # a wrong spelling is reported by fit
+            continue
+        made.update({f"{name}__{key}": value for key, value in owned.items()})
+    return made
+
+
+def take_nested(params: dict[str, Any], families: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take the parameters of choices out of ``params``: by the name of the choice."""
+    nested: dict[str, dict[str, Any]] = {}
+    for key in list(params):
+        name, inside, own = key.partition("__")
+        if inside and name in families:
+            nested.setdefault(name, {})[own] = params.pop(key)
+    return nested
+
+
+def set_nested(estimator: Any, nested: dict[str, dict[str, Any]], families: dict[str, Any]) -> None:
+    """Change parameters of choices; what was learned keeps the choices it has."""
+    for name, values in nested.items():
+        if name not in estimator.get_params(deep=False):
+            raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}")
+        setattr(estimator, name, families[name].get(getattr(estimator, name)).set_params(**values))

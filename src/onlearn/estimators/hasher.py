@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlearn.compiler import allocating, compiled
-from onlearn.data.named_rows import START, NamedRows, finish, hash_bytes, hash_name, mix
+from onlearn.data.batch import START, NamedRows, finish, hash_bytes, hash_name, mix
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number
 from onlearn.threads import over_rows
 

@@ -17,11 +17,9 @@ from onlearn.dual.estimate import Estimate
 from onlearn.dual.learner import ON_NUMBERS, DualLearner
 from onlearn.dual.policies import POLICIES
 from onlearn.dual.settings import KERNEL_CLASSIFIER
+from onlearn.engine.compositions import FAMILIES, Composition
 from onlearn.engine.csr import CSR
-from onlearn.engine.named import Composition
-from onlearn.engine.settings import FAMILIES
-from onlearn.estimators.base import LearnerClassifier
-from onlearn.estimators.nested import KERNEL
+from onlearn.estimators.base import KERNEL, LearnerClassifier
 from onlearn.kernels.products import refuse_strings
 
 

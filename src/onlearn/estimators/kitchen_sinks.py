@@ -23,7 +23,7 @@ from onlearn import kernels
 from onlearn.compiler import compiled
 from onlearn.engine.csr import as_rows, is_sparse
 from onlearn.engine.rows import Dense
-from onlearn.estimators.nested import KERNEL
+from onlearn.estimators.base import KERNEL
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
 from onlearn.kernels.formula import copied
 from onlearn.threads import cores, over_rows

@@ -1,13 +1,17 @@
-"""The linear estimators: every rule, geometry, stabilizer and kind of multiclass, with scikit-learn's manners."""
+"""The linear estimators: every rule, geometry, stabilizer and kind of multiclass, with scikit-learn's manners.
+
+The named ones are made of the compositions of the engine, signature and docstring too.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import inspect
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from onlearn.engine.named import COMPOSITIONS, Composition
+from onlearn.engine.compositions import COMPOSITIONS, Composition
 from onlearn.estimators.base import LearnerClassifier, LearnerEstimator, check_column
 
 
@@ -37,6 +41,8 @@ class OnlineClassifier(LearnerClassifier):
         Size of the constant feature; "radius" is max |x|, so that a mistake moves b by r y R^2.
     calibration : choice or its spelling
         Where probabilities come from: "auto", "online", "holdout(0.1)" or "own".
+    max_names : int
+        With ``grow``, the names of features that ``learn_one`` takes in; names beyond share as many columns by hash.
 
     Attributes
     ----------
@@ -76,6 +82,7 @@ class OnlineClassifier(LearnerClassifier):
         verbose: int = 0,
         intercept_scaling: float | str = 1.0,
         calibration: Any = "auto",
+        max_names: int = 1 << 21,
     ) -> None:
         self.rule = rule
         self.geometry = geometry
@@ -94,6 +101,7 @@ class OnlineClassifier(LearnerClassifier):
         self.verbose = verbose
         self.intercept_scaling = intercept_scaling
         self.calibration = calibration
+        self.max_names = max_names
 
 
 class OnlineRegressor(RegressorMixin, LearnerEstimator):
@@ -132,6 +140,7 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         warm_start: bool = False,
         verbose: int = 0,
         intercept_scaling: float | str = 1.0,
+        max_names: int = 1 << 21,
     ) -> None:
         self.rule = rule
         self.geometry = geometry
@@ -147,6 +156,7 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
         self.intercept_scaling = intercept_scaling
+        self.max_names = max_names
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
@@ -165,3 +175,106 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         """The number predicted for each row."""
         learner, X = self._fitted(X)
         return learner.predict(X)
+
+
+# ----------------------------------------------------------------------------------------------------
+# The named learners.
+
+
+Cls = TypeVar("Cls", bound=type[OnlineClassifier])
+
+NAMED: dict[str, Any] = {}
+
+
+def named(cls: Cls) -> Cls:
+    """Make a subclass of ``OnlineClassifier`` the composition of its name."""
+    composition = COMPOSITIONS[cls.__name__]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    shown = [inspect.Parameter(name, kind, default=one.default) for name, one in composition.parameters.items()]
+    signature = inspect.Signature([inspect.Parameter("self", kind), *shown])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            setattr(self, name, value)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    cls.__init__, cls.__doc__, cls.composition = __init__, composition.docstring(), composition  # type: ignore[method-assign]
+    NAMED[cls.__name__] = cls
+    return cls
+
+
+@named
+class Perceptron(OnlineClassifier):
+    pass
+
+
+@named
+class AveragedPerceptron(OnlineClassifier):
+    pass
+
+
+@named
+class VotedPerceptron(OnlineClassifier):
+    pass
+
+
+@named
+class MarginPerceptron(OnlineClassifier):
+    pass
+
+
+@named
+class AggressivePerceptron(OnlineClassifier):
+    pass
+
+
+@named
+class PassiveAggressive(OnlineClassifier):
+    pass
+
+
+@named
+class Winnow(OnlineClassifier):
+    pass
+
+
+@named
+class BalancedWinnow(OnlineClassifier):
+    pass
+
+
+@named
+class NormalizedWinnow(OnlineClassifier):
+    pass
+
+
+@named
+class Adaline(OnlineClassifier):
+    pass
+
+
+@named
+class LinearSVM(OnlineClassifier):
+    pass
+
+
+@named
+class LogisticRegression(OnlineClassifier):
+    pass
+
+
+@named
+class AdaGrad(OnlineClassifier):
+    pass
+
+
+@named
+class AROW(OnlineClassifier):
+    pass
+
+
+@named
+class FTRL(OnlineClassifier):
+    pass

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from onlearn.engine.compositions import Composition
 from onlearn.engine.learner import Learner
 from onlearn.engine.mixture import MIXTURE, MixtureLearner, Theorem, spell_learner
-from onlearn.engine.named import Composition
 from onlearn.estimators.base import LearnerClassifier
 from onlearn.estimators.linear import OnlineClassifier
 
@@ -32,7 +32,7 @@ class Mixture(LearnerClassifier):
         weights of classes and growth is the mixture's, and the learners must leave it as it is.
     epochs : int or None
         Passes over the data. Only the first, whose rows are new, changes how much a learner counts.
-    max_epochs, shuffle, tol, class_weight, grow, random_state, warm_start, verbose
+    max_epochs, shuffle, tol, class_weight, grow, max_names, random_state, warm_start, verbose
         As those of `OnlineClassifier`. An example of weight w, by its own or its class's, counts w times in L.
 
     Attributes
@@ -69,6 +69,7 @@ class Mixture(LearnerClassifier):
         tol: float | None = None,
         class_weight: Any = None,
         grow: bool | str = False,
+        max_names: int = 1 << 21,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -80,6 +81,7 @@ class Mixture(LearnerClassifier):
         self.tol = tol
         self.class_weight = class_weight
         self.grow = grow
+        self.max_names = max_names
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose

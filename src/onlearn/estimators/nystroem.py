@@ -29,7 +29,7 @@ from onlearn import kernels
 from onlearn.dual.examples import concatenate, count, pick
 from onlearn.engine.csr import is_sparse
 from onlearn.engine.inputs import number_types, plain_table
-from onlearn.estimators.nested import KERNEL
+from onlearn.estimators.base import KERNEL
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, tiles
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import refuse_strings

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onlearn import model_file
 from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
-from onlearn.estimators.nested import set_nested, take_nested, with_nested
+from onlearn.estimators.base import set_nested, take_nested, with_nested
 from onlearn.kernels.products import refuse_strings
 
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled, prefetch
-from onlearn.data.named_rows import NamedRows, hash_bytes, hash_name
+from onlearn.data.batch import NamedRows, hash_bytes, hash_name
 from onlearn.engine.csr import CSR, all_finite
 from onlearn.features.tables import fixed
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.features.assemble import RARE, Part, Weighting, count_rows, matrix, side_by_side, summed, weight_rows
-from onlearn.features.extractors import FACTS, Groups, ReadColumn, WithIndicator
+from onlearn.features.extractors import FACTS, Category, Groups, ReadColumn, WithIndicator
 from onlearn.features.interactions import Interaction, products
+from onlearn.features.text import Text
 from onlearn.features.vocabulary import Vocabulary
 from onlearn.threads import cores
 
@@ -85,7 +86,8 @@ class Extraction:
             if not transform:
                 return None
             if weighting is not None:
-                list(pool.map(lambda part: self._weight(part, weighting), parts))
+                weigh = map if len(parts) == 1 else pool.map
+                list(weigh(lambda part: self._weight(part, weighting), parts))
         return matrix(parts or [self._nothing()], self.vocabulary.width, self.dtype)
 
     def _numbered(
@@ -111,6 +113,9 @@ class Extraction:
             part = number(self._named(opened, 0, opened.count))
             return [settle(part)] if wanted else []
         blocks = opened.blocks(BLOCK // 8 if self.interactions else BLOCK)
+        if len(blocks) == 1:  # nor is a single block
+            part = number(self.look_up(self._named(opened, *blocks[0])))
+            return [settle(part)] if wanted else []
         parts = [
             pool.submit(settle, part) if wanted else None
             for part in map(number, _ahead(pool, lambda b: self.look_up(self._named(opened, *b)), blocks, cores() + 1))
@@ -237,3 +242,52 @@ def _ahead(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Iterable
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
+
+
+# ----------------------------------------------------------------------------------------------------
+# Extractors that are used together.
+
+
+def refuse_duplicates(extractors: Sequence[Any]) -> None:
+    """Refuse two extractors whose features have the same names, because their values would be summed."""
+    seen: dict[tuple[str, str, str], Any] = {}
+    for one in (one for one in extractors if not isinstance(one, Interaction)):
+        groups = one.groups()
+        for key in ((one.kind, groups.name, prefix) for prefix in dict.fromkeys(groups.prefixes)):
+            if key in seen:
+                hint = ", or give it a prefix of its own" if isinstance(one, Text) else ""
+                raise ValueError(f"{seen[key]!r} and {one!r} make features of the same names: leave one out{hint}")
+            seen[key] = one
+
+
+def refuse_empty(extractors: Sequence[Any]) -> None:
+    """Refuse interactions that make no new features."""
+    columns = [one for one in extractors if not isinstance(one, Interaction)]
+    names = list(dict.fromkeys(one.groups().name for one in columns))
+    for one in (one for one in extractors if isinstance(one, Interaction)):
+        if not one.columns and len(names) < one.degree:
+            raise ValueError(
+                f"{one!r} multiplies features of {one.degree} different columns, but there is only {', '.join(names)}"
+            )
+        for name in {name for name in one.columns if one.columns.count(name) > 1}:
+            extractors_of = [other for other in columns if other.groups().name == name]
+            if extractors_of and all(isinstance(other, Category) for other in extractors_of):
+                raise ValueError(
+                    f"{one!r} makes nothing new: {name!r} has one category a row, which times itself is the same"
+                )
+
+
+def each_once(extractors: Sequence[Any]) -> list[Any]:
+    """The extractors without duplicate interactions; the order of their columns does not matter."""
+    everywhere = {one.degree for one in extractors if isinstance(one, Interaction) and not one.columns}
+    made: list[Any] = []
+    seen = set()
+    for one in extractors:
+        if isinstance(one, Interaction):
+            key = one.degree, tuple(sorted(one.columns))
+            among_all = len(set(one.columns)) == one.degree and one.degree in everywhere
+            if key in seen or among_all:
+                continue
+            seen.add(key)
+        made.append(one)
+    return made

@@ -14,7 +14,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.data.arrow import codes, is_missing, string_parts
-from onlearn.data.named_rows import NamedRows, hash_name
+from onlearn.data.batch import NamedRows, hash_name
 from onlearn.features.assemble import hash_parts, rows_of_names, side_by_side, single_feature
 from onlearn.features.tables import as_words, column, fixed, numbers, respelled
 from onlearn.features.vocabulary import Vocabulary

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.engine.spec import did_you_mean
-from onlearn.features.extraction import Extraction
+from onlearn.features.extraction import Extraction, each_once, refuse_duplicates, refuse_empty
 from onlearn.features.extractors import FUNCTIONS, Category, Number, Own, check_choice
-from onlearn.features.interactions import Interaction, each_once, refuse_duplicates, refuse_empty
+from onlearn.features.interactions import Interaction
 from onlearn.features.roles import PlanError, Role, extractors_for, guess_roles
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text, renamed
 from onlearn.features.text import Text

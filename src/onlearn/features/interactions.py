@@ -8,11 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.named_rows import NamedRows, combine
+from onlearn.data.batch import NamedRows, combine
 from onlearn.features.assemble import side_by_side
-from onlearn.features.extractors import Category
 from onlearn.features.tables import fixed
-from onlearn.features.text import Text
 
 ONE = np.uint64(1)
 STAR = np.uint8(ord("*"))
@@ -199,48 +197,3 @@ def _multiplied(settings: tuple[Any, ...], size: int) -> NamedRows:
     multiply(*settings, True, indptr[1:], *made, 0, 0)
     hashes, values, starts, lengths, text = made
     return NamedRows(indptr, hashes, values, starts, lengths, np.zeros(used, np.uint16), text, ("",))
-
-
-def refuse_duplicates(extractors: Sequence[Any]) -> None:
-    """Refuse two extractors whose features have the same names, because their values would be summed."""
-    seen: dict[tuple[str, str, str], Any] = {}
-    for one in (one for one in extractors if not isinstance(one, Interaction)):
-        groups = one.groups()
-        for key in ((one.kind, groups.name, prefix) for prefix in dict.fromkeys(groups.prefixes)):
-            if key in seen:
-                hint = ", or give it a prefix of its own" if isinstance(one, Text) else ""
-                raise ValueError(f"{seen[key]!r} and {one!r} make features of the same names: leave one out{hint}")
-            seen[key] = one
-
-
-def refuse_empty(extractors: Sequence[Any]) -> None:
-    """Refuse interactions that make no new features."""
-    columns = [one for one in extractors if not isinstance(one, Interaction)]
-    names = list(dict.fromkeys(one.groups().name for one in columns))
-    for one in (one for one in extractors if isinstance(one, Interaction)):
-        if not one.columns and len(names) < one.degree:
-            raise ValueError(
-                f"{one!r} multiplies features of {one.degree} different columns, but there is only {', '.join(names)}"
-            )
-        for name in {name for name in one.columns if one.columns.count(name) > 1}:
-            extractors_of = [other for other in columns if other.groups().name == name]
-            if extractors_of and all(isinstance(other, Category) for other in extractors_of):
-                raise ValueError(
-                    f"{one!r} makes nothing new: {name!r} has one category a row, which times itself is the same"
-                )
-
-
-def each_once(extractors: Sequence[Any]) -> list[Any]:
-    """The extractors without duplicate interactions; the order of their columns does not matter."""
-    everywhere = {one.degree for one in extractors if isinstance(one, Interaction) and not one.columns}
-    made: list[Any] = []
-    seen = set()
-    for one in extractors:
-        if isinstance(one, Interaction):
-            key = one.degree, tuple(sorted(one.columns))
-            among_all = len(set(one.columns)) == one.degree and one.degree in everywhere
-            if key in seen or among_all:
-                continue
-            seen.add(key)
-        made.append(one)
-    return made

@@ -24,7 +24,7 @@ from onlearn.data.arrow import (
     scalar,
     string_parts,
 )
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows
 from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
 

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlearn.data.named_rows import NamedRows, hash_name
+from onlearn.data.batch import NamedRows, hash_name
 from onlearn.features import tokenizer
-from onlearn.features.characters import characters
 from onlearn.features.extractors import ColumnExtractor, Groups, ReadColumn, check_choice, check_grams, check_missing
 from onlearn.features.tables import strings
-from onlearn.features.tokenizer import SLACK
+from onlearn.features.tokenizer import SLACK, characters
 
 WEIGHTINGS = ("counts", "binary", "log", "idf", "tfidf", "log-tfidf")
 

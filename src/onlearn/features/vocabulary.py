@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.assemble import to_matrix
 from onlearn.features.tables import fixed

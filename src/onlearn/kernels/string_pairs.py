@@ -21,9 +21,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from onlearn.compiler import compiled
-from onlearn.kernels.base import View
+from onlearn.kernels.base import View, listed, share, shown
 from onlearn.kernels.bits import ones
-from onlearn.kernels.pairwise import listed, share, shown
 from onlearn.kernels.suffix import automaton, walk
 
 TEXT, BYTES = "text (str)", "bytes"

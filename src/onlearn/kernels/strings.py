@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine.spec import param
-from onlearn.kernels.base import Points
+from onlearn.kernels.base import Pairwise, Points, share
 from onlearn.kernels.family import kernel
-from onlearn.kernels.pairwise import Pairwise, share
 from onlearn.kernels.string_pairs import BYTES, WALK, StringPoints, diagonal, encode, fill, running_sums, same_kind
 from onlearn.kernels.suffix import automaton, walk
 from onlearn.kernels.tiles import Tile

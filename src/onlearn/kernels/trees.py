@@ -27,9 +27,8 @@ import numpy as np
 
 from onlearn.compiler import allocating, compiled
 from onlearn.engine.spec import param
-from onlearn.kernels.base import ExampleError, Points, View
+from onlearn.kernels.base import ExampleError, Pairwise, Points, View, listed, share, shown
 from onlearn.kernels.family import kernel
-from onlearn.kernels.pairwise import Pairwise, listed, share, shown
 from onlearn.kernels.tiles import Tile
 
 STEP = 40.0  # nanoseconds, measured: a node of one of the two trees of a pair

@@ -9,8 +9,8 @@ import numpy as np
 
 from onlearn.data import Batch, Reader, Sentences
 from onlearn.data.arrow import in_one_piece, scalar
+from onlearn.data.batch import NamedRows
 from onlearn.data.file_reader import concatenated
-from onlearn.data.named_rows import NamedRows
 from onlearn.data.table_roles import tellable
 from onlearn.engine.csr import CSR
 from onlearn.features import guess_roles

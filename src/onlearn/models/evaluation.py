@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data import Batch, DataError
-from onlearn.engine.labels import positions
+from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
 
 

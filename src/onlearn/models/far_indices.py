@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from onlearn.data.named_rows import HALF, ODD, OTHER
+from onlearn.data.batch import HALF, ODD, OTHER
 from onlearn.engine.csr import CSR, summed
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed

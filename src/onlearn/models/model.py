@@ -6,6 +6,7 @@ classes by number: class k is ``labels[k]``.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from onlearn.data.arrow import decoded, from_strings, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
-from onlearn.engine.labels import distinct, in_order, positions
+from onlearn.engine.inputs import distinct, in_order, positions
 from onlearn.engine.learner import Learner
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
@@ -82,6 +83,13 @@ class Model:
         self.far: FarIndices = HashedFar()
         self.before: tuple[Any, FarIndices] | None = None
         self.report_: dict[str, Any] = {}
+        self._lock = threading.RLock()  # held while features are learned, and while rows become features
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def __repr__(self) -> str:
         if self.learner is None:
@@ -122,17 +130,52 @@ class Model:
 
     def scores(self, rows: Any) -> np.ndarray:
         """The learner's scores: one a row for two classes (positive: the second label), else one a class."""
-        return np.asarray(self.learner.decision_function(self.numbered(rows)))
+        return np.asarray(self.learner.decision_function(self._features_of(rows)))
+
+    def _features_of(self, rows: Any) -> Any:
+        """The features of rows as they are numbered now; what another thread teaches the model comes before or after.
+
+        New features have numbers after those there are, so that the learner may have learned more of them since.
+        """
+        with self._lock:
+            return self.numbered(rows)
 
     def predict(self, rows: Any) -> np.ndarray:
         """The label of each row, or for regression the number."""
-        return self.named(self.learner.predict(self.numbered(rows)))
+        return self.named(self.learner.predict(self._features_of(rows)))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of each label, in the order of ``labels``."""
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
-        return np.asarray(self.learner.predict_proba(self.numbered(rows)))
+        return np.asarray(self.learner.predict_proba(self._features_of(rows)))
+
+    # ------------------------------------------------------------------ one row at a time
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Model:
+        """Learn from one raw row (a dict, a text, a row of numbers or of a matrix), as ``partial_fit`` does.
+
+        The first rows choose the features and must show all labels, so a model begins with ``partial_fit``.
+
+        >>> model = Model().partial_fit([{"size": 1.5, "colour": "red"}, {"size": 9.0}], ["apple", "melon"])
+        >>> model.learn_one({"size": 2.0, "colour": "green"}, "apple").predict_one({"colour": "green"})
+        'apple'
+        """
+        return self.partial_fit(one_row(x), [y], None if type(weight) is float and weight == 1.0 else [weight])
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one raw row, or for regression the number."""
+        found = self.predict(one_row(x))[0]
+        return float(found) if self.labels is None else found
+
+    def score_one(self, x: Any) -> Any:
+        """The score of one raw row: a number for two labels and in regression, else a dict by label."""
+        score = self.scores(one_row(x))[0]
+        return float(score) if np.ndim(score) == 0 else dict(zip(self.labels or (), score.tolist()))
+
+    def predict_proba_one(self, x: Any) -> dict[str, float]:
+        """The probability of each label, for one raw row."""
+        return dict(zip(self.labels or (), self.predict_proba(one_row(x))[0].tolist()))
 
     # ------------------------------------------------------------------ learning, scoring, explaining
 
@@ -148,7 +191,8 @@ class Model:
         >>> model.score(["pills", "lunch"], ["spam", "ham"])
         1.0
         """
-        _partial_fit(self, rows, y, sample_weight, classes)
+        with self._lock:
+            _partial_fit(self, rows, y, sample_weight, classes)
         return self
 
     def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
@@ -167,8 +211,7 @@ class Model:
         """
         from onlearn.models.explain import explain
 
-        one = isinstance(row, str) or (isinstance(row, dict) and not any(map(_is_column, row.values())))
-        return explain(self, [row] if one else row)
+        return explain(self, one_row(row) if not isinstance(row, dict) or not _is_table(row) else row)
 
     def named(self, predicted: np.ndarray) -> np.ndarray:
         """What the learner predicted as labels, or as numbers in the units of the target."""
@@ -265,9 +308,16 @@ class Model:
             self.before = _unpack_features(features, far, _under("before.", arrays))
 
 
-def _is_column(value: Any) -> bool:
-    """Whether a value of a dict is a column of a table, not a single cell."""
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
+def one_row(row: Any) -> Any:
+    """A single row as rows of which there is one; what is rows already as it is."""
+    if isinstance(row, (str, Mapping)):
+        return [row]
+    return row[None] if isinstance(row, np.ndarray) and row.ndim == 1 and row.dtype.kind in "fiub" else row
+
+
+def _is_table(columns: dict[str, Any]) -> bool:
+    """Whether the values of a dict are columns, not single cells."""
+    return any(hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict)) for value in columns.values())
 
 
 def refuse_sentences(batch: data.Batch) -> None:

@@ -12,10 +12,9 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data import Batch, DataError
-from onlearn.data.batch import Sentences, rows_in
-from onlearn.data.named_rows import NamedRows
+from onlearn.data.batch import NamedRows, Sentences, rows_in
 from onlearn.engine.csr import CSR
-from onlearn.engine.labels import distinct, in_order, number, positions
+from onlearn.engine.inputs import distinct, in_order, number, positions
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features import Counts, FeatureMap, Interaction

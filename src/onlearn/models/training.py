@@ -18,9 +18,9 @@ from typing import Any
 from onlearn import data
 from onlearn.compiler import compile_seconds
 from onlearn.data.sources import sources as sources_of
+from onlearn.engine.compositions import NAMED
 from onlearn.engine.learner import Learner
 from onlearn.engine.mixture import MIXTURE, MixtureLearner
-from onlearn.engine.named import NAMED
 from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
 from onlearn.features.text import WEIGHTINGS

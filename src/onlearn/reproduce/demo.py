@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
+from onlearn.estimators.linear import NAMED
 from onlearn.estimators.mixture import Mixture
-from onlearn.estimators.named import NAMED
 from onlearn.theory import bounds
 from onlearn.warm import MIXTURE, Loop, mixture_loops, named_loops
 

@@ -14,9 +14,8 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight
 from onlearn.data.bad_rows import Bad
-from onlearn.data.batch import rows_at
+from onlearn.data.batch import finish, mix, rows_at
 from onlearn.data.formats.numbers import INFINITE, MISSING
-from onlearn.data.named_rows import finish, mix
 from onlearn.data.registry import Format, Parsed
 from onlearn.data.sources import Block, Stream, blocks, raw_line
 
@@ -249,7 +248,7 @@ def new_table(size: int = PLACES) -> Table:
 
 @compiled
 def hash_span(text: Any, start: Any, stop: Any, seed: Any) -> Any:
-    """The same as ``named_rows.hash_bytes``, for a text with padding: it reads the last bytes at once."""
+    """The same as ``batch.hash_bytes``, for a text with padding: it reads the last bytes at once."""
     length = stop - start
     h = mix(seed, length)
     while length >= EIGHT:

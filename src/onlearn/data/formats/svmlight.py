@@ -17,6 +17,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import eight
+from onlearn.data.batch import START
 from onlearn.data.formats.numbers import (
     DIGIT,
     DIGITS,
@@ -50,7 +51,6 @@ from onlearn.data.formats.scanning import (
     take_labels,
     why_not,
 )
-from onlearn.data.named_rows import START
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
 from onlearn.engine.csr import CSR

@@ -13,6 +13,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
+from onlearn.data.batch import START, NamedRows, finish, mix
 from onlearn.data.formats.numbers import (
     DIGITS,
     EXACT,
@@ -45,7 +46,6 @@ from onlearn.data.formats.scanning import (
     why_not,
     wrong_bytes,
 )
-from onlearn.data.named_rows import START, NamedRows, finish, mix
 from onlearn.data.registry import Options, Parsed, reader
 from onlearn.data.sources import Block
 from onlearn.engine.csr import all_finite

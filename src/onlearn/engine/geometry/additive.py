@@ -5,18 +5,43 @@ which is output c's coordinate of feature 0, is free of it):
 
     w <- soft(w, r_t l1) / (1 + r_t l2),     soft(w, a) = sign(w) max(0, |w| - a)
 
-which unlike the plain gradient step never overshoots zero, however large the rate. See ``decay`` for how
-it costs nothing for the weights an example does not touch.
+which unlike the plain gradient step never overshoots zero, however large the rate. It costs nothing for the
+weights that an example does not touch.
+
+l2 shrinks all weights by one factor, so weights are stored as v with w = M v and only M shrinks.
+
+l1 takes the same amount off every |w|; in the units of v that amount, Q, only grows. A weight that was
+last up to date at example a is brought to the present by taking Q_now - Q_a off |v|, down to zero: it is
+late, not approximate. Averaging needs to know *when* the weight reached zero, so the past values of Q are
+kept, and the moment is found by bisection; the idea is that of Lipton & Elkan (2015), the space is bounded
+by bringing every weight up to date whenever the history is full.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.engine.geometry.penalties import DecayedState, TruncatedState, history_length
-from onlearn.engine.protocol import FASTEST, GEOMETRIES, LARGEST, Numbers, Weights, move, rate_at, settle, stride
+from onlearn.compiler.inlining import helper
+from onlearn.engine.protocol import (
+    FASTEST,
+    GEOMETRIES,
+    LARGEST,
+    Ledger,
+    Numbers,
+    Outputs,
+    Weights,
+    catch_up,
+    clock,
+    fold,
+    move,
+    note,
+    rate_at,
+    scale,
+    settle,
+    stride,
+)
 from onlearn.engine.spec import choice, param
 
 POWERS = {"constant": 0.0, "1/sqrt(t)": 0.5, "1/(lambda t)": 1.0}
@@ -88,3 +113,131 @@ def _(g, j, x, t, sqnorm):
 @settle.on(AdditiveState, object)
 def _(g, st):
     g.steps[0] += 1.0
+
+
+# ----------------------------------------------------------------------------------------------------
+# Weights under l1 and l2.
+
+
+SMALLEST = 1e-6  # of M: beyond it the average would lose digits to cancellation
+
+
+def history_length(weights: int) -> int:
+    """Long enough that bringing all weights up to date costs O(1) an example."""
+    return int(min(max(weights, 1 << 12), 1 << 20))
+
+
+class DecayedState(NamedTuple):
+    w: Weights  # v, in units of M
+    m: Numbers  # M
+    steps: Numbers
+    knobs: Numbers  # rate, power of t, l1, l2
+    free: Outputs  # its length counts the weights without penalty
+
+
+class TruncatedState(NamedTuple):
+    w: Weights  # v, in units of M
+    last: Weights  # the place in the history up to which a weight is up to date; -1: always
+    m: Numbers
+    steps: Numbers
+    knobs: Numbers
+    now: Numbers  # the place in the history
+    q: Ledger  # what has been taken off |v| since the history began
+    taken: Ledger  # the sum of each such amount times the clock when it was taken
+    at: Ledger  # the clock when it was taken
+    free: Outputs
+
+
+@helper
+def shrink(g: Any, st: Any) -> None:
+    """M /= 1 + r l2, and the weights without penalty keep their size."""
+    factor = 1.0 + rate_at(g) * g.knobs[3]
+    g.m[0] /= factor
+    for c in range(len(g.free)):
+        change = g.w[c] * factor - g.w[c]
+        g.w[c] += change
+        note(st, np.uint64(c), change, clock(st, c))
+
+
+@helper
+def restart(g: Any, st: Any) -> None:
+    """M = 1 again."""
+    fold(st, g)
+    for j in range(len(g.w)):
+        g.w[j] *= g.m[0]
+    g.m[0] = 1.0
+
+
+@scale.on(TruncatedState)
+@scale.on(DecayedState)
+def _(g, c):
+    return g.m[0]
+
+
+@stride.on(TruncatedState)
+@stride.on(DecayedState)
+def _(g, t, c):
+    return t * rate_at(g) / g.m[0]
+
+
+@move.on(TruncatedState)
+@move.on(DecayedState)
+def _(g, j, x, t, sqnorm):
+    change = min(max(t * x, -LARGEST), LARGEST)
+    g.w[j] += change
+    return change
+
+
+@settle.on(DecayedState, object)
+def _(g, st):
+    shrink(g, st)
+    g.steps[0] += 1.0
+    if g.m[0] < SMALLEST:
+        restart(g, st)
+
+
+@catch_up.on(TruncatedState, object)
+def _(g, st, j):
+    last, now = g.last[j], g.now[0]
+    if last >= 0 and last != now:
+        truncate(g, st, j, last, now)
+
+
+@helper
+def truncate(g: Any, st: Any, j: int, last: int, now: int) -> None:
+    """Take off weight j what was due between two places of the history."""
+    g.last[j] = now
+    v = g.w[j]
+    sign, size, start = 1.0 if v > 0.0 else -1.0, abs(v), g.q[last]
+    if size > g.q[now] - start:
+        g.w[j] = v - sign * (g.q[now] - start)
+        note(st, j, -sign * (g.taken[now] - g.taken[last]), 1.0)
+    elif size > 0.0:
+        low, high = last, now  # the first place with size <= q - start is in (low, high]
+        while high - low > 1:
+            middle = (low + high) // 2
+            if size > g.q[middle] - start:
+                low = middle
+            else:
+                high = middle
+        rest = size - (g.q[low] - start)
+        g.w[j] = 0.0
+        note(st, j, -sign * (g.taken[low] - g.taken[last] + rest * g.at[high]), 1.0)
+
+
+@settle.on(TruncatedState, object)
+def _(g, st):
+    at, now = clock(st, 0), g.now[0]
+    due = rate_at(g) * g.knobs[2] / g.m[0]
+    g.q[now + 1] = g.q[now] + due
+    g.taken[now + 1] = g.taken[now] + due * at
+    g.at[now + 1] = at
+    g.now[0] = now + 1
+    shrink(g, st)
+    g.steps[0] += 1.0
+    if g.m[0] < SMALLEST or now + 2 == len(g.q):
+        for j in range(len(g.w)):
+            catch_up(g, st, np.uint64(j))
+            g.last[j] = min(g.last[j], 0)
+        restart(g, st)
+        g.now[0] = 0
