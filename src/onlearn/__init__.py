@@ -15,6 +15,7 @@ _HOMES = {
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -71,6 +72,7 @@ __all__ = [
     "LinearSVM",
     "LogisticRegression",
     "MarginPerceptron",
+    "Mixture",
     "Model",
     "NormalizedWinnow",
     "Nystroem",
@@ -130,6 +132,7 @@ if TYPE_CHECKING:
         VotedPerceptron,
         Winnow,
     )
+    from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

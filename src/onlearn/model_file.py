@@ -174,6 +174,8 @@ def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         made = engine.Learner(name, **params)
     elif name in WITH_KERNEL:
         made = importlib.import_module("onlearn.dual.learner").DualLearner(**params)
+    elif name == "Mixture":
+        made = importlib.import_module("onlearn.engine.mixture").MixtureLearner(**params)
     else:
         cls = _public(name)
         if cls is None:
@@ -363,7 +365,7 @@ def _spell_params(estimator: Any) -> dict[str, Any]:
             value = {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
         elif isinstance(value, (np.random.RandomState, np.random.Generator)):
             value = None  # the seed drawn from it is among the facts
-        elif not isinstance(value, (str, int, float, bool, type(None))):
+        elif not isinstance(value, (str, int, float, bool, type(None), list)):
             value = repr(value)
         spelled[key] = value
     return spelled

@@ -134,7 +134,7 @@ def ship(folder: str, level: str) -> None:
     data.warm()
     for _ in compile_features():
         pass
-    for loop in named_loops():
+    for loop in [*named_loops(), *mixture_loops()]:
         compile_loop(loop)
 
 
@@ -185,6 +185,9 @@ def can_keep() -> bool:
     return not INTERPRETED and cache_folder() is not None
 
 
+MIXTURE = "mixture"  # in place of a geometry: those of a mixture of rates
+
+
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
     """The loops of the named learners: dense and sparse rows, float64 and float32, two classes and several."""
     from onlearn.engine.compositions import NAMED
@@ -197,6 +200,15 @@ def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
         for choices in parts
         for output in (None, choices["rule"].multiclass)
     )
+
+
+def mixture_loops() -> list[Loop]:
+    """The loops of the usual mixture, by its banks of logistic regressions."""
+    return [
+        Loop("logistic", MIXTURE, "last", output, layout, dtype, "int32")
+        for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
+        for output in (None, "softmax")
+    ]
 
 
 def kernel_loops(everything: bool = False) -> list[Loop]:
@@ -257,6 +269,8 @@ def compile_loop(loop: Loop) -> bool:
         warnings.simplefilter("ignore")  # so few examples teach nothing
         if loop.layout in ("dual", "kernels"):
             _compile_for_kernels(loop)
+        elif loop.geometry == MIXTURE:
+            _compile_for_mixtures(loop)
         else:
             _compile_for_features(loop)
     return len(made) > before
@@ -271,6 +285,13 @@ def _compile_for_features(loop: Loop) -> None:
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2])
     model.predict(X)
     model.predict_proba(X)
+
+
+def _compile_for_mixtures(loop: Loop) -> None:
+    from onlearn.engine.mixture import MixtureLearner
+
+    X = sample(loop)
+    MixtureLearner(epochs=1).fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict_proba(X)
 
 
 def _compile_for_kernels(loop: Loop) -> None:

@@ -216,6 +216,7 @@ def test_demo_as_tables(capsys):
 def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(warm, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
+    monkeypatch.setattr(warm, "mixture_loops", lambda: [])
     monkeypatch.setattr(warm, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
     assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")
@@ -243,6 +244,13 @@ def test_named_loops_are_all_that_a_learner_needs():
     for y in ([0, 1, 1], [0, 1, 2]):
         onlearn.AveragedPerceptron().partial_fit(X, y, classes=sorted(set(y))).predict_proba(X)
     assert object_code.made[before:] == []
+
+
+def test_mixture_loops_are_all_that_the_usual_mixture_needs():
+    for loop in warm.mixture_loops():
+        if loop.dtype == "float64":
+            warm.compile_loop(loop)
+            assert not warm.compile_loop(loop)
 
 
 def test_kernel_loops_are_all_that_a_kernel_classifier_needs():

@@ -9,9 +9,11 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 import cases
 import onlearn
@@ -23,7 +25,8 @@ CASES = cases.BINARY_COVERING[::3] + cases.MANY_COVERING
 
 def trained() -> dict[str, dict[str, list]]:
     """The weights, or for voted learners the votes, and the probabilities of many learners."""
-    return {str(case): outcome(case) for case in CASES} | {"regression": regression(), "custom": custom()}
+    others = {"regression": regression(), "custom": custom(), "mixture": mixture()}
+    return {str(case): outcome(case) for case in CASES} | others
 
 
 def outcome(case) -> dict[str, list]:
@@ -46,6 +49,17 @@ def regression() -> dict[str, list]:
     data = cases.data("regression", False)
     model = OnlineRegressor("epsilon(0.1)", "adagrad(0.3, l1=0.1)", random_state=0).fit(data.X, data.y)
     return {"weights": model.coef_.tolist()}
+
+
+def mixture() -> dict[str, list]:
+    results: dict[str, list] = {}
+    for kind, make in product(("binary", "multiclass"), (np.asarray, sp.csr_array)):
+        data = cases.data(kind, False)
+        for learners in (None, ["LogisticRegression", "LogisticRegression(rate=1.0)", "AROW", "Perceptron"]):
+            model = onlearn.Mixture(learners, random_state=0, epochs=1).fit(make(data.X[:ROWS]), data.y[:ROWS])
+            key = f"{kind}, {make.__name__}, {learners}"
+            results[key] = [*model.losses_.tolist(), *model.predict_proba(data.X).ravel().tolist()]
+    return results
 
 
 def custom() -> dict[str, list]:

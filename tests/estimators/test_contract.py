@@ -32,6 +32,7 @@ ESTIMATORS = {
     "OnlineClassifier": onlearn.OnlineClassifier,
     "OnlineRegressor": onlearn.OnlineRegressor,
     "KernelClassifier": onlearn.KernelClassifier,
+    "Mixture": onlearn.Mixture,
     **NAMED,
 }
 
@@ -63,7 +64,7 @@ WEIGHTED_WELL = {
 
 
 # Each of these differs from the others in its code or its parameters; the rest, which do in their loops only, are slow.
-TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "LogisticRegression"}
+TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "LogisticRegression", "Mixture"}
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,10 @@ def demo(
       onlearn demo --data concept --learner Winnow --learner Perceptron
       onlearn demo --json --seed 1 > results.json
     """
-    from onlearn.estimators.linear import NAMED
-    from onlearn.reproduce.demo import DATA, results
+    from onlearn.reproduce.demo import DATA, LEARNERS, results
 
     sets = _known("data", data, DATA)
-    learners = _known("learner", learner, NAMED)
+    learners = _known("learner", learner, LEARNERS)
     _compile(sets, learners)
     found = []
     with progress("learning", len(sets) * len(learners)) as advance:

@@ -76,6 +76,8 @@ def explain(
         what, parts = report.pop("of"), report.pop("parts")
         report[f"n_{what}"] = len(parts)
         report[what] = [as_json(part, what) for part in parts[:top]]
+        if found.by is None:
+            del report["by"]
         echo_json(report)
     else:
         _print(found, top)
@@ -208,6 +210,8 @@ def _print(found: Explanation, top: int) -> None:
             f"{found.prediction}, with probability {found.probability:.3f}. "
             f"Above zero speaks for {found.favours}, below for {found.against}:"
         )
+    if found.by is not None:
+        show(f"A mixture has no weights; these are of its leader, {found.by}:")
     examples = found.of == "examples"
     table = plain_table(*(("like", "kernel") if examples else ("feature", "value")), "weight", "contribution")
     for part in found.parts[:top]:

@@ -64,7 +64,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     import numpy as np
 
     from onlearn.models.explain import top_weights, weights
-    from onlearn.models.run_report import hashed_features, kernel_facts
+    from onlearn.models.run_report import hashed_features, kernel_facts, mixture_facts
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -82,6 +82,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "updates": int(learner.n_updates_),
         "features": {"rows": features.kind_, "count": None if model.compares_texts else learner.n_features_in_},
         **kernel_facts(learner),
+        **mixture_facts(learner),
     }
     if features.has_vocabulary:
         made["features"]["names"] = len(features.vocabulary_)
@@ -138,6 +139,11 @@ def _print(report: dict[str, Any]) -> None:
     if "kernel" in report:
         rows["kernel"] = report["kernel"]
         rows["support examples"] = f"{report['support_examples']:,}"
+    if "mixture" in report:
+        rows["mixture"] = report["mixture"]["theorem"]
+        listed = report["mixture"]["learners"]
+        lines = (f"{one['learner']}: {one['weight']:.3g}, log-loss {one['loss']:,.6g}" for one in listed)
+        rows["its learners"] = "\n".join(lines)
     count = report["features"]["count"]
     made = "none: texts as they are"
     if count is not None:
@@ -153,6 +159,7 @@ def _print(report: dict[str, Any]) -> None:
         rows["weights"] = report["why_no_weights"]
     else:
         rows["weights"] = f"{report['weights']['nonzero']:,} of {report['weights']['all']:,} are not zero"
+        rows["weights"] += ", of the leader" if "mixture" in report else ""
     for name, value in report["trained"].items():
         if (
             name in ("files", "plan") or value is None or value == []

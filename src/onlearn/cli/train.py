@@ -206,6 +206,10 @@ def _print(report: dict[str, Any], printed: list[str]) -> None:
         table.add_row("hashed features", shared)
     if "kernel" in report:
         table.add_row("support examples", f"{report['support_examples']:,}, kernel {escape(report['kernel'])}")
+    if "mixture" in report:
+        leader = max(report["mixture"]["learners"], key=lambda one: one["weight"])
+        table.add_row("mixture", escape(report["mixture"]["theorem"]))
+        table.add_row("its leader", escape(f"{leader['learner']}, which counts {leader['weight']:.3g}"))
     of_all = f"{report['passes_ended']} of " if report["stopped"] else ""
     table.add_row("passes", f"{of_all}{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):

@@ -22,6 +22,7 @@ from onlearn.compiler import object_code
 from onlearn.compiler.functions import INTERPRETED, cgutils, compiled, intrinsic, ir, types
 
 WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
+GUESS = 0x5FE6EB50C7B537A9  # less half the bits of a double: about those of its inverse root (Lomont 2003)
 TURNS = 2  # sums that are added to in turn
 TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
 
@@ -123,6 +124,23 @@ if INTERPRETED:
         for place, factor in zip(places, factors, strict=True):
             out += factor * w[int(place) : int(place) + len(out)]
 
+    def adapt_rows(w: Any, squares: Any, u: Any, at: Any, places: Any, t: Any, rates: Any, factors: Any,
+                   most: Any) -> None:  # fmt: skip
+        """AdaGrad's step for the weights from each place, over the length of t: w += r t x / sqrt(squares).
+
+        x is the factor of the place; products t x are at most ``most``. No two places overlap. Each change, times
+        ``at``, is added to u, unless that is empty.
+        """
+        for place, x in zip(places, factors, strict=True):
+            mine = slice(int(place), int(place) + len(t))
+            gradient = np.clip(t * x, -most, most)
+            squares[mine] += gradient * gradient
+            root = np.sqrt(squares[mine])
+            change = np.where(root > 0.0, rates * gradient / np.where(root > 0.0, root, 1.0), 0.0)
+            w[mine] += change
+            if len(u):
+                u[mine] += change * at
+
     def score_tile(out: Any, x: Any, places: Any, count: Any, w: Any, at: Any, stride: Any, vectors: Any) -> None:
         """out[r, at:] = w[0, at:] + sum over k < count of x[places[r] + k] * w[k + 1, at:], over some vectors."""
         lanes = int(vectors) * WIDTH // w.itemsize
@@ -169,6 +187,53 @@ else:
 
         number = out.dtype
         return types.void(out, w, types.UniTuple(types.uint64, 4), types.UniTuple(number, 4)), generate
+
+    @intrinsic
+    def adapt_rows(context: Any, w: Any, squares: Any, u: Any, at: Any, places: Any, t: Any, rates: Any, factors: Any,
+                   most: Any) -> Any:  # fmt: skip
+        """AdaGrad's step for the weights from each place, over the length of t: w += r t x / sqrt(squares).
+
+        x is the factor of the place; products t x are at most ``most``. No two places overlap. Each change, times
+        ``at``, is added to u, unless that is empty.
+        """
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            weights, sums, past, steps, speeds = (
+                _array(target, builder, signature, arguments, n) for n in (0, 1, 2, 5, 6)
+            )
+            bases, values = (cgutils.unpack_tuple(builder, arguments[n]) for n in (4, 7))
+            count = builder.extract_value(steps.shape, 0)
+            noted = builder.icmp_signed(">", builder.extract_value(past.shape, 0), _count(0))
+            done: Any = _count(0)
+            for lanes in (8, 4, 1):
+                kind = ir.VectorType(ir.DoubleType(), lanes) if lanes > 1 else ir.DoubleType()
+                high, now = _spread(builder, arguments[8], kind), _spread(builder, arguments[3], kind)
+                low, zero = builder.fneg(high), _spread(builder, ir.Constant(ir.DoubleType(), 0.0), kind)
+                spread = [_spread(builder, value, kind) for value in values]
+                end = builder.and_(count, _count(-lanes))
+                with cgutils.for_range_slice(builder, done, end, _count(lanes)) as (p, _):
+                    step, speed = _load(builder, steps, p, kind), _load(builder, speeds, p, kind)
+                    own, changes = [builder.add(base, p) for base in bases], []
+                    before = [(_load(builder, sums, j, kind), _load(builder, weights, j, kind)) for j in own]
+                    for j, x, (total, weight) in zip(own, spread, before, strict=True):
+                        gradient = builder.fmul(step, x)
+                        gradient = builder.select(builder.fcmp_ordered("<", gradient, low), low, gradient)
+                        gradient = builder.select(builder.fcmp_ordered(">", gradient, high), high, gradient)
+                        total = _fused(builder, gradient, gradient, total)
+                        change = builder.fmul(builder.fmul(speed, gradient), _inverse_root(builder, total, kind))
+                        change = builder.select(builder.fcmp_ordered(">", total, zero), change, zero)
+                        _store(builder, total, sums, j)
+                        _store(builder, builder.fadd(weight, change), weights, j)
+                        changes.append(change)
+                    with builder.if_then(noted):
+                        for j, change in zip(own, changes, strict=True):
+                            _store(builder, _fused(builder, change, now, _load(builder, past, j, kind)), past, j)
+                done = end
+            return target.get_dummy_value()
+
+        number, many = types.float64, len(places)
+        lines, scalars = types.UniTuple(types.uint64, many), types.UniTuple(number, many)
+        return types.void(w, squares, u, number, lines, t, rates, scalars, number), generate
 
     @intrinsic(prefer_literal=True)
     def score_tile(context: Any, out: Any, x: Any, places: Any, count: Any, w: Any, at: Any, stride: Any,
@@ -332,6 +397,26 @@ def _store(builder: Any, value: Any, array: Any, place: Any) -> None:
 def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
     """a * b + c, in one instruction where there is one."""
     return builder.fadd(c, builder.fmul(a, b, flags=["contract"]), flags=["contract"])
+
+
+def _inverse_root(builder: Any, value: Any, kind: Any) -> Any:
+    """1 / sqrt(value) to a few units in the last place, in half the time of a root and a quotient.
+
+    The bits of a number are about its logarithm, so that their difference with a constant is a first guess, right to 4
+    in 100; each step of Newton's, y (3 - x y^2) / 2, doubles the digits.
+    """
+    lanes = kind.count if isinstance(kind, ir.VectorType) else 1
+    word = ir.VectorType(ir.IntType(64), lanes) if lanes > 1 else ir.IntType(64)
+
+    def spread(number: Any, like: Any) -> Any:
+        return ir.Constant(like, [number] * lanes if lanes > 1 else number)
+
+    half, three_halves = spread(-0.5, kind), spread(1.5, kind)
+    bits = builder.sub(spread(GUESS, word), builder.lshr(builder.bitcast(value, word), spread(1, word)))
+    y, x = builder.bitcast(bits, kind), builder.fmul(value, half)
+    for _ in range(4):
+        y = builder.fmul(y, _fused(builder, builder.fmul(x, y), y, three_halves))
+    return y
 
 
 def _spread(builder: Any, value: Any, kind: Any) -> Any:

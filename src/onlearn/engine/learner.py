@@ -440,6 +440,11 @@ class Learner:
         return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
 
     @property
+    def explained(self) -> Learner:
+        """The learner whose weights explain predictions."""
+        return self
+
+    @property
     def classes_(self) -> np.ndarray:
         """The labels of the classes."""
         self._trained()
@@ -580,18 +585,21 @@ class Learner:
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What the model file holds of this learner, besides its parameters."""
         facts, arrays = self._trained().pack()
-        mine = {
+        labels, more = self.task.pack(self.separable)
+        made = {"training": facts, "estimator": self._facts(), **labels}
+        kept = {**{f"training.{key}": array for key, array in arrays.items()}, **more}
+        if self.held_out is not None:
+            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
+        return made, kept
+
+    def _facts(self) -> dict[str, Any]:
+        """What it knows of the rows."""
+        return {
             "n_features_in": int(self.features),
             "feature_names_in": None if self.feature_names is None else list(map(str, self.feature_names.columns)),
             "seed": self.seed,
             "dtype": self.dtype.name,
         }
-        labels, more = self.task.pack(self.separable)
-        made = {"training": facts, "estimator": mine, **labels}
-        kept = {**{f"training.{key}": array for key, array in arrays.items()}, **more}
-        if self.held_out is not None:
-            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
-        return made, kept
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         prefix, mine = "training.", facts["estimator"]

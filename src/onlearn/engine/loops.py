@@ -87,6 +87,16 @@ def take_steps(out, rows, i, g, st):
     """Move along row i all classes with a step."""
 
 
+@Verb
+def record(out, gold, importance, change, tally):
+    """Take down what each member of a bank said of an example, before they learn from it; see ``bank``."""
+
+
+@record.on(object)
+def _(out, gold, importance, change, tally):
+    pass
+
+
 @take_steps.on(object, object, object, object)
 def _(out, rows, i, g, st):
     some = 0
@@ -283,6 +293,7 @@ def learn_many(
                 change = change or out.t[c] != 0.0
                 if out.t[c] != out.t[c] or (wanting and out.t[c] != 0.0):
                     return n
+            record(out, gold, importance, change, tally)
             place = audit_due(audit, gold)
             if place >= 0:
                 stored_scores(g, rows, i, audit.now)

@@ -142,7 +142,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
     if audited_size:
         training.rescale_audit(training.size() / audited_size)
-    if max(training.g.w.max(initial=0.0), -training.g.w.min(initial=0.0)) > 1e50:
+    if training.largest_weight() > 1e50:
         warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
     if _never_negative(training, X):
         warn(

@@ -277,7 +277,7 @@ class Training(Chronicle):
         shared = step, loss, params, measured, *state, checked
         if self.output is None:
             return learn_one, (rows, order, y, weight, *shared)
-        return learn_many, (rows, order, y, weight, loops.start(self.output, self.outputs), *shared)
+        return learn_many, (rows, order, y, weight, self._room(), *shared)
 
     def bind(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Callable[[], int]:
         """A call that learns from whatever these few rows hold at the time, in the present state's arrays.
@@ -288,6 +288,10 @@ class Training(Chronicle):
         self._own()
         loop, arguments = self._call(rows, order, y, weight, rules.values(self.rule), checked=False)
         return loop.bind(*arguments)
+
+    def _room(self) -> Any:
+        """Room for the scores and steps of one example, of the type that says what is learned from them."""
+        return loops.start(str(self.output), self.outputs)
 
     # ------------------------------------------------------------------ growing
 
@@ -348,6 +352,10 @@ class Training(Chronicle):
     def size(self) -> float:
         """|w| of the hypothesis handed out."""
         return float(np.sqrt(self._hand_out()[1]))
+
+    def largest_weight(self) -> float:
+        """The largest absolute stored weight."""
+        return float(max(self.g.w.max(initial=0.0), -self.g.w.min(initial=0.0)))
 
     def _hand_out(self) -> tuple[np.ndarray, float]:
         """The hypothesis handed out, and its |w|^2; made once for as long as nothing is learned."""

@@ -80,8 +80,12 @@ class LearnerEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
-            tags.input_tags.positive_only = self.composition.choices(self._values())["geometry"].positive_only
+            tags.input_tags.positive_only = self._geometry().positive_only
         return tags
+
+    def _geometry(self) -> Any:
+        """The geometry that the parameters mean."""
+        return self.composition.choices(self._values())["geometry"]
 
     # ------------------------------------------------------------------ learning
 
@@ -344,8 +348,7 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         with suppress(TypeError, ValueError):  # without negative weights only some problems can be learned
-            geometry = self.composition.choices(self._values())["geometry"]
-            tags.classifier_tags.poor_score = geometry.positive_weights
+            tags.classifier_tags.poor_score = self._geometry().positive_weights
         return tags
 
 

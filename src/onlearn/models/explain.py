@@ -77,6 +77,7 @@ class Explanation(NamedTuple):
     total: float
     parts: list[Part]  # by absolute contribution, the largest first
     of: str = "features"  # or "examples": the parts are support examples
+    by: str | None = None  # of a mixture, the leader: it is explained, and its prediction may differ from the mixture's
 
 
 def explain(model: Model, rows: Any) -> Explanation:
@@ -118,7 +119,15 @@ def explain(model: Model, rows: Any) -> Explanation:
         Part(name_of(model, int(columns[k])), float(values[k]), float(weight[k]), float(amounts[k])) for k in order
     ]
     of = "examples" if is_dual(model) else "features"
-    return Explanation(prediction, probability, favours, against, intercept, total, parts, of)
+    return Explanation(prediction, probability, favours, against, intercept, total, parts, of, leader(model))
+
+
+def leader(model: Model) -> str | None:
+    """Of a mixture the learner whose weights are shown, and how much it counts."""
+    explained = model.learner.explained
+    if explained is model.learner:
+        return None
+    return f"{' '.join(repr(explained).split())}, which counts {model.learner.weights_.max():.3g}"
 
 
 def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:

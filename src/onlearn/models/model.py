@@ -258,8 +258,12 @@ class Model:
     # ------------------------------------------------------------------ explaining
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """(outputs, features) weights and (outputs,) intercepts; one output for two classes and for regression."""
-        return np.atleast_2d(self.learner.coef_), np.atleast_1d(self.learner.intercept_)
+        """(outputs, features) weights and (outputs,) intercepts; one output for two classes and for regression.
+
+        Of a mixture they are those of its leader.
+        """
+        learner = self.learner.explained
+        return np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
 
     # ------------------------------------------------------------------ the model file
 

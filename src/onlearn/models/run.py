@@ -17,6 +17,7 @@ from onlearn import data
 from onlearn.data.cache import Cache
 from onlearn.engine.csr import select, stacked
 from onlearn.engine.loops import SEEN
+from onlearn.engine.mixture import MixtureLearner
 from onlearn.errors import PlanError
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
@@ -172,6 +173,9 @@ class Run:
         self.model.learner = as_learner(self.model.learner)
         if model is None:
             self.model.far = HashedFar(plan.bits)
+        learner = as_learner(plan.learner) if model is None else self.model.learner
+        if plan.prune_weights > 0 and isinstance(learner, MixtureLearner):
+            raise PlanError("prune_weights= has no use with a mixture: a feature has weights of several learners")
         start, note = start_of(plan, model)
         self.start: Start = start
         self.report: RunReport = RunReport(plan, self.model, start.ended)

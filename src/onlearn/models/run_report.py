@@ -15,6 +15,7 @@ from onlearn.data import Reader
 from onlearn.data.sources import sources as named_sources
 from onlearn.data.sources import state_of
 from onlearn.engine.loops import LOSS, MISTAKES, SEEN
+from onlearn.engine.mixture import MixtureLearner, spell_learner
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
@@ -155,6 +156,7 @@ def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, 
         "features": None if model.compares_texts else int(model.features.n_features_out_),
         **hashed_features(model),
         **kernel_facts(model.learner),
+        **mixture_facts(model.learner),
         "bad_rows": run.reading.bad.count,
         "seconds": round(seconds, 3),
         "progressive": _progressive(run),
@@ -191,6 +193,21 @@ def kernel_facts(learner: Any) -> dict[str, Any]:
     if learner.representation != "dual":
         return {}
     return {"kernel": str(learner.kernel), "support_examples": learner.n_support_}
+
+
+def mixture_facts(learner: Any) -> dict[str, Any]:
+    """The learners of a mixture, how much each counts, and the theorem on their losses."""
+    if not isinstance(learner, MixtureLearner):
+        return {}
+    learned = zip(learner.members, learner.weights_.tolist(), learner.losses_.tolist(), strict=True)
+    certificate = learner.certificate()
+    return {
+        "mixture": {
+            **certificate.to_dict(),
+            "learners": [{"learner": spell_learner(one), "weight": w, "loss": loss} for one, w, loss in learned],
+            "theorem": str(certificate),
+        }
+    }
 
 
 def hashed_features(model: Model) -> dict[str, Any]:

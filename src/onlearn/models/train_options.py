@@ -60,7 +60,10 @@ class TrainOptions:
     target: str | int | None = option(None, "The column to predict; guessed by default.")
     task: str | None = option(None, "classify (by default) or regress.", in_model=True)
     learner: Any = option(
-        None, "A named learner, such as AROW or LogisticRegression; see onlearn demo.", in_model=True, classes_only=True
+        None,
+        "A named learner, such as AROW, LogisticRegression or Mixture; see onlearn demo.",
+        in_model=True,
+        classes_only=True,
     )
     rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)

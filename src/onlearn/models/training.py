@@ -20,6 +20,7 @@ from onlearn.compiler import compile_seconds
 from onlearn.data.sources import sources as sources_of
 from onlearn.engine.compositions import NAMED
 from onlearn.engine.learner import Learner
+from onlearn.engine.mixture import MIXTURE, MixtureLearner
 from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
 from onlearn.features.text import WEIGHTINGS
@@ -300,12 +301,13 @@ def learner_of(options: TrainOptions) -> Any:
     if name is None:
         made: Any = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
     elif isinstance(name, str):
-        name = one_of({word.lower(): word for word in NAMED}.get(name.lower(), name), tuple(NAMED), "learner")
-        parameters = NAMED[name].parameters
+        compositions = {**NAMED, MIXTURE.name: MIXTURE}
+        name = {known.lower(): known for known in compositions}.get(name.lower(), name)
+        parameters = compositions[one_of(name, tuple(compositions), "learner")].parameters
         unknown = [key for key in choices if key not in parameters]
         if unknown:
             raise PlanError(f"{unknown[0]}= has no use with learner={name}")
-        made = Learner(name, **choices)
+        made = MixtureLearner(**choices) if name == MIXTURE.name else Learner(name, **choices)
     elif choices:
         raise PlanError(f"{next(iter(choices))}= has no use with a learner that is given as an object: set it there")
     else:

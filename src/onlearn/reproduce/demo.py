@@ -16,8 +16,9 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
 from onlearn.estimators.linear import NAMED
+from onlearn.estimators.mixture import Mixture
 from onlearn.theory import bounds
-from onlearn.warm import Loop, named_loops
+from onlearn.warm import MIXTURE, Loop, mixture_loops, named_loops
 
 FEATURES, LITERALS, ACTIVE, EXAMPLES = 10_000, 5, 60, 6_000
 
@@ -93,11 +94,15 @@ def concept(seed: int) -> Split:
 DATA = {function.__name__: function for function in (digits, cancer, concept)}
 
 
+LEARNERS = {**NAMED, "Mixture": Mixture}
+
+
 def loops_for(sets: list[str], learners: list[str]) -> list[Loop]:
     """The loops to compile for these data sets and learners."""
     kinds = {"digits": ("dense", True), "cancer": ("dense", False), "concept": ("sparse", False)}
     wanted = {kinds[name] for name in sets}
-    loops = [loop for loop in named_loops(learners) if loop.dtype == "float64"]
+    loops = [*named_loops(name for name in learners if name in NAMED), *mixture_loops()]
+    loops = [loop for loop in loops if loop.dtype == "float64" and (loop.geometry != MIXTURE or "Mixture" in learners)]
     return [loop for loop in loops if (loop.layout, loop.output is not None) in wanted]
 
 
@@ -121,8 +126,8 @@ def train(name: str, learner: str, split: Split, seed: int) -> Result:
     }
     X, X_test = view(learner, split)
     y, y_test = split.y
-    NAMED[learner](random_state=seed, **settings).fit(X, y)  # compiles, before the time is taken
-    model = NAMED[learner](random_state=seed, **settings)
+    LEARNERS[learner](random_state=seed, **settings).fit(X, y)  # compiles, before the time is taken
+    model = LEARNERS[learner](random_state=seed, **settings)
     start = perf_counter()
     model.fit(X, y)
     seconds = perf_counter() - start
@@ -156,7 +161,7 @@ def with_mirror_image(X: Any) -> Any:
 
 def applicable(name: str, learner: str, model: Any, X: Any, y: np.ndarray) -> Iterator[tuple[float, str]]:
     """The mistake bounds that apply to this run, with the names of their theorems."""
-    if len(model.classes_) == 2:
+    if len(model.classes_) == 2 and learner in NAMED:  # the theorem of a mixture is about its loss
         yield from ((bound.value, bound.name) for bound in model.certificate(X, y).bounds if bound.applies)
     # The certificate uses the learned weights; the concept, which is known here, has a larger margin.
     if name == "concept" and learner in ("Perceptron", "AveragedPerceptron", "VotedPerceptron"):
