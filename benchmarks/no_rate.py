@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.csv
+from mixture import mixture_of_rates
 from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import log_loss
 from timing import Row
@@ -26,8 +27,11 @@ from timing import Row
 import onlearn
 from onlearn.features import Category, Features, Number, Text
 
-ADAGRAD, SCINOL = "AdaGrad, rate 0.1", "ScInOL"
-CONTENDERS: dict[str, Callable[..., Any]] = {ADAGRAD: onlearn.LogisticRegression, SCINOL: onlearn.ScInOL}
+CONTENDERS: dict[str, Callable[..., Any]] = {
+    "AdaGrad, rate 0.1": onlearn.LogisticRegression,
+    "ScInOL": onlearn.ScInOL,
+    "mixture of 8 rates": mixture_of_rates,
+}
 NUMBERS = [0, 2, 4, 10, 11, 12]  # adult's numeric columns
 QUICK = 1000  # rows
 
