@@ -29,8 +29,8 @@ from onlearn.engine.loops import (
     UPDATES,
     Audit,
     hand_out,
-    learn_many,
-    learn_one,
+    learn_output,
+    learn_outputs,
 )
 from onlearn.engine.protocol import layout
 from onlearn.engine.stabilizers import STABILIZERS
@@ -276,8 +276,8 @@ class Training(Chronicle):
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
         shared = step, loss, params, measured, *state, checked
         if self.output is None:
-            return learn_one, (rows, order, y, weight, *shared)
-        return learn_many, (rows, order, y, weight, self._room(), *shared)
+            return learn_output, (rows, order, y, weight, *shared)
+        return learn_outputs, (rows, order, y, weight, self._room(), *shared)
 
     def bind(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Callable[[], int]:
         """A call that learns from whatever these few rows hold at the time, in the present state's arrays.
