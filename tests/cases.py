@@ -70,6 +70,11 @@ GEOMETRIES = {
         "balanced(1.05, threshold=0.2)": partial(ref.BalancedWinnow, 1.05, 0.2),
     },
     "exponentiated": {"exponentiated(0.4)": partial(ref.Exponentiated, 0.4)},
+    "scinol": {"scinol": ref.ScInOL, "scinol(0.3)": partial(ref.ScInOL, 0.3)},
+    "fading": {
+        "fading_adagrad(0.3, memory=5)": partial(ref.FadingAdaGrad, 0.3, 5.0),
+        "fading_adagrad(0.1, memory=2)": partial(ref.FadingAdaGrad, 0.1, 2.0),
+    },
 }
 DRIFTING = {"decayed", "truncated", "penalised"}  # without a list of hypotheses to vote
 

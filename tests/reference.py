@@ -121,6 +121,7 @@ def hinge_loss(s, y):
 #
 # begin(free, outputs): ``free`` marks the inputs without penalty (the constant one). w is inputs x outputs.
 # length(c, x): the squared length of an example, as a rule sees it.
+# seen_by(x): the weights that score an example before it is learned from.
 # step(c, x, t, q): move output c. done(): after every example, learned from or not.
 
 
@@ -133,6 +134,10 @@ class Geometry:
 
     def length(self, c, x):
         return x @ x
+
+    def seen_by(self, x):
+        """The weights that an example is scored by before it is learned from."""
+        return self.w
 
     def done(self):
         pass
@@ -199,6 +204,21 @@ class AdaGrad(Geometry):
 
     def done(self):
         self.w = shrink(self.w, self.rates(), self.l1, self.l2, self.free)
+
+
+@dataclass
+class FadingAdaGrad(Geometry):
+    rate: float = 1.0
+    memory: float = 1000.0
+
+    def begin(self, free, outputs):
+        super().begin(free, outputs)
+        self.G = np.zeros_like(self.w)
+
+    def step(self, c, x, t, q):
+        for i in np.flatnonzero(x):
+            self.G[i, c] = (1 - 1 / self.memory) * self.G[i, c] + (t * x[i]) ** 2
+            self.w[i, c] += self.rate * t * x[i] / math.sqrt(self.G[i, c])
 
 
 @dataclass
@@ -287,6 +307,37 @@ class Exponentiated(Geometry):
     def step(self, c, x, t, q):
         moved = self.w[:, c] * np.exp(self.eta * t * x)
         self.w[:, c] = moved / moved.sum()
+
+
+@dataclass
+class ScInOL(Geometry):
+    """Algorithm 2 of Kempka, Kotlowski & Warmuth (2019), on the examples that have a step."""
+
+    epsilon: float = 1.0
+
+    def begin(self, free, outputs):
+        super().begin(free, outputs)
+        self.G, self.S2, self.M = (np.zeros_like(self.w) for _ in range(3))
+        self.eta = np.full_like(self.w, self.epsilon)
+
+    def bets(self, M):
+        w = np.zeros_like(self.w)
+        for at in zip(*np.nonzero(self.S2 + M**2)):
+            root = math.sqrt(self.S2[at] + M[at] ** 2)
+            theta = self.G[at] / root
+            w[at] = math.copysign(min(abs(theta), 1.0), theta) / (2 * root) * self.eta[at]
+        return w
+
+    def seen_by(self, x):
+        return self.bets(np.maximum(self.M, np.abs(x)[:, None]))
+
+    def step(self, c, x, t, q):
+        self.M[:, c] = np.maximum(self.M[:, c], np.abs(x))
+        w = self.bets(self.M)[:, c]
+        self.eta[:, c] = np.maximum(self.eta[:, c] + t * x * w, self.eta[:, c] / 2)
+        self.G[:, c] += t * x
+        self.S2[:, c] += (t * x) ** 2
+        self.w = self.bets(self.M)
 
 
 # ---------------------------------------------------------------- outputs: scores -> the step of every output
@@ -386,7 +437,7 @@ def learn(rule, geometry, output, X, y, *, outputs=1, weight=None, epochs=1, bia
 
 
 def learn_example(rule, geometry, decide, x, label, importance, trail):
-    s = x @ geometry.w - geometry.theta
+    s = x @ geometry.seen_by(x) - geometry.theta
     moves, mistake, loss = decide(rule, geometry, x, label, s)
     for c, (t, q) in moves.items():
         if t != 0:
@@ -408,6 +459,12 @@ def last(trail):
 def averaged(trail):
     """Each hypothesis weighted by the number of examples it was in force after."""
     return np.mean(trail.hypotheses[1:], axis=0)
+
+
+def averaged_over(window, trail):
+    """Each hypothesis weighs 1 - 1/window of the one after the next example."""
+    weights = (1 - 1 / window) ** np.arange(len(trail.hypotheses) - 1)[::-1]
+    return np.average(trail.hypotheses[1:], axis=0, weights=weights)
 
 
 def survivor(trail):

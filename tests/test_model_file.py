@@ -25,6 +25,7 @@ LEARNERS = {
     "balanced": onlearn.BalancedWinnow(class_weight="balanced", random_state=3),
     "arow": onlearn.AROW(random_state=3),
     "ftrl": onlearn.FTRL(l1=0.1, random_state=3),
+    "scinol": onlearn.ScInOL(random_state=3),
     "voted": onlearn.VotedPerceptron(random_state=3),
     "survivor": onlearn.OnlineClassifier(stabilizer="survivor", random_state=3),
     "grown": onlearn.OnlineClassifier(grow=True, random_state=3),

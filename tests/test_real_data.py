@@ -9,7 +9,9 @@ from sklearn.datasets import load_svmlight_file, load_svmlight_files
 import onlearn
 
 
-@pytest.mark.parametrize("name", ["AveragedPerceptron", "LogisticRegression", "PassiveAggressive", "AROW", "FTRL"])
+@pytest.mark.parametrize(
+    "name", ["AveragedPerceptron", "LogisticRegression", "PassiveAggressive", "AROW", "FTRL", "ScInOL"]
+)
 def test_a9a_is_within_a_third_of_a_point_of_liblinear(name, data):
     folder = data("a9a")
     X, y, Xt, yt = load_svmlight_files([str(folder / "a9a.svm"), str(folder / "a9a.t.svm")])

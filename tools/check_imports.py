@@ -30,6 +30,7 @@ LAYERS = {
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
     "models": "models",
+    "streams": "drift streaming",
     "programs": "warm reproduce",
     "commands": "cli __main__",
 }

@@ -54,7 +54,7 @@ TRAIN = {
         for name in (
             *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "MarginPerceptron", "AggressivePerceptron"),
             *("PassiveAggressive", "Winnow", "BalancedWinnow", "NormalizedWinnow", "Adaline", "LinearSVM"),
-            *("LogisticRegression", "AdaGrad", "AROW", "FTRL"),
+            *("LogisticRegression", "AdaGrad", "AROW", "FTRL", "ScInOL"),
         )
     },
     "choice/margin-survivor": "rows.svm --rule 'margin(0.5, 0.2)' --stabilizer survivor",
@@ -179,6 +179,7 @@ COMBINATIONS = [
     ("squared_hinge", "adagrad(0.3, l1=0.05, l2=0.2)", "last", "true"),
     ("pa2(0.5)", "arow", "averaged", "true"),
     ("logistic", "ftrl(0.3, l1=0.5)", "last", "one-vs-all"),
+    ("hinge", "scinol", "averaged", "true"),
     ("perceptron", "winnow(1.05)", "averaged", "one-vs-all"),
     ("perceptron", "balanced(1.03)", "survivor", "true"),
     ("perceptron", "exponentiated(0.4)", "last", "one-vs-all"),

@@ -34,14 +34,27 @@ _HOMES = {
         "AdaGrad",
         "AROW",
         "FTRL",
+        "ScInOL",
     ],
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
     "onlearn.models.training": ["train"],
+    "onlearn.streaming": ["StreamRecord", "stream"],
     "onlearn.engine.user_rules": ["rule"],
     "onlearn.model_file": ["load"],
 }
-_MODULES = ["calibrate", "data", "features", "geometry", "kernels", "reproduce", "rules", "stabilizers", "theory"]
+_MODULES = [
+    "calibrate",
+    "data",
+    "drift",
+    "features",
+    "geometry",
+    "kernels",
+    "reproduce",
+    "rules",
+    "stabilizers",
+    "theory",
+]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -69,11 +82,14 @@ __all__ = [
     "Perceptron",
     "RandomKitchenSinks",
     "RandomProjection",
+    "ScInOL",
+    "StreamRecord",
     "VotedPerceptron",
     "Winnow",
     "__version__",
     "calibrate",
     "data",
+    "drift",
     "feature",
     "features",
     "geometry",
@@ -83,6 +99,7 @@ __all__ = [
     "rule",
     "rules",
     "stabilizers",
+    "stream",
     "theory",
     "train",
 ]
@@ -90,7 +107,7 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, features, geometry, kernels, reproduce, rules, stabilizers, theory
+    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
@@ -111,6 +128,7 @@ if TYPE_CHECKING:
         OnlineRegressor,
         PassiveAggressive,
         Perceptron,
+        ScInOL,
         VotedPerceptron,
         Winnow,
     )
@@ -121,6 +139,7 @@ if TYPE_CHECKING:
     from onlearn.model_file import load
     from onlearn.models.model import Model
     from onlearn.models.training import train
+    from onlearn.streaming import StreamRecord, stream
 
 
 def __getattr__(name: str) -> Any:

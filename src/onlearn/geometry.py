@@ -8,7 +8,20 @@ from onlearn.engine.geometry import (
     Additive,
     BalancedWinnow,
     Exponentiated,
+    FadingAdaGrad,
+    ScInOL,
     Winnow,
 )
 
-__all__ = ["AROW", "FTRL", "GEOMETRIES", "AdaGrad", "Additive", "BalancedWinnow", "Exponentiated", "Winnow"]
+__all__ = [
+    "AROW",
+    "FTRL",
+    "GEOMETRIES",
+    "AdaGrad",
+    "Additive",
+    "BalancedWinnow",
+    "Exponentiated",
+    "FadingAdaGrad",
+    "ScInOL",
+    "Winnow",
+]

@@ -225,7 +225,7 @@ def all_loops() -> list[Loop]:
     from onlearn.engine.stabilizers import STABILIZERS
 
     geometries = [made for kind in GEOMETRIES.members.values() for made in _variants(kind)]
-    stabilizers = [kind() for kind in STABILIZERS.members.values()]
+    stabilizers = [made for kind in STABILIZERS.members.values() for made in _variants(kind)]
     plain = [rule for rule in (kind() for kind in RULES.members.values()) if not is_custom(rule)]
     # A loop is the same for all rules, so they take turns; softmax goes with one only.
     turn = cycle(rule for rule in plain if rule.classification)
@@ -235,16 +235,16 @@ def all_loops() -> list[Loop]:
         (logistic if output == "softmax" else next(turn), geometry, stabilizer, output, layout, dtype, index)
         for (layout, index), dtype, output in product(layouts, ("float64", "float32"), (None, *OUTPUTS))
         for geometry, stabilizer in product(geometries, stabilizers)
-        if not (geometry.drifts and stabilizer.every_hypothesis)
+        if not (geometry.drifts and stabilizer.every_hypothesis) and not (geometry.lazy and stabilizer.fades)
     )
 
 
 def _variants(kind: Any) -> Iterator[Any]:
-    """A geometry by default and with each penalty it has, for these may be states of another kind."""
+    """A choice by default and with each penalty or window it has, for these may be states of another kind."""
     yield kind()
-    for penalty in ("l1", "l2"):
-        if penalty in kind().get_params():
-            yield kind(**{penalty: 0.01})
+    for name, value in (("l1", 0.01), ("l2", 0.01), ("window", 10.0)):
+        if name in kind().get_params():
+            yield kind(**{name: value})
 
 
 def _distinct(combinations: Iterable[Any]) -> list[Loop]:

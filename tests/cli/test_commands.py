@@ -19,7 +19,7 @@ from onlearn.engine.learner import Learner
 from onlearn.estimators.linear import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
-COMMANDS = ["train", "predict", "evaluate", "inspect", "explain", "data", "demo", "warm"]
+COMMANDS = ["train", "stream", "predict", "evaluate", "inspect", "explain", "data", "demo", "warm"]
 PARTS = [*([name] for name in COMMANDS if name != "data"), *(["data", name] for name in ("describe", "list", "fetch"))]
 SMALL = warm.Loop("perceptron", "additive", "last", None, "dense", "float64", "int32")
 

@@ -65,6 +65,7 @@ def test_commands(folder, name):
     path, model = str(folder / name), str(folder / "m.onl")
     for command in (
         ["train", path, "-o", model],
+        ["stream", path, "-o", model, "--resume", model, "--drift", "adwin"],
         ["predict", model, path, "--proba"],
         ["predict", model, path, "--format-out", "jsonl", "--scores"],
         ["evaluate", model, path],

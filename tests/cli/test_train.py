@@ -78,6 +78,8 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     assert repr(onlearn.load(out).learner.choices["rule"]) == "pa1(aggressiveness=0.5)"
     report(capsys, "train", source, "-o", out, "--learner", "AveragedPerceptron", "--class-weight", "balanced")
     assert onlearn.load(out).learner.name == "AveragedPerceptron"
+    report(capsys, "train", source, "-o", out, "--learner", "scinol")
+    assert onlearn.load(out).learner.name == "ScInOL"
     plain = report(capsys, "train", source, "-o", out)["learner"]
     assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
 
@@ -107,7 +109,7 @@ def test_resuming_goes_on(tmp_path, capsys):
         (["nowhere.svm"], "nowhere.svm does not exist"),
         (["."], "directory"),
         (["a.svm", "--rule", "perceptrom"], "did you mean 'perceptron'"),
-        (["a.svm", "--learner", "Arow"], "did you mean AROW"),
+        (["a.svm", "--learner", "Arrow"], "did you mean AROW"),
         (["a.svm", "--learner", "AROW", "--rule", "pa1"], "--rule has no use with --learner AROW"),
         (["a.svm", "--ngrams", "1-2"], "no use here"),
         (["a.svm", "--ngrams", "two"], "not a range of lengths"),

@@ -19,6 +19,8 @@ GEOMETRIES = [
     "adagrad(l1=0.1)",
     "arow",
     "ftrl",
+    "scinol",
+    "fading_adagrad",
 ]
 MULTIPLICATIVE = ["winnow", "balanced", "exponentiated"]
 

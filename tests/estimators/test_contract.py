@@ -51,7 +51,16 @@ EXPECTED = {
     "check_sample_weight_equivalence_on_sparse_data": ORDER,
 }
 # the last two are excused from accuracy by their tags: without negative weights they learn only some problems
-WEIGHTED_WELL = {"AdaGrad", "AROW", "FTRL", "KernelClassifier", "OnlineRegressor", "NormalizedWinnow", "Winnow"}
+WEIGHTED_WELL = {
+    "AdaGrad",
+    "AROW",
+    "FTRL",
+    "KernelClassifier",
+    "OnlineRegressor",
+    "ScInOL",
+    "NormalizedWinnow",
+    "Winnow",
+}
 
 
 # Each of these differs from the others in its code or its parameters; the rest, which do in their loops only, are slow.
@@ -91,6 +100,7 @@ def test_a_named_learner_is_its_composition():
         (onlearn.LinearSVM(l2=0.01), dict(rule="hinge", geometry='additive(schedule="1/sqrt(t)", l2=0.01)')),
         (onlearn.AROW(r=2.0), dict(rule="pa2(0.25)", geometry="arow(2)")),
         (onlearn.FTRL(l1=0.1), dict(rule="logistic", geometry="ftrl(l1=0.1)", stabilizer="last")),
+        (onlearn.ScInOL(epsilon=0.5), dict(rule="logistic", geometry="scinol(0.5)", stabilizer="last")),
     ]
     for named, settings in pairs:
         named.set_params(random_state=0).fit(X, Y)
@@ -313,7 +323,9 @@ def test_rows_without_weight_bring_no_class():
         onlearn.OnlineClassifier(grow=True).partial_fit(X[:3], [0, 1, 2], sample_weight=0.0)
 
 
-@pytest.mark.parametrize("geometry", ["additive", "balanced", "exponentiated", "adagrad(l1=0.01)", "arow", "ftrl"])
+@pytest.mark.parametrize(
+    "geometry", ["additive", "balanced", "exponentiated", "adagrad(l1=0.01)", "arow", "ftrl", "scinol"]
+)
 def test_growing_classes_equals_having_had_them(geometry):
     settings = dict(geometry=geometry, grow=True, random_state=0)
     early = COLOURS < 2

@@ -43,6 +43,7 @@ def test_a_rule_or_a_geometry_brings_what_suits_it(features):
     assert made(features, rule="hinge") == {"rule": "hinge", "geometry": "adagrad(0.1)", "stabilizer": "averaged"}
     assert made(features, geometry="winnow(1.5)")["rule"] == "perceptron"
     assert made(features, geometry="arow(2.0)")["rule"] == "pa2(0.25)"
+    assert made(features, geometry="scinol") == {"rule": "logistic", "geometry": "scinol", "stabilizer": "last"}
     assert made(features, geometry="ftrl") == {"rule": "logistic", "geometry": "ftrl", "stabilizer": "last"}
 
 

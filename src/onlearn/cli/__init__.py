@@ -34,7 +34,7 @@ except KeyboardInterrupt:  # before anything has begun
     sys.exit(130)
 
 # Each is a function in the file of its name, or an app of several commands.
-COMMANDS = ("train", "predict", "evaluate", "inspect", "explain", "data", "demo", "reproduce", "warm")
+COMMANDS = ("train", "stream", "predict", "evaluate", "inspect", "explain", "data", "demo", "reproduce", "warm")
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
@@ -73,6 +73,7 @@ def _start(
     Examples:
       onlearn data describe reviews.jsonl      what is in a file
       onlearn train reviews.jsonl -o m.onl     from a file to a model
+      onlearn stream - -o m.onl                learn row by row, as data come
       onlearn predict m.onl new.jsonl          a label for each row
       onlearn evaluate m.onl test.jsonl        how good the model is
       onlearn inspect m.onl                    what it has learned

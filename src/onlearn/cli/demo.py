@@ -57,7 +57,9 @@ def demo(
 def _known(option: str, asked: list[str] | None, names: Iterable[str]) -> list[str]:
     """The names that were given; all names if none was."""
     names = list(names)
-    for name in asked or []:
+    small = {name.lower(): name for name in names}
+    asked = [small.get(name.lower(), name) for name in asked or []]
+    for name in asked:
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"

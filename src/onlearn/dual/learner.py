@@ -170,18 +170,37 @@ class DualLearner(Learner):
         self.seed = seed_of(settings.random_state)
         output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
         bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
-        parts = choices["rule"], choices["geometry"], choices["stabilizer"], output, 0, outputs, bias
-        if settings.budget is None:
-            training = DualTraining(*parts).attach(SupportSet(self.kernel))
-        else:
-            if self.kernel.data == "matrix":
-                raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
-            limited = BudgetTraining(*parts)
-            limited.set_budget(int(settings.budget), choices["budget_policy"], self.seed)
-            training = limited.attach(SupportSlots(self.kernel, int(settings.budget)))
-        training.stages = [] if settings.keep_stages else None
+        if settings.budget is not None and self.kernel.data == "matrix":
+            raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
+        training = self._empty_training(
+            choices["rule"], choices["geometry"], choices["stabilizer"], output, 0, outputs, bias
+        )
         self.training, self.dtype = training, np.dtype(X.dtype)
         return training
+
+    def _empty_training(self, *parts: Any) -> DualTraining:
+        """A training in the dual without support examples."""
+        budget = self.settings.budget
+        if budget is None:
+            training = DualTraining(*parts).attach(SupportSet(self.kernel))
+        else:
+            limited = BudgetTraining(*parts)
+            limited.set_budget(int(budget), self.choices["budget_policy"], self.seed)
+            training = limited.attach(SupportSlots(self.kernel, int(budget)))
+        training.stages = [] if self.settings.keep_stages else None
+        return training
+
+    def renewed(self) -> Self:
+        made = super().renewed()
+        made.reduction = None
+        made.release_rows()
+        return made
+
+    def _new_training(self) -> Training:
+        old = self._trained()
+        if not isinstance(old, DualTraining):
+            return super()._new_training()
+        return self._empty_training(old.rule, old.geometry, old.stabilizer, old.output, 0, old.outputs, old.bias)
 
     def _constant_feature(self, points: Any) -> float:
         """The feature whose weight is the intercept, in the units of the kernel's if these are known yet."""

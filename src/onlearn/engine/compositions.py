@@ -316,6 +316,12 @@ NAMED = {
             "Follow the regularised leader: logistic regression with exactly zero weights under l1.",
             dict(rule=rules.Logistic(), geometry=geometry.FTRL, stabilizer=stabilizers.Last()),
         ),
+        Composition(
+            "ScInOL",
+            "Logistic regression without a learning rate, for features of any scale (Kempka et al. 2019).",
+            dict(rule=rules.Logistic(), geometry=geometry.ScInOL),
+            dict(stabilizer="last"),  # better than the mean on most sets of benchmarks/no_rate.py
+        ),
     )
 }
 

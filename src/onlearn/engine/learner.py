@@ -77,7 +77,7 @@ class Learner:
         self.facade: dict[str, Any] = {}  # what the estimator around it held when it last passed parameters on
 
     @cached_property
-    def _path(self) -> RowPath:
+    def path(self) -> RowPath:
         """The way of single rows."""
         return RowPath(self)
 
@@ -134,7 +134,7 @@ class Learner:
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
             state = {**self.__dict__, "_choices": None, "_checked": {}}
-        for name in ("lock", "facade", "_path"):
+        for name in ("lock", "facade", "path"):
             state.pop(name, None)
         return with_rule(state, getattr(self.settings, "rule", None))
 
@@ -292,8 +292,7 @@ class Learner:
         >>> learner.predict_one({"colour": "red"})
         'apple'
         """
-        with self.lock:
-            self._path.learn(x, y, weight)
+        self.path.learn(x, y, weight)
         return self
 
     def _classes_of_first(self, y: Any) -> dict[str, Any]:
@@ -392,6 +391,34 @@ class Learner:
         """Forget all features but some, which are numbered anew in the given order."""
         self._trained().select(kept)
         self._call_columns(len(kept), None if self.names is None else self.names[kept])
+
+    # ------------------------------------------------------------------ starting anew
+
+    def renewed(self) -> Self:
+        """A learner with the same parameters, classes and columns that has learned nothing."""
+        with self.lock:
+            made = copy.copy(self)
+            made.separable = made.held_out = None
+            made.feature_names = copy.deepcopy(self.feature_names)  # either may take in names of its own
+            if self.training is not None:
+                made.task, made.training = self.task.uncounted(), self._new_training()
+        return made
+
+    def _new_training(self) -> Training:
+        """A training as the present one was when it began, but for what it has grown to since."""
+        old = self._trained()
+        new = Training(old.rule, old.geometry, old.stabilizer, old.output, old.features, old.outputs, old.bias)
+        new.classifies = old.classifies
+        if self.settings.init == "random":
+            new.randomize(np.random.default_rng([self.seed, 1]))
+        return new
+
+    def become(self, other: Self) -> Self:
+        """Take over all that another learner has learned, which is not to be used any more."""
+        own = {"lock": self.lock, "path": self.path, "facade": {}}
+        with self.lock:
+            self.__dict__.update({**other.__dict__, **own})
+        return self
 
     # ------------------------------------------------------------------ what was learned
 
@@ -515,20 +542,17 @@ class Learner:
 
         It is by what would be handed out now, at the cost of the row alone.
         """
-        with self.lock:
-            return self._path.score(x)
+        return self.path.score(x)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one row, on a tie the first of them; in regression the number."""
-        with self.lock:
-            return self._path.predict(x)
+        return self.path.predict(x)
 
     def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
         """The probability of each class for one row, by class."""
         if not self.task.classifies:
             raise AttributeError("regression has no probabilities")
-        with self.lock:
-            return self._path.probabilities(x, calibration)
+        return self.path.probabilities(x, calibration)
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""

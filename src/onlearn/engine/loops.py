@@ -30,6 +30,8 @@ from onlearn.engine.rows import (
     step_all,
     step_some,
     step_two,
+    stored_score,
+    stored_scores,
 )
 
 # ----------------------------------------------------------------------------------------------------
@@ -248,7 +250,8 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
                 return n
             place = audit_due(audit, gold)
             if place >= 0:
-                audit.scores[place] = tame(one_opinion(st, g, rows, i, theta, raw))
+                stored = stored_score(g, rows, i, raw)
+                audit.scores[place] = tame(one_opinion(st, g, rows, i, theta, stored))
             mistake = s * gold <= 0.0
             tally[MISTAKES] += mistake
             tally[LOSS] += min(loss(s, gold, q, params), HIGHEST_LOSS)
@@ -293,6 +296,7 @@ def learn_many(
             record(out, gold, importance, change, tally)
             place = audit_due(audit, gold)
             if place >= 0:
+                stored_scores(g, rows, i, audit.now)
                 opinion(st, g, rows, i, theta, audit.now)
                 for c in range(outputs):
                     audit.scores[place * outputs + c] = tame(audit.now[c])

@@ -39,13 +39,13 @@ class PreparedRow:
         self.values: Any = np.zeros(room, dtype)
         self.target: Any = np.zeros(1, np.float64 if training.output is None else np.int64)
         self.weight, self.scores = np.ones(1), np.zeros(training.outputs)
-        self.best = -1  # the output with the highest score (of one output: 1 above zero, else 0)
         if sparse:
             self.columns: Any = np.zeros(room, np.int32)
             self.ends = np.zeros(2, np.int32)
             self.rows: Any = as_rows(CSR(self.values, self.columns, self.ends, (1, room)), training.bias)
             self.keys: tuple[str, ...] | None = None  # of the mapping that it holds, if it holds one
             self.put_values: Any = None  # takes the values of another mapping with the same keys
+            self.memory = memoryview(self.values.data).cast("B")
         else:
             self.rows = as_rows(self.values.reshape(1, -1), training.bias)
 
@@ -63,7 +63,7 @@ class PreparedRow:
 
     @cached_property
     def score(self) -> Callable[[], int]:
-        """Puts the scores of the row into ``scores``; returns the best output, or -1 if some score is not finite."""
+        """Puts the scores of the row into ``scores``; returns the output predicted, or -1 if a score is not finite."""
         return score_row.bind(self.rows, self.g, self.st, self.training.theta, self.scores)
 
     @property
@@ -81,21 +81,24 @@ class PreparedRow:
         """The same for Python's numbers, of which arrays would take longer to make; raises struct.error at others."""
         self.keys, count = None, len(columns)
         struct.pack_into(f"{count}i", self.columns, 0, *columns)
-        self.put_values = partial(struct.Struct(f"{count}d").pack_into, self.values, 0)
+        self.put_values = partial(struct.Struct(f"{count}d").pack_into, self.memory, 0)
         self.put_values(*values)
         self.keys, self.ends[1] = keys, count
 
 
 class RowPath:
-    """Learns from, scores and predicts single rows for a learner. The caller holds the learner's lock."""
+    """Learns from, scores and predicts single rows for a learner, one thread at a time."""
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
+        self.lock = learner.lock
         self.training: Any = None  # for which the following holds
         self.settings: Any = None
         self.scores_quickly = self.learns_quickly = self.is_lazy = self.positive = False
         self.dense: dict[np.dtype, PreparedRow] = {}
         self.sparse: dict[np.dtype, PreparedRow] = {}
+        self.mapping: PreparedRow | None = None  # the one of them that holds a mapping
+        self.scored: PreparedRow | None = None  # the one that was scored last
         self.classes: np.ndarray | None = None  # of which the following are made
         self.labels: list[Any] = []
         self.codes: dict[Any, int] = {}
@@ -107,6 +110,7 @@ class RowPath:
         if training is not None:
             refuse_changes(learner.began_with, learner._depends_on())
         self.training, self.settings, self.dense, self.sparse = training, learner.settings, {}, {}
+        self.mapping = None
         linear = type(training) is Training and learner.representation is None
         self.scores_quickly = linear and not training.stabilizer.every_hypothesis
         self.learns_quickly = (
@@ -126,10 +130,10 @@ class RowPath:
     def learn(self, row: Any, y: Any, weight: Any) -> None:
         """Learn from one example, as ``partial_fit`` does."""
         learner = self.learner
-        if learner.settings is not self.settings or learner.training is not self.training:
-            self._look_at_learner()
-        if self.learns_quickly:
-            target = self._target(y)
+        with self.lock:
+            if learner.settings is not self.settings or learner.training is not self.training:
+                self._look_at_learner()
+            target = self._target(y) if self.learns_quickly else None
             heavy = type(weight) in (float, int) and 0.0 < weight <= HEAVIEST
             prepared = self._prepared(row, learning=True) if target is not None and heavy else None
             if prepared is not None:
@@ -140,7 +144,7 @@ class RowPath:
                     training._handed = None
                     training.even = training.even and weight == 1.0
                     return
-        self._learn_as_one_of_many(row, y, weight)
+            self._learn_as_one_of_many(row, y, weight)
 
     def _target(self, y: Any) -> float | int | None:
         """What the loop learns; None if it is a new class, or nothing that can be learned."""
@@ -171,17 +175,16 @@ class RowPath:
 
     # ------------------------------------------------------------------ answers
 
-    def _scored(self, row: Any) -> PreparedRow | None:
-        """The row with its scores by output, by what the learner would hand out now; None if it is none for here."""
+    def _best(self, row: Any) -> int:
+        """The output predicted by what the learner would hand out now; -1 if the row is out of the ordinary."""
         learner = self.learner
         if learner.settings is not self.settings or learner.training is not self.training:
             learner._trained()
             self._look_at_learner()
-        prepared = self._prepared(row, learning=False) if self.scores_quickly else None
+        prepared = self.scored = self._prepared(row, False) if self.scores_quickly else None
         if prepared is None:
-            return None
-        prepared.best = self._score_of_copy(prepared) if self.is_lazy else prepared.score()
-        return prepared if prepared.best >= 0 else None
+            return -1
+        return self._score_of_copy(prepared) if self.is_lazy else prepared.score()
 
     def _score_of_copy(self, prepared: PreparedRow) -> int:
         """The same by lazy weights, of which those that the row needs are copied first."""
@@ -192,50 +195,51 @@ class RowPath:
 
     def _scores(self, row: Any) -> np.ndarray:
         """The scores of a row by output."""
-        prepared = self._scored(row)
-        if prepared is not None:
-            return prepared.scores
+        if self._best(row) >= 0 and self.scored is not None:
+            return self.scored.scores
         X, _ = self._matrix(row, learning=False)
         X = self.learner._rows(X, first=False, finite=False)
         return np.asarray(self.learner._scores(X)[0], dtype=np.float64)
 
     def predict(self, row: Any) -> Any:
         """The class of a row, on a tie the first; in regression the number."""
-        task = self.learner.task
-        if not task.classifies:
-            return float(self._scores(row)[0])
-        prepared = self._scored(row)
-        if prepared is not None:
+        with self.lock:
+            task = self.learner.task
+            if not task.classifies:
+                return float(self._scores(row)[0])
+            best = self._best(row)
             if task.classes is not self.classes:
                 self._look_at_classes()
-            if prepared.best < len(self.labels):  # else there is room for a class that did not come yet
-                return self.labels[prepared.best]
-        return plain(task.chosen(task.shaped(self._scores(row)[None]))[0])
+            if 0 <= best < len(self.labels):  # else there is room for a class that did not come yet
+                return self.labels[best]
+            return plain(task.chosen(task.shaped(self._scores(row)[None]))[0])
 
     def score(self, row: Any) -> Any:
         """One number for two classes and in regression, else a dict of one number a class."""
-        scores, task = self._scores(row), self.learner.task
-        if len(scores) == 1:
-            return float(scores[0])
-        if task.classes is not self.classes:
-            self._look_at_classes()
-        shaped = task.shaped(scores[None])[0]
-        return dict(zip(self.labels, shaped.tolist())) if np.ndim(shaped) else float(shaped)
+        with self.lock:
+            scores, task = self._scores(row), self.learner.task
+            if len(scores) == 1:
+                return float(scores[0])
+            if task.classes is not self.classes:
+                self._look_at_classes()
+            shaped = task.shaped(scores[None])[0]
+            return dict(zip(self.labels, shaped.tolist())) if np.ndim(shaped) else float(shaped)
 
     def probabilities(self, row: Any, calibration: Any) -> dict[Any, float]:
         """The probability of each class."""
-        learner, score = self.learner, self.score(row)
-        task = learner.task
-        given = calibration is None or calibration is learner.settings.calibration
-        choice = learner.choices["calibration"] if given else CALIBRATIONS.get(calibration)
-        curve = fit_curve(choice, learner.training, task.columns, learner.held_out)
-        if task.classes is not self.classes:
-            self._look_at_classes()
-        if isinstance(score, float):
-            second = curve.probability(score)
-            return {self.labels[0]: 1.0 - second, self.labels[1]: second}
-        found = curve.probabilities(np.array([[*score.values()]]))[0]
-        return dict(zip(self.labels, found.tolist()))
+        learner = self.learner
+        with self.lock:
+            score, task = self.score(row), learner.task
+            given = calibration is None or calibration is learner.settings.calibration
+            choice = learner.choices["calibration"] if given else CALIBRATIONS.get(calibration)
+            curve = fit_curve(choice, learner.training, task.columns, learner.held_out)
+            if task.classes is not self.classes:
+                self._look_at_classes()
+            if isinstance(score, float):
+                second = curve.probability(score)
+                return {self.labels[0]: 1.0 - second, self.labels[1]: second}
+            found = curve.probabilities(np.array([[*score.values()]]))[0]
+            return dict(zip(self.labels, found.tolist()))
 
     # ------------------------------------------------------------------ rows
 
@@ -243,7 +247,14 @@ class RowPath:
         """The row as the bound loops take it; None if it is out of the ordinary."""
         kind = type(row)
         if kind is dict:
-            prepared = self._mapping(row, learning)
+            prepared = self.mapping
+            if prepared is None or tuple(row) != prepared.keys or not prepared.serves():
+                prepared = self._mapping(row, learning)
+            else:  # names as before, and so are their columns
+                try:
+                    prepared.put_values(*row.values())
+                except (struct.error, OverflowError, TypeError):
+                    prepared = self._mapping_in_words(row, learning)
         elif kind is np.ndarray:
             prepared = self._dense(row[0] if row.ndim == 2 and len(row) == 1 else row)
         elif isinstance(row, CSR):
@@ -286,25 +297,24 @@ class RowPath:
         return prepared
 
     def _mapping(self, row: dict[str, Any], learning: bool) -> PreparedRow | None:
-        prepared, keys = self.sparse.get(DOUBLE), tuple(row)
-        names = self.learner.feature_names
+        """A mapping with other names than the one before."""
+        names: FeatureNames | None = self.learner.feature_names
+        if names is None:
+            return None
+        keys = tuple(row)
+        columns = list(map(names.columns.get, keys))
+        if None in columns:
+            return self._mapping_in_words(row, learning)
+        prepared = self.mapping = self._room_for(len(columns), DOUBLE)
         try:
-            if prepared is not None and keys == prepared.keys and prepared.serves():  # then columns are the same, too
-                prepared.put_values(*row.values())
-                return prepared
-            if names is None:
-                return None
-            columns = list(map(names.columns.get, keys))
-            if None not in columns:
-                prepared = self._room_for(len(columns), DOUBLE)
-                prepared.put_mapping(keys, columns, row.values())
-                return prepared
+            prepared.put_mapping(keys, columns, row.values())
         except (struct.error, OverflowError, TypeError):  # there are strings, or what cannot be learned
-            pass
-        return self._mapping_in_words(row, names, learning)
+            return self._mapping_in_words(row, learning)
+        return prepared
 
-    def _mapping_in_words(self, row: Mapping[str, Any], names: FeatureNames, learning: bool) -> PreparedRow | None:
+    def _mapping_in_words(self, row: Mapping[str, Any], learning: bool) -> PreparedRow | None:
         """A mapping that has strings, or names that are new."""
+        names: FeatureNames = self.learner.feature_names
         values = named_values(row)
         columns = [names.column(name) for name in values]
         if -1 in columns:

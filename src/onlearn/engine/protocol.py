@@ -56,6 +56,16 @@ def weigh(g: Any, st: Any, j: int) -> float:
 
 
 @Verb
+def met(g, st, j, x):
+    """The stored weight j, up to date, as an example to learn from that holds x there is scored by it."""
+
+
+@met.on(object, object)
+def _(g, st, j, x):
+    return weigh(g, st, j)
+
+
+@Verb
 def scale(g, c):
     """What turns the stored weights of output c into weights."""
 
@@ -198,6 +208,7 @@ class Geometry(Protocol):
     name: str
 
     drifts: bool = False  # weights change between the steps (l1, l2), so there is no list of hypotheses to vote
+    lazy: bool = False  # weights that fell behind catch up by what the clock was, which must not be counted anew
     measures: bool = False  # its steps need the squared length of the example, whatever the rule
     signed: bool = False  # weights may have either sign, and start at zero or at random
     positive_only: bool = False  # features must not be negative
@@ -234,6 +245,7 @@ class Stabilizer(Protocol):
 
     name: str
 
+    fades: bool = False  # hypotheses weigh more the later they are, so the clock is counted anew now and then
     every_hypothesis: bool = False  # all of them are kept, as changes, so that no single weights describe the learner
 
     def start(self, w: np.ndarray, outputs: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from onlearn.compiler import prefetch
 from onlearn.compiler.inlining import Verb, helper
 from onlearn.compiler.intrinsics import add_rows
-from onlearn.engine.protocol import anticipate, catch_up, clock, expect, move, note, weigh
+from onlearn.engine.protocol import anticipate, catch_up, clock, expect, met, move, note
 
 LINE = 64  # bytes in a cache line
 AHEAD = 4  # examples between asking for a row and using it: enough to cover memory's delay
@@ -147,25 +147,26 @@ def score(rows, i, g, st, far):
 @score.on(object, object, object)
 def _(rows, i, g, st, far):
     start, stop = span(rows, i)
-    s = rows.bias * weigh(g, st, np.uint64(0))
+    s = rows.bias * met(g, st, np.uint64(0), rows.bias)
     for p in range(start, stop):
-        s += rows.data[p] * weigh(g, st, column(rows, p, start) + ONE)
+        x = rows.data[p]
+        s += x * met(g, st, column(rows, p, start) + ONE, x)
     return s
 
 
 @score.on(Sparse, object, object)
 def _(rows, i, g, st, far):
     p, stop = span(rows, i)
-    s = rows.bias * weigh(g, st, np.uint64(0))
+    s = rows.bias * met(g, st, np.uint64(0), rows.bias)
     while p < stop:
         prefetch(rows.data, far)
         prefetch(rows.indices, far)
         some = min(p + np.uint64(LINE // rows.data.itemsize), stop)
         far += some - p
         for k in range(p, some):
-            j = np.uint64(rows.indices[k]) + ONE
+            j, x = np.uint64(rows.indices[k]) + ONE, rows.data[k]
             anticipate(g, j)
-            s += rows.data[k] * weigh(g, st, j)
+            s += x * met(g, st, j, x)
         p = some
     return s
 
@@ -183,7 +184,7 @@ def _(rows, i, g, st, out):
         for c in range(outputs):
             catch_up(g, st, (column(rows, p, start) + ONE) * outputs + c)
     for c in range(outputs):
-        out[c] = rows.bias * weigh(g, st, c)
+        out[c] = rows.bias * met(g, st, c, rows.bias)
     add_products(rows, i, g.w, ONE, out)
 
 
@@ -341,8 +342,28 @@ def _(rows, i):
 
 
 @Verb
+def stored_score(g, rows, i, s):
+    """The weighted sum of row i by the stored weights as they are; ``s`` is what ``score`` found."""
+
+
+@stored_score.on(object, object)
+def _(g, rows, i, s):
+    return s
+
+
+@Verb
+def stored_scores(g, rows, i, s):
+    """The same for several outputs: what ``scores`` found is in ``s``."""
+
+
+@stored_scores.on(object, object)
+def _(g, rows, i, s):
+    pass
+
+
+@Verb
 def one_opinion(st, g, rows, i, theta, raw):
-    """The score of row i by what would be handed out now, from its weighted sum; of a learner with one output."""
+    """The score of row i by what would be handed out now, from its ``stored_score``; of a learner with one output."""
 
 
 @Verb

@@ -30,9 +30,10 @@ from onlearn.engine.protocol import (
     weigh,
 )
 from onlearn.engine.rows import ONE, add_products, column, dot, one_opinion, opinion, span
-from onlearn.engine.spec import choice
+from onlearn.engine.spec import choice, param
 
 STABILIZERS = protocol.STABILIZERS
+HEAVY = 2.0**100  # a hypothesis' weight in a fading average, beyond which all weights are divided by it, exactly
 
 
 def _scales(g: Any, outputs: int) -> np.ndarray:
@@ -68,9 +69,23 @@ class Averaged:
 
     A change d of a stored weight at clock S is missing from all hypotheses before it: with u the sum of all
     d S, the sum of the hypotheses is S_now v - u, for any geometry, at no cost for weights that do not change.
+
+    With a window the past fades: the hypothesis after an example weighs 1 - 1/window of the one after the next. So each
+    example adds more to the clock than the one before.
     """
 
+    window: float | None = param(
+        None, "about how many of the latest hypotheses the mean is of; None: all of them", at_least=2, words=(None,)
+    )
+
+    @property
+    def fades(self):
+        return self.window is not None
+
     def start(self, w, outputs):
+        if self.fades:
+            pace = np.array([1.0, 1.0 / (1.0 - 1.0 / self.window)])
+            return FadingState(np.zeros(w.size), np.zeros(outputs), np.zeros(1), pace)
         return AveragedState(np.zeros(w.size), np.zeros(outputs), np.zeros(1))
 
     def mend(self, st, g, new):
@@ -87,16 +102,26 @@ class AveragedState(NamedTuple):
     seen: Numbers
 
 
+class FadingState(NamedTuple):
+    u: Weights
+    clock: Outputs
+    seen: Numbers  # the sum of the weights of all hypotheses
+    pace: Numbers  # the weight of the next hypothesis, and how many times that of the one before it is
+
+
+@clock.on(FadingState)
 @clock.on(AveragedState)
 def _(st, c):
     return st.clock[c]
 
 
+@note.on(FadingState)
 @note.on(AveragedState)
 def _(st, j, change, at):
     st.u[j] += change * at
 
 
+@expect.on(object, FadingState)
 @expect.on(object, AveragedState)
 def _(g, st, j):
     prefetch(st.u, j)
@@ -109,6 +134,22 @@ def _(st, g):
     st.seen[0] += 1.0
 
 
+@tick.on(FadingState, object)
+def _(st, g):
+    for c in range(len(st.clock)):
+        st.clock[c] += scale(g, c) * st.pace[0]
+    st.seen[0] += st.pace[0]
+    st.pace[0] *= st.pace[1]
+    if st.pace[0] > HEAVY:
+        for j in range(len(st.u)):
+            st.u[j] /= HEAVY
+        for c in range(len(st.clock)):
+            st.clock[c] /= HEAVY
+        st.seen[0] /= HEAVY
+        st.pace[0] /= HEAVY
+
+
+@fold.on(FadingState, object)
 @fold.on(AveragedState, object)
 def _(st, g):
     outputs = len(st.clock)
@@ -118,12 +159,14 @@ def _(st, g):
         st.clock[c] = 0.0
 
 
+@handed.on(FadingState, object)
 @handed.on(AveragedState, object)
 def _(st, g, j, c):
     v = weigh(g, st, j)  # first, for it may change u
     return (st.clock[c] * v - st.u[j]) / st.seen[0] if st.seen[0] > 0.0 else scale(g, c) * v
 
 
+@one_opinion.on(FadingState, object, object)
 @one_opinion.on(AveragedState, object, object)
 def _(st, g, rows, i, theta, raw):
     s = raw * scale(g, 0)
@@ -132,6 +175,7 @@ def _(st, g, rows, i, theta, raw):
     return s - theta
 
 
+@opinion.on(FadingState, object, object)
 @opinion.on(AveragedState, object, object)
 def _(st, g, rows, i, theta, s):
     if st.seen[0] == 0.0:

@@ -134,6 +134,10 @@ class Classification:
         counts = np.bincount(codes, weights=weight, minlength=len(self.classes))
         return replace(self, counts=np.concatenate([[counts.sum()], counts]))
 
+    def uncounted(self) -> Classification:
+        """The classes before any example came."""
+        return replace(self, counts=np.zeros_like(self.counts))
+
     def met(self, counts: np.ndarray) -> Classification:
         """The classes with the counts of more examples, so many of each class."""
         return replace(self, counts=self.counts + np.concatenate([[counts.sum()], counts]))
@@ -219,6 +223,9 @@ class Regression:
         return self
 
     def with_classes(self, count: int) -> Regression:
+        return self
+
+    def uncounted(self) -> Regression:
         return self
 
     def numbers(self, y: np.ndarray, weight: np.ndarray, grows: bool = True) -> np.ndarray:

@@ -120,6 +120,11 @@ class Training(Chronicle):
                 f"stabilizer 'voted' cannot be used with {geometry!r}: under l1 or l2 every example makes a new "
                 "hypothesis; use 'averaged', or set l1 and l2 to 0"
             )
+        if geometry.lazy and stabilizer.fades:
+            raise ValueError(
+                f"stabilizer {stabilizer!r} cannot be used with {geometry!r}: its penalty is taken off when a weight "
+                "is next looked at, and a window counts time otherwise; use 'averaged', 'last', or no such penalty"
+            )
         if not 0.0 <= bias <= LARGEST_CONSTANT:
             raise ValueError(
                 f"the constant feature of the intercept would be {bias:g}, but must be at most {LARGEST_CONSTANT:g}: "

@@ -5,6 +5,7 @@ An estimator has scikit-learn's manners; everything it has learned is in its ``L
 
 from __future__ import annotations
 
+import copy
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -124,9 +125,23 @@ class LearnerEstimator(BaseEstimator):
         One thread may learn while others predict: they see the hypothesis before an example or after it.
         """
         learner = self.as_learner()
-        learner.learn_one(x, y, weight)
+        learner.path.learn(x, y, weight)
         if "_learner" not in self.__dict__:
             self._learner = learner
+        return self
+
+    # ------------------------------------------------------------------ starting anew
+
+    def renewed(self) -> Any:
+        """An estimator with the same parameters, classes and columns that has learned nothing."""
+        made = copy.copy(self)
+        if "_learner" in self.__dict__:
+            made._learner = self.as_learner().renewed()
+        return made
+
+    def become(self, other: Any) -> Any:
+        """Take over all that another estimator of this kind has learned, which is not to be used any more."""
+        self.__dict__ = dict(other.__dict__)  # at once, for whoever predicts meanwhile
         return self
 
     # ------------------------------------------------------------------ input
@@ -188,11 +203,11 @@ class LearnerEstimator(BaseEstimator):
 
         It is by what would be handed out now, at the cost of the row alone.
         """
-        return self._begun().score_one(x)
+        return self._begun().path.score(x)
 
     def predict_one(self, x: Any) -> Any:
         """The class of one row, on a tie the first of them; in regression the number."""
-        return self._begun().predict_one(x)
+        return self._begun().path.predict(x)
 
     def _known(self, name: str) -> Any:
         """An attribute of the learner, which there is none of before fit."""

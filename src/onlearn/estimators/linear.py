@@ -278,3 +278,8 @@ class AROW(OnlineClassifier):
 @named
 class FTRL(OnlineClassifier):
     pass
+
+
+@named
+class ScInOL(OnlineClassifier):
+    pass

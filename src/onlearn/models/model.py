@@ -6,6 +6,7 @@ classes by number: class k is ``labels[k]``.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -193,6 +194,22 @@ class Model:
         """
         with self._lock:
             _partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def renewed(self) -> Model:
+        """A model with the same parameters, labels and features that has learned nothing."""
+        with self._lock:
+            made = copy.copy(self)
+            made.features, made.far = copy.deepcopy(self.features), copy.deepcopy(self.far)
+            made.labels = None if self.labels is None else list(self.labels)
+            made.trained, made.before, made.report_ = copy.deepcopy(self.trained), None, {}
+            made.learner = None if self.learner is None else self.learner.renewed()
+        return made
+
+    def become(self, other: Model) -> Model:
+        """Take over all that another model has learned, which is not to be used any more."""
+        with self._lock:
+            self.__dict__.update({**other.__dict__, "_lock": self._lock})
         return self
 
     def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:

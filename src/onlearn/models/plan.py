@@ -83,8 +83,8 @@ def with_choices(usual: dict[str, Any], choices: dict[str, Any], stabilizer: str
         rule = rule_for(geometry, usual)
     made = {**usual, **{name: one for name, one in (("rule", rule), ("geometry", geometry)) if one is not None}}
     kind = GEOMETRIES.get(made["geometry"]).name
-    if kind == "ftrl":
-        made["stabilizer"] = "last"  # a mean of weights is not sparse
+    if kind in ("ftrl", "scinol"):
+        made["stabilizer"] = "last"  # a mean of weights is not sparse; nor better, where steps shrink by themselves
     else:
         made["stabilizer"] = stabilizer if kind == GEOMETRIES.get(usual["geometry"]).name else "averaged"
     return {**made, **choices}
@@ -109,7 +109,7 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
         return "perceptron"
     if chosen.name == "arow":
         return f"pa2({1 / (2 * chosen.r)!r})"
-    return "logistic" if chosen.name == "ftrl" else usual["rule"]
+    return "logistic" if chosen.name in ("ftrl", "scinol") else usual["rule"]
 
 
 def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:

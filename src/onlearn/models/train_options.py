@@ -67,7 +67,7 @@ class TrainOptions:
     )
     rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
-    stabilizer: Any = option(None, "last, averaged, survivor or voted.", in_model=True)
+    stabilizer: Any = option(None, "last, averaged, survivor or voted; averaged(window=1000) forgets.", in_model=True)
     multiclass: str | None = option(None, "true, one-vs-all or softmax.", in_model=True, classes_only=True)
     kernel: Any = option(
         None,

@@ -51,6 +51,10 @@ class AdaGrad:
     def drifts(self):
         return bool(self.l1 or self.l2)
 
+    @property
+    def lazy(self):
+        return self.drifts
+
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
         if not self.drifts:

@@ -70,6 +70,10 @@ class Additive:
     def drifts(self):
         return bool(self.l1 or self.l2)
 
+    @property
+    def lazy(self):
+        return bool(self.l1)
+
     def start(self, features, outputs):
         w, steps = np.zeros(features * outputs), np.zeros(1)
         rate = self.rate / self.l2 if self.schedule == "1/(lambda t)" else self.rate
