@@ -375,6 +375,18 @@ def test_the_leader_goes_on_by_itself():
     np.testing.assert_allclose(mixture.member(int(np.argmin(losses))).coef_, leader.coef_, rtol=1e-9)
 
 
+def test_a_renewed_mixture_is_as_new():
+    X, y, _ = examples(3)
+    learners = [one for one, _, _ in BANKS["of all sorts"]]
+    used, new = (MixtureLearner(learners=learners, random_state=0).partial_fit(X, y, classes=range(3)) for _ in "ab")
+    fresh = MixtureLearner(learners=learners, random_state=0).partial_fit(X[:20], y[:20], classes=range(3))
+    renewed = used.renewed()
+    assert not renewed.losses_.any() and renewed.n_seen_ == 0
+    check_same_bits(renewed.partial_fit(X[:20], y[:20]), fresh)
+    check_same_bits(used, new)
+    check_same_bits(used.become(renewed), fresh)
+
+
 def test_forgetting_features_keeps_the_others():
     X, y, _ = examples(2)
     mixture = MixtureLearner(random_state=0).partial_fit(X, y, classes=[0, 1])

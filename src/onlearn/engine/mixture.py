@@ -268,6 +268,10 @@ class MixtureLearner(Learner):
         self._call_columns(X.shape[1], names)
         return self.training
 
+    def _new_training(self) -> Any:
+        made = [self.member(k)._new_training() for k in range(len(self.members))]
+        return MixtureTraining(made, self.choices["geometry"])
+
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         super()._pass_over(X, targets, weight)  # and a mixture without mistakes is no hyperplane
 
