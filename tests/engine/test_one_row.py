@@ -68,11 +68,17 @@ def test_learn_one_leaves_the_state_of_partial_fit(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", cases.RULES)
-@pytest.mark.parametrize("case", [*cases.BINARY, *cases.MANY], ids=str)
+@pytest.mark.parametrize("case", [*cases.BINARY_COVERING, *cases.MANY_COVERING], ids=str)
 def test_learn_one_leaves_the_state_of_partial_fit_for_every_rule(case, rule):
     if case.output == "softmax" and rule != "logistic":
         pytest.skip("softmax is the logistic rule's")
     compare(case, rule)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "rule"), zip([*cases.BINARY_OTHER, *cases.MANY_OTHER], cycle(cases.RULES)), ids=str)
+def test_learn_one_leaves_the_state_of_partial_fit_for_every_output_and_layout(case, rule):
+    compare(case, "logistic" if case.output == "softmax" else rule)
 
 
 @pytest.mark.parametrize("layout", ["dense32", "csr32"])
