@@ -7,6 +7,7 @@ import pickle
 import resource
 import sys
 import threading
+from itertools import cycle
 
 import numpy as np
 import pytest
