@@ -286,7 +286,7 @@ class Model:
         """Write the model to a ``.onl`` file, with all that it needs to go on learning."""
         with self._lock:  # learning waits, so that the file holds one state
             self._check()
-            with self.learner.lock:
+            with as_learner(self.learner).lock:
                 model_file.save(self, path)
 
     def _check(self) -> None:
