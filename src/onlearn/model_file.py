@@ -353,6 +353,10 @@ def _public(name: str) -> Any:
     return getattr(public, name) if name in public._NAMES and name[:1].isupper() else None
 
 
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
 def _spell_params(estimator: Any) -> dict[str, Any]:
     """Parameters as JSON: choices by their spelling; a dict as pairs, for its keys need not be strings."""
     spelled = {}
@@ -365,7 +369,7 @@ def _spell_params(estimator: Any) -> dict[str, Any]:
             value = {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
         elif isinstance(value, (np.random.RandomState, np.random.Generator)):
             value = None  # the seed drawn from it is among the facts
-        elif not isinstance(value, (str, int, float, bool, type(None), list)):
+        elif not isinstance(value, (str, int, float, bool, type(None))) and not _is_list_of_texts(value):
             value = repr(value)
         spelled[key] = value
     return spelled
