@@ -27,11 +27,10 @@ from timing import Row
 import onlearn
 from onlearn.features import Category, Features, Number, Text
 
-ADAGRAD, SCINOL, MIXTURE = "AdaGrad, rate 0.1", "ScInOL", "mixture of 8 rates"
 CONTENDERS: dict[str, Callable[..., Any]] = {
-    ADAGRAD: onlearn.LogisticRegression,
-    SCINOL: onlearn.ScInOL,
-    MIXTURE: mixture_of_rates,
+    "AdaGrad, rate 0.1": onlearn.LogisticRegression,
+    "ScInOL": onlearn.ScInOL,
+    "mixture of 8 rates": mixture_of_rates,
 }
 NUMBERS = [0, 2, 4, 10, 11, 12]  # adult's numeric columns
 QUICK = 1000  # rows

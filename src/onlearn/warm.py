@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.engine.csr import CSR
 from onlearn.features.assemble import rows_of_names
 from onlearn.features.extractors import Category, Number
 from onlearn.features.feature_map import FeatureMap
@@ -285,6 +286,8 @@ def _compile_for_features(loop: Loop) -> None:
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2])
     model.predict(X)
     model.predict_proba(X)
+    if loop.indices == "int32":  # single rows have such indices, whatever the others have
+        model.predict_one(X[0] if loop.layout == "dense" else CSR.of(X[:1]))
 
 
 def _compile_for_mixtures(loop: Loop) -> None:

@@ -59,7 +59,7 @@ def test_second_process_compiles_nothing(tmp_path):
     """The first process's first fit compiles, the second's finds it done."""
     first = run(FIT, NUMBA_CACHE_DIR=tmp_path)
     assert Path(first["folder"]).parent == tmp_path
-    assert any(name.startswith("learn_one_") for name in first["made"])
+    assert any(name.startswith("learn_output_") for name in first["made"])
     second = run(FIT, NUMBA_CACHE_DIR=tmp_path)
     assert second["made"] == []
     assert not second["compiler"]  # not even imported
@@ -68,10 +68,10 @@ def test_second_process_compiles_nothing(tmp_path):
 
 def test_a_damaged_file_is_compiled_anew(tmp_path):
     first = run(FIT, NUMBA_CACHE_DIR=tmp_path)
-    (damaged,) = tmp_path.rglob("learn_one_*.code")
+    (damaged,) = tmp_path.rglob("learn_output_*.code")
     damaged.write_bytes(damaged.read_bytes()[:-100])
     second = run(FIT, NUMBA_CACHE_DIR=tmp_path)
-    assert [name.partition("_Dense")[0] for name in second["made"]] == ["learn_one"]
+    assert [name.partition("_Dense")[0] for name in second["made"]] == ["learn_output"]
     assert second["weights"] == first["weights"]
     assert run(FIT, NUMBA_CACHE_DIR=tmp_path)["made"] == []
 
@@ -94,7 +94,7 @@ def test_a_changed_source_is_compiled_anew(copied):
     assert twice != source.read_text()
     source.write_text(twice)
     after = run(FIT, **environment)
-    assert any(name.startswith("learn_one_") for name in after["made"])
+    assert any(name.startswith("learn_output_") for name in after["made"])
     assert after["weights"] == [[2.0 * w for w in before["weights"][0]]]
 
 
@@ -114,7 +114,7 @@ def test_fields_in_another_order_are_compiled_anew(copied):
     text = text.replace(fields[1], "".join([lines[1], lines[0], lines[2]]))
     source.write_text(text.replace(made[1], ", ".join([values[1], values[0], values[2]])))
     after = run(program, **environment)
-    assert any(name.startswith("learn_one_") for name in after["made"])
+    assert any(name.startswith("learn_output_") for name in after["made"])
     assert after["weights"] == before["weights"]
 
 

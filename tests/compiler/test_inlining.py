@@ -11,7 +11,7 @@ from onlearn.compiler import inlining
 from onlearn.compiler.inlining import Loop, Verb, helper, source
 from onlearn.engine import csr
 from onlearn.engine.geometry.additive import AdditiveState
-from onlearn.engine.loops import Audit, learn_one
+from onlearn.engine.loops import Audit, learn_output
 from onlearn.engine.rows import Sparse
 from onlearn.engine.stabilizers import AveragedState, LastState
 
@@ -89,8 +89,8 @@ def test_only_the_side_of_a_conditional_that_is_taken_runs():
 def test_a_stabilizer_that_remembers_nothing_costs_nothing():
     """The line that keeps the average is in the inlined loop of ``averaged``, and gone from that of ``last``."""
     kinds = {"rows": Sparse, "g": AdditiveState, "audit": Audit}
-    assert "st.u[" in source(learn_one.function, {**kinds, "st": AveragedState})
-    assert " st." not in source(learn_one.function, {**kinds, "st": LastState})
+    assert "st.u[" in source(learn_output.function, {**kinds, "st": AveragedState})
+    assert " st." not in source(learn_output.function, {**kinds, "st": LastState})
 
 
 def early(x):

@@ -10,14 +10,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from onlearn.engine.spec import did_you_mean
-
-PLAIN = frozenset((float, int, bool))
 
 
 class FeatureNames:
@@ -33,13 +30,19 @@ class FeatureNames:
     """
 
     def __init__(self, names: Iterable[str], limit: int, hashed: bool = False) -> None:
-        self.columns: dict[str, int] = {name: k for k, name in enumerate(names)}
-        self.limit = max(limit, len(self.columns))
+        self.names: list[str] = list(names)
+        self.columns: dict[str, int] = {}  # of a name that a table has twice, the first
+        for column, name in enumerate(self.names):
+            self.columns.setdefault(name, column)
+        self.limit = max(limit, len(self.names))
         self.hashed = hashed  # whether names beyond the limit have come
         self._array: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.names)
+
+    def __getitem__(self, column: int) -> str:
+        return self.names[column] if column < len(self.names) else f"hashed {column - len(self.names)}"
 
     @property
     def places(self) -> int:
@@ -49,13 +52,12 @@ class FeatureNames:
     @property
     def width(self) -> int:
         """The columns of a row."""
-        return len(self.columns) + (self.places if self.hashed else 0)
+        return len(self.names) + (self.places if self.hashed else 0)
 
     def array(self) -> np.ndarray:
         """The names by column; hashed columns are called ``hashed 0``, ``hashed 1`` and so on."""
         if self._array is None or len(self._array) != self.width:
-            hashed = (f"hashed {k}" for k in range(self.width - len(self.columns)))
-            self._array = np.array([*self.columns, *hashed], dtype=object)
+            self._array = np.array([self[column] for column in range(self.width)], dtype=object)
         return self._array
 
     def column(self, name: str) -> int:
@@ -70,16 +72,20 @@ class FeatureNames:
     def add(self, names: Iterable[str]) -> int:
         """Take in names that are not known; returns the width with them."""
         for name in names:
-            if len(self.columns) < self.limit:
-                self.columns.setdefault(name, len(self.columns))
-            elif name not in self.columns:
+            if name in self.columns:
+                continue
+            if len(self.names) < self.limit:
+                self.columns[name] = len(self.names)
+                self.names.append(name)
+            else:
                 self.hashed = True
         return self.width
 
     def remove(self, count: int, hashed: bool) -> None:
         """Undo ``add``: forget names that came last, so that so many remain."""
-        while len(self.columns) > count:
-            self.columns.popitem()
+        for name in self.names[count:]:
+            del self.columns[name]
+        del self.names[count:]
         self.hashed = hashed
 
 
@@ -87,7 +93,7 @@ def named_values(row: Mapping[str, Any]) -> dict[str, float]:
     """The features of a mapping by name; values of one name are summed."""
     made: dict[str, float] = {}
     for key, value in row.items():
-        if type(key) is not str and not isinstance(key, str):
+        if not isinstance(key, str):
             raise TypeError(f"the names of features are strings, not {key!r} ({type(key).__name__})")
         if isinstance(value, str):
             name, number = f"{key}={value}", 1.0
@@ -99,7 +105,7 @@ def named_values(row: Mapping[str, Any]) -> dict[str, float]:
 
 def as_number(name: str, value: Any) -> float:
     """The value of a feature, which must be a finite number."""
-    if type(value) not in PLAIN and not isinstance(value, (Real, np.bool_, np.number)):
+    if not hasattr(value, "__float__") or isinstance(value, (np.complexfloating, np.timedelta64)):
         hint = "leave it out where it is missing" if value is None else "give a number, a string or a Boolean"
         raise TypeError(f"the feature {name!r} is {value!r} ({type(value).__name__}): {hint}")
     try:

@@ -29,7 +29,7 @@ from onlearn.engine.compositions import (
 )
 from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.inputs import check_heaviest, check_weights, encode
-from onlearn.engine.one_row import RowPath
+from onlearn.engine.one_row import RowPath, is_one_row
 from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
@@ -40,6 +40,9 @@ from onlearn.model_file import ESTIMATOR, check_facts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+TRANSIENT = ("lock", "path", "passed_on")  # what copies and pickles have anew
 
 
 class Learner:
@@ -68,13 +71,13 @@ class Learner:
         self.feature_names: FeatureNames | None = None  # what they are called
         self.separable: bool | None = None
         self.held_out: HeldOut | None = None  # rows for calibration
-        self._start_anew()
+        self._make_transient()
 
-    def _start_anew(self) -> None:
+    def _make_transient(self) -> None:
         """What copies and pickles do not hold."""
         # One thread learns while others predict: what learns holds the lock, and so does whoever takes a hypothesis.
         self.lock = threading.RLock()
-        self.facade: dict[str, Any] = {}  # what the estimator around it held when it last passed parameters on
+        self.passed_on: Any = None  # the parameters that the estimator around it last passed on
 
     @cached_property
     def path(self) -> RowPath:
@@ -132,15 +135,23 @@ class Learner:
         return f"{self.name}({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        with self.lock:
-            state = {**self.__dict__, "_choices": None, "_checked": {}}
-        for name in ("lock", "facade", "path"):
+        with self.lock:  # copies, for another thread may go on learning while they are pickled
+            training, names = copy.deepcopy((self.training, self.feature_names))
+            state = {**self.__dict__, "training": training, "feature_names": names, "_choices": None, "_checked": {}}
+        for name in TRANSIENT:
             state.pop(name, None)
         return with_rule(state, getattr(self.settings, "rule", None))
 
+    def __copy__(self) -> Self:
+        made = self.__class__.__new__(self.__class__)
+        with self.lock:
+            made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in TRANSIENT})
+        made._make_transient()
+        return made
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(without_rule(state))
-        self._start_anew()
+        self._make_transient()
 
     # ------------------------------------------------------------------ rows
 
@@ -151,7 +162,7 @@ class Learner:
 
     def column_name(self, column: int) -> str:
         """What a column is called."""
-        return f"column {column}" if self.names is None else str(self.names[column])
+        return f"column {column}" if self.feature_names is None else str(self.feature_names[column])
 
     def limit_of_names(self) -> int:
         """How many names a learner that grows takes in."""
@@ -173,7 +184,7 @@ class Learner:
             X = csr.of_width(X, width)  # of wider rows as far as the features are known
         positive = (self.choices["geometry"] if self.training is None else self.training.geometry).positive_only
         if finite or positive:
-            csr.check_finite(X, self.names if names is None else names)
+            csr.check_finite(X, self.feature_names if names is None else names)
         if positive:
             csr.check_positive(X, self.name)
         return X
@@ -241,7 +252,7 @@ class Learner:
                     names: list[str] | None = None) -> Self:  # fmt: skip
         """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
         usual = classes is None and sample_weight is None and names is None and self.training is not None
-        if usual and type(X) is np.ndarray and len(X) == 1 and X.ndim == 2 and len(y) == 1:
+        if usual and is_one_row(X) and type(y) in (list, np.ndarray) and len(y) == 1:
             return self.learn_one(X[0], y[0])
         self._partial_fit(X, y, classes, sample_weight, names)
         return self
@@ -257,6 +268,11 @@ class Learner:
         classes = self.task.expected(classes, grow is True, None if self.training is None else self.training.outputs)
         X = csr.as_floats(X) if grow else X
         wider = not first and bool(grow) and X.shape[1] > self.features
+        if wider and names is None and self.feature_names is not None:
+            raise ValueError(
+                f"X has {X.shape[1]} columns without names, but the {self.features} known have names: new ones need "
+                "names, too"
+            )
         X = self._rows(X, first=first or wider, names=names)
         y, weight = self._targets(X, y, sample_weight, sees_all=False)
         self.held_out = None  # whose scores were those of the hypothesis before
@@ -415,7 +431,7 @@ class Learner:
 
     def become(self, other: Self) -> Self:
         """Take over all that another learner has learned, which is not to be used any more."""
-        own = {"lock": self.lock, "path": self.path, "facade": {}}
+        own = {"lock": self.lock, "path": self.path, "passed_on": None}
         with self.lock:
             self.__dict__.update({**other.__dict__, **own})
         return self
@@ -430,13 +446,15 @@ class Learner:
     @property
     def coef_(self) -> np.ndarray:
         """Weights: (1, features) for two classes, (classes, features) for more, (features,) in regression."""
-        w, _ = hypothesis(self._trained())
+        with self.lock:
+            w, _ = hypothesis(self._trained())
         return np.array(narrow(self.task.columns(w).T if self.task.classifies else w[:, 0], self.dtype))
 
     @property
     def intercept_(self) -> np.ndarray:
         """What is added to the weighted sum: (1,) for two classes and in regression, (classes,) for more."""
-        _, b = hypothesis(self._trained())
+        with self.lock:
+            _, b = hypothesis(self._trained())
         return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
 
     @property
@@ -499,11 +517,11 @@ class Learner:
 
     def _scores(self, X: Any, training: Any = None) -> np.ndarray:
         """Scores of checked rows by output."""
-        return scores_by(training or self._trained(), X, self.names)
+        return scores_by(training or self._trained(), X, self.feature_names)
 
     def _best(self, X: Any, training: Any = None) -> np.ndarray:
         """The output with the highest score of each row, of two or more."""
-        return best_by(training or self._trained(), X, self.names)
+        return best_by(training or self._trained(), X, self.feature_names)
 
     def _answer(self, X: Any, answer: Callable[[Any, Any, Any], Any]) -> Any:
         """What ``answer(rows, task, training)`` makes of rows by the present hypothesis; others may learn meanwhile."""
@@ -519,7 +537,8 @@ class Learner:
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row, on a tie the first of them; in regression the number."""
-        if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and self.task.classifies:
+        # In single precision many rows are scored otherwise: with their own, not with double precision.
+        if is_one_row(X) and X.dtype == np.float64 and self.task.classifies:
             return np.array([self.predict_one(X[0])], dtype=self.task.classes.dtype)
         return np.asarray(self._answer(X, self._predicted))
 
@@ -556,13 +575,14 @@ class Learner:
 
     def certificate(self, X: Any, y: Any) -> Any:
         """What theory promises for these examples, and whether its assumptions hold; two classes only."""
-        training = self._trained()
-        X = self._rows(X, first=False)
-        y, _ = self._targets(X, y, None, sees_all=False)
-        if len(self.task.classes) != 2:
-            raise ValueError(f"a certificate is for two classes; this learner has {len(self.task.classes)}")
-        certificate = self._certify(X, np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0))
-        return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
+        with self.lock:
+            training = self._trained()
+            X = self._rows(X, first=False)
+            y, _ = self._targets(X, y, None, sees_all=False)
+            if len(self.task.classes) != 2:
+                raise ValueError(f"a certificate is for two classes; this learner has {len(self.task.classes)}")
+            certificate = self._certify(X, np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0))
+            return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
 
     def _certify(self, X: Any, signs: np.ndarray) -> Any:
         """What theory promises for rows of which these are the classes, if they are those learned from."""
@@ -580,7 +600,8 @@ class Learner:
         from onlearn import model_file
 
         self._trained()
-        model_file.save(self, path)
+        with self.lock:  # learning waits, so that the file holds one state
+            model_file.save(self, path)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What the model file holds of this learner, besides its parameters."""
@@ -596,7 +617,7 @@ class Learner:
         """What it knows of the rows."""
         return {
             "n_features_in": int(self.features),
-            "feature_names_in": None if self.feature_names is None else list(map(str, self.feature_names.columns)),
+            "feature_names_in": None if self.feature_names is None else list(map(str, self.feature_names.names)),
             "seed": self.seed,
             "dtype": self.dtype.name,
         }

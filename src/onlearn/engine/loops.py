@@ -233,7 +233,7 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 
 
 @Loop
-def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
+def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
     """One output: binary classification (y is -1 or +1) and regression."""
     for n in range(len(order)):
         far = soon(rows, order, n)
@@ -268,7 +268,7 @@ def learn_one(rows, order, y, weight, rule, loss, params, measured, theta, g, st
 
 
 @Loop
-def learn_many(
+def learn_outputs(
     rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked
 ):
     """Several outputs: multiclass classification, y being the index of the right class."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from onlearn.engine.calibration import CALIBRATIONS, fit_curve
 from onlearn.engine.compositions import refuse_changes
-from onlearn.engine.csr import CSR, as_rows, is_sparse
+from onlearn.engine.csr import CSR, LAST, as_rows, is_sparse
 from onlearn.engine.feature_names import FeatureNames, named_values, refuse_unknown
 from onlearn.engine.inputs import HEAVIEST, plain
 from onlearn.engine.protocol import catch_up
@@ -27,6 +27,8 @@ from onlearn.engine.training import Training
 
 DOUBLE = np.dtype(np.float64)
 FLOATS = (DOUBLE, np.dtype(np.float32))
+NUMBERS = frozenset((float, int, np.float64, np.int64))  # of targets and weights
+DOUBLES = frozenset((float, int, bool, np.float64, np.int64))  # of which NumPy makes an array in double precision
 ROOM = 64  # values of a sparse row to begin with
 
 
@@ -71,6 +73,10 @@ class PreparedRow:
         """The values of the row."""
         return int(self.ends[1]) if self.sparse else self.room
 
+    def is_finite(self) -> bool:
+        """Whether the row holds neither NaN nor infinity."""
+        return bool(np.isfinite(self.values[: self.count]).all())
+
     def put(self, columns: Any, values: Any) -> None:
         """Take in a sparse row for which there is room."""
         count = len(values)
@@ -78,7 +84,7 @@ class PreparedRow:
         self.keys = None
 
     def put_mapping(self, keys: tuple[str, ...] | None, columns: list[Any], values: Any) -> None:
-        """The same for Python's numbers, of which arrays would take longer to make; raises struct.error at others."""
+        """The same for numbers of Python, which are written straight into memory; raises struct.error at others."""
         self.keys, count = None, len(columns)
         struct.pack_into(f"{count}i", self.columns, 0, *columns)
         self.put_values = partial(struct.Struct(f"{count}d").pack_into, self.memory, 0)
@@ -94,6 +100,7 @@ class RowPath:
         self.lock = learner.lock
         self.training: Any = None  # for which the following holds
         self.settings: Any = None
+        self.agreed: Any = None  # the settings that were found right to learn with
         self.scores_quickly = self.learns_quickly = self.is_lazy = self.positive = False
         self.dense: dict[np.dtype, PreparedRow] = {}
         self.sparse: dict[np.dtype, PreparedRow] = {}
@@ -104,13 +111,10 @@ class RowPath:
         self.codes: dict[Any, int] = {}
 
     def _look_at_learner(self) -> None:
-        """Check parameters that may have changed, and find out what can be done quickly with them."""
+        """Find out what can be done quickly with the training and the parameters of the learner."""
         learner, training = self.learner, self.learner.training
-        learner.check()
-        if training is not None:
-            refuse_changes(learner.began_with, learner._depends_on())
-        self.training, self.settings, self.dense, self.sparse = training, learner.settings, {}, {}
-        self.mapping = None
+        self._forget_rows()
+        self.training, self.settings = training, learner.settings
         linear = type(training) is Training and learner.representation is None
         self.scores_quickly = linear and not training.stabilizer.every_hypothesis
         self.learns_quickly = (
@@ -120,10 +124,16 @@ class RowPath:
         self.is_lazy = linear and not catch_up.is_usual(type(training.g), type(training.st))
         self.positive = linear and training.geometry.positive_only
 
-    def _look_at_classes(self) -> None:
-        self.classes = self.learner.task.classes
-        self.labels = self.classes.tolist()
-        self.codes = {label: code for code, label in enumerate(self.labels)}
+    def _forget_rows(self) -> None:
+        """Let go of rows that are prepared for arrays of another state, and of these."""
+        self.dense, self.sparse, self.mapping, self.scored = {}, {}, None, None
+
+    def _labels(self, task: Any) -> list[Any]:
+        """The classes as Python has them."""
+        if task.classes is not self.classes:
+            self.classes, self.labels = task.classes, task.classes.tolist()
+            self.codes = {label: code for code, label in enumerate(self.labels)}
+        return self.labels
 
     # ------------------------------------------------------------------ learning
 
@@ -131,28 +141,34 @@ class RowPath:
         """Learn from one example, as ``partial_fit`` does."""
         learner = self.learner
         with self.lock:
+            if learner.settings is not self.agreed or learner.training is not self.training:
+                learner.check()
+                if learner.training is not None:
+                    refuse_changes(learner.began_with, learner._depends_on())
+                self.agreed = learner.settings
             if learner.settings is not self.settings or learner.training is not self.training:
                 self._look_at_learner()
             target = self._target(y) if self.learns_quickly else None
-            heavy = type(weight) in (float, int) and 0.0 < weight <= HEAVIEST
-            prepared = self._prepared(row, learning=True) if target is not None and heavy else None
-            if prepared is not None:
+            usual = target is not None and type(weight) in NUMBERS and 0.0 < weight <= HEAVIEST
+            prepared = self._prepared(row, learning=True) if usual else None
+            if prepared is not None and not (self.is_lazy and not prepared.is_finite()):
+                training = self.training
+                before = learner.separable, learner.held_out, training.even
+                # First, so that Ctrl-C cannot come between learning and this.
+                learner.separable = learner.held_out = training._handed = None
+                training.even = training.even and weight == 1.0
                 prepared.target[0], prepared.weight[0] = target, weight
                 if prepared.learn() == 1:
-                    learner.separable = learner.held_out = None
-                    training = self.training
-                    training._handed = None
-                    training.even = training.even and weight == 1.0
                     return
+                learner.separable, learner.held_out, training.even = before
             self._learn_as_one_of_many(row, y, weight)
 
     def _target(self, y: Any) -> float | int | None:
         """What the loop learns; None if it is a new class, or nothing that can be learned."""
         task = self.learner.task
         if not task.classifies:
-            return y if type(y) in (float, int) and abs(y) < np.inf else None
-        if task.classes is not self.classes:
-            self._look_at_classes()
+            return float(y) if type(y) in NUMBERS and -LAST <= y <= LAST else None
+        self._labels(task)
         try:
             code = self.codes.get(y)
         except TypeError:  # a list, say
@@ -179,10 +195,10 @@ class RowPath:
         """The output predicted by what the learner would hand out now; -1 if the row is out of the ordinary."""
         learner = self.learner
         if learner.settings is not self.settings or learner.training is not self.training:
-            learner._trained()
             self._look_at_learner()
         prepared = self.scored = self._prepared(row, False) if self.scores_quickly else None
         if prepared is None:
+            learner._trained()
             return -1
         return self._score_of_copy(prepared) if self.is_lazy else prepared.score()
 
@@ -207,11 +223,9 @@ class RowPath:
             task = self.learner.task
             if not task.classifies:
                 return float(self._scores(row)[0])
-            best = self._best(row)
-            if task.classes is not self.classes:
-                self._look_at_classes()
-            if 0 <= best < len(self.labels):  # else there is room for a class that did not come yet
-                return self.labels[best]
+            best, labels = self._best(row), self._labels(task)
+            if 0 <= best < len(labels):  # else there is room for a class that did not come yet
+                return labels[best]
             return plain(task.chosen(task.shaped(self._scores(row)[None]))[0])
 
     def score(self, row: Any) -> Any:
@@ -220,10 +234,8 @@ class RowPath:
             scores, task = self._scores(row), self.learner.task
             if len(scores) == 1:
                 return float(scores[0])
-            if task.classes is not self.classes:
-                self._look_at_classes()
             shaped = task.shaped(scores[None])[0]
-            return dict(zip(self.labels, shaped.tolist())) if np.ndim(shaped) else float(shaped)
+            return dict(zip(self._labels(task), shaped.tolist())) if np.ndim(shaped) else float(shaped)
 
     def probabilities(self, row: Any, calibration: Any) -> dict[Any, float]:
         """The probability of each class."""
@@ -233,13 +245,12 @@ class RowPath:
             given = calibration is None or calibration is learner.settings.calibration
             choice = learner.choices["calibration"] if given else CALIBRATIONS.get(calibration)
             curve = fit_curve(choice, learner.training, task.columns, learner.held_out)
-            if task.classes is not self.classes:
-                self._look_at_classes()
+            labels = self._labels(task)
             if isinstance(score, float):
                 second = curve.probability(score)
-                return {self.labels[0]: 1.0 - second, self.labels[1]: second}
+                return {labels[0]: 1.0 - second, labels[1]: second}
             found = curve.probabilities(np.array([[*score.values()]]))[0]
-            return dict(zip(self.labels, found.tolist()))
+            return dict(zip(labels, found.tolist()))
 
     # ------------------------------------------------------------------ rows
 
@@ -254,13 +265,15 @@ class RowPath:
                 try:
                     prepared.put_values(*row.values())
                 except (struct.error, OverflowError, TypeError):
-                    prepared = self._mapping_in_words(row, learning)
+                    prepared = self._named_row(row, learning)
         elif kind is np.ndarray:
             prepared = self._dense(row[0] if row.ndim == 2 and len(row) == 1 else row)
-        elif isinstance(row, CSR):
-            prepared = self._sparse(row)
+        elif isinstance(row, CSR) or hasattr(row, "tocsr"):
+            prepared = self._sparse(row if isinstance(row, CSR) else CSR.of(row))
         elif isinstance(row, (list, tuple)):
-            prepared = self._dense(np.array(row, dtype=np.float64)) if _are_numbers(row) else None
+            prepared = self._dense(_as_array(row)) if DOUBLES.issuperset(map(type, row)) else None
+        elif hasattr(row, "items"):  # another mapping, or a row of a data frame
+            return self._prepared(dict(row.items()), learning)
         else:
             return None
         if self.positive and prepared is not None and prepared.values[: prepared.count].min(initial=0) < 0:
@@ -272,6 +285,8 @@ class RowPath:
         if prepared is None or not prepared.serves():
             if row.dtype not in FLOATS:
                 return None
+            if prepared is not None:
+                self._forget_rows()
             prepared = self.dense[row.dtype] = PreparedRow(self.training, row.dtype, self.training.features, False)
         if row.shape != prepared.shape:
             return None
@@ -282,6 +297,8 @@ class RowPath:
         """The arrays for sparse rows, which are made longer where that is needed."""
         prepared = self.sparse.get(dtype)
         if prepared is None or prepared.room < count or not prepared.serves():
+            if prepared is not None and not prepared.serves():
+                self._forget_rows()
             prepared = self.sparse[dtype] = PreparedRow(self.training, dtype, max(ROOM, 2 * count), True)
         return prepared
 
@@ -303,36 +320,53 @@ class RowPath:
             return None
         keys = tuple(row)
         columns = list(map(names.columns.get, keys))
-        if None in columns:
-            return self._mapping_in_words(row, learning)
+        if None in columns or names.width > self.training.features:
+            return self._named_row(row, learning)
         prepared = self.mapping = self._room_for(len(columns), DOUBLE)
         try:
             prepared.put_mapping(keys, columns, row.values())
         except (struct.error, OverflowError, TypeError):  # there are strings, or what cannot be learned
-            return self._mapping_in_words(row, learning)
+            return self._named_row(row, learning)
         return prepared
 
-    def _mapping_in_words(self, row: Mapping[str, Any], learning: bool) -> PreparedRow | None:
+    def _named_row(self, row: Mapping[str, Any], learning: bool) -> PreparedRow | None:
         """A mapping that has strings, or names that are new."""
         names: FeatureNames = self.learner.feature_names
         values = named_values(row)
-        columns = [names.column(name) for name in values]
-        if -1 in columns:
-            if not self.settings.grow:
-                refuse_unknown(next(name for name, k in zip(values, columns) if k < 0), names)
+        columns = self._columns(names, values)
+        if -1 in columns or names.width > self.training.features:
             if not learning:
                 values = {name: value for (name, value), k in zip(values.items(), columns) if k >= 0}
-            elif self.positive and min(values.values()) < 0:
+            elif self.positive and min(values.values()) < 0:  # refused below, before anything is taken in
                 return None
             else:
-                self.learner.features = names.add(values)
-                self.training.grow(self.learner.features, self.training.outputs)
-            columns = [names.column(name) for name in values]
+                self._take_in(names, values)
+            columns = self._columns(names, values)
         if names.hashed and len(set(columns)) < len(columns):  # some share a column
             return None
         prepared = self._room_for(len(columns), DOUBLE)
         prepared.put_mapping(None, columns, values.values())
         return prepared
+
+    def _columns(self, names: FeatureNames, values: Mapping[str, float]) -> list[int]:
+        """The columns of names; -1 for those that are new to a learner that takes in new ones."""
+        columns = [names.column(name) for name in values]
+        if -1 in columns and not self.learner.settings.grow:
+            refuse_unknown(next(name for name, k in zip(values, columns) if k < 0), names)
+        return columns
+
+    def _take_in(self, names: FeatureNames, values: Mapping[str, float]) -> None:
+        """Make room for new names, wholly or not at all."""
+        learner, training = self.learner, self.training
+        known, features, grown = (len(names), names.hashed), learner.features, training.features
+        try:
+            width = names.add(values)
+            training.grow(width, training.outputs)
+            learner.features = width
+        except BaseException:  # Ctrl-C, or no memory
+            names.remove(*known)
+            learner.features, training.features, training._handed = features, grown, None
+            raise
 
     def _matrix(self, row: Any, learning: bool) -> tuple[Any, FeatureNames | None]:
         """A matrix of the one row, and the names of its columns if they have names."""
@@ -343,7 +377,8 @@ class RowPath:
             return self._matrix_of_names(named_values(dict(row.items())), learning)
         if isinstance(row, str):
             raise TypeError("a learner takes numbers; texts are for onlearn.Model and for string kernels")
-        X: Any = (row if isinstance(row, CSR) else CSR.of(row)) if is_sparse(row) else np.asarray(row)
+        sparse = is_sparse(row) or hasattr(row, "tocsr")
+        X: Any = (row if isinstance(row, CSR) else CSR.of(row)) if sparse else np.asarray(row)
         if X.dtype.kind not in "fiub":
             raise TypeError(f"a row must hold numbers, not {row!r}")
         if not is_sparse(X) and X.ndim == 1:
@@ -361,18 +396,24 @@ class RowPath:
             names.add(values)
         elif learning and learner.settings.grow:
             names.add(values)
-        columns = [names.column(name) for name in values]
-        if -1 in columns and not learner.settings.grow:
-            refuse_unknown(next(name for name, k in zip(values, columns) if k < 0), names)
+        columns = self._columns(names, values)
         known = [(k, value) for k, value in zip(columns, values.values()) if k >= 0]
         data, indices = np.array([value for _, value in known]), np.array([k for k, _ in known], np.int32)
         width = max(1, names.width if learning else learner.features)
         return CSR(data, indices, np.array([0, len(known)], np.int32), (1, width)), names
 
 
-def _are_numbers(row: Any) -> bool:
-    """Whether a list holds nothing but Python's own numbers, of which NumPy makes no others."""
-    return {float, int, bool}.issuperset(map(type, row))
+def is_one_row(X: Any) -> bool:
+    """Whether X is an array of one row of floats."""
+    return type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and X.dtype in FLOATS
+
+
+def _as_array(row: Any) -> np.ndarray:
+    """Python's numbers in double precision; as objects, if one is too large."""
+    try:
+        return np.array(row, dtype=np.float64)
+    except OverflowError:
+        return np.array(row, dtype=object)
 
 
 def _are_columns(columns: np.ndarray, width: int) -> bool:

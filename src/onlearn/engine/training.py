@@ -29,8 +29,8 @@ from onlearn.engine.loops import (
     UPDATES,
     Audit,
     hand_out,
-    learn_many,
-    learn_one,
+    learn_output,
+    learn_outputs,
 )
 from onlearn.engine.protocol import layout
 from onlearn.engine.stabilizers import STABILIZERS
@@ -206,9 +206,9 @@ class Training(Chronicle):
         """
         for part in PARTS:
             state = getattr(self, part)
-            fixed = {name: np.array(a) for name, a in state._asdict().items() if not a.flags.writeable}
-            if fixed:
-                setattr(self, part, state._replace(**fixed))
+            owned = _writable(state)
+            if owned is not state:
+                setattr(self, part, owned)
         for name in ("tally", "doubling"):
             if not getattr(self, name).flags.writeable:
                 setattr(self, name, np.array(getattr(self, name)))
@@ -276,8 +276,8 @@ class Training(Chronicle):
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
         shared = step, loss, params, measured, *state, checked
         if self.output is None:
-            return learn_one, (rows, order, y, weight, *shared)
-        return learn_many, (rows, order, y, weight, self._room(), *shared)
+            return learn_output, (rows, order, y, weight, *shared)
+        return learn_outputs, (rows, order, y, weight, self._room(), *shared)
 
     def bind(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Callable[[], int]:
         """A call that learns from whatever these few rows hold at the time, in the present state's arrays.
@@ -303,22 +303,28 @@ class Training(Chronicle):
         # room ahead, so that growing is seldom; but not on a simplex, where it would have its share
         ahead = 1.0 if self.geometry.normalised else 1.5
         capacity = max(features, int(ahead * self.capacity)) if features > self.capacity else self.capacity
-        old = (self.capacity + 1, self.outputs)
-        g = self._start(capacity + 1, outputs)
-        st = self.stabilizer.start(g.w, outputs)
-        self.g = _enlarged(self.g, g, old, (capacity + 1, outputs))
-        self.st = _enlarged(self.st, st, old, (capacity + 1, outputs))
-        self._own()
-        self.geometry.mend(self.g)
-        new = np.ones((capacity + 1, outputs), dtype=bool)
+        old, new_shape = (self.capacity + 1, self.outputs), (capacity + 1, outputs)
+        fresh = self._start(*new_shape)
+        g = _writable(_enlarged(self.g, fresh, old, new_shape))
+        st = _writable(_enlarged(self.st, self.stabilizer.start(fresh.w, outputs), old, new_shape))
+        self.geometry.mend(g)
+        new = np.ones(new_shape, dtype=bool)
         new[: old[0], : old[1]] = False
-        self.st = self.stabilizer.mend(self.st, self.g, new)
+        st, audit = self.stabilizer.mend(st, g, new), self.audit
         if outputs != self.outputs:
-            scores = np.zeros((self.audit.gold.size, outputs))
-            scores[:, : self.outputs] = self.audit.scores.reshape(-1, self.outputs)
-            self.audit = self.audit._replace(scores=scores.reshape(-1), now=np.zeros(outputs))
-        self.features, self.outputs, self.capacity = features, outputs, capacity
+            scores = np.zeros((audit.gold.size, outputs))
+            scores[:, : self.outputs] = audit.scores.reshape(-1, self.outputs)
+            audit = audit._replace(scores=scores.reshape(-1), now=np.zeros(outputs))
+        # All at once, so that Ctrl-C comes before or after it.
         self._handed = self.calibrated = None
+        self.g, self.st, self.audit, self.features, self.outputs, self.capacity = (
+            g,
+            st,
+            audit,
+            features,
+            outputs,
+            capacity,
+        )
 
     def select(self, kept: np.ndarray) -> None:
         """Keep some features only, in the given order."""
@@ -417,26 +423,17 @@ class Training(Chronicle):
     )
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything, as plain facts and arrays."""
-        self._trim()
+        """Everything, as plain facts and arrays; without the room made ahead."""
         facts = {name: getattr(self, name) for name in self.FACTS}
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
-        arrays = {f"{part}.{name}": array for part in PARTS for name, array in getattr(self, part)._asdict().items()}
-        return facts, {**arrays, "tally": self.tally, "doubling": self.doubling}
-
-    def _trim(self) -> None:
-        """Give up the room made ahead."""
+        parts = {part: getattr(self, part)._asdict() for part in PARTS}
         if self.capacity > self.features and not self.stabilizer.every_hypothesis:
-            for part in ("g", "st"):
-                state = getattr(self, part)
-                size = (self.features + 1) * self.outputs
-                kept = {
-                    name: getattr(state, name)[:size]
-                    for name, holds in layout(type(state)).items()
-                    if holds == "weights"
-                }
-                setattr(self, part, state._replace(**{name: array.copy() for name, array in kept.items()}))
-            self.capacity = self.features
+            facts["capacity"], size = self.features, (self.features + 1) * self.outputs
+            for part, state in (("g", self.g), ("st", self.st)):
+                weights = [name for name, holds in layout(type(state)).items() if holds == "weights"]
+                parts[part].update({name: parts[part][name][:size] for name in weights})
+        arrays = {f"{part}.{name}": array for part, state in parts.items() for name, array in state.items()}
+        return facts, {**arrays, "tally": self.tally, "doubling": self.doubling}
 
     @classmethod
     def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
@@ -490,6 +487,12 @@ def _entries(rows: Any, order: np.ndarray) -> int:
     if hasattr(rows, "indptr"):
         return int((rows.indptr[order + 1].astype(np.int64) - rows.indptr[order]).sum()) + len(order)
     return (rows.width + 1) * len(order)
+
+
+def _writable(state: Any) -> Any:
+    """A state with copies of those arrays that cannot be written to."""
+    fixed = {name: np.array(a) for name, a in state._asdict().items() if not a.flags.writeable}
+    return state._replace(**fixed) if fixed else state
 
 
 def _enlarged(old: Any, fresh: Any, shape: tuple[int, int], new_shape: tuple[int, int]) -> Any:

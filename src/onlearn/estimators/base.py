@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import suppress
+from operator import is_, itemgetter
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -58,10 +59,11 @@ class LearnerEstimator(BaseEstimator):
         learner = self.__dict__.get("_learner")
         if learner is None:
             learner = self._new_learner()
-        elif learner.facade == self.__dict__:  # the parameters are those that the learner has
+        elif learner.passed_on is not None and learner.passed_on.holds_for(self):
             return learner
-        learner.configure(self._values())
-        learner.facade = dict(self.__dict__)
+        values = self._values()
+        learner.configure(values)
+        learner.passed_on = PassedOn(values)
         return learner
 
     def _new_learner(self) -> Learner:
@@ -163,7 +165,7 @@ class LearnerEstimator(BaseEstimator):
         if type(X) not in (np.ndarray, sp.csr_matrix, sp.csr_array) or X.dtype not in (np.float64, np.float32):
             return False
         learner = self._learner
-        return X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == learner.features and learner.names is None
+        return X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == learner.features and learner.feature_names is None
 
     def _is_of_other_width(self, X: Any) -> bool:
         """Whether X has fewer or more features than a learner knows that takes in new ones."""
@@ -265,8 +267,8 @@ class LearnerEstimator(BaseEstimator):
         """Write the learner to a ``.onl`` file, with all that it needs to go on learning."""
         from onlearn import model_file
 
-        check_is_fitted(self)
-        model_file.save(self, path)
+        with self._begun().lock:  # learning waits, so that the file holds one state
+            model_file.save(self, path)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return self._learner._pack()
@@ -278,6 +280,27 @@ class LearnerEstimator(BaseEstimator):
         learner.warning = ConvergenceWarning
         made._learner = learner
         return made
+
+
+class PassedOn:
+    """The parameters that a learner has from its estimator: to check them takes longer than to learn from a row.
+
+    A parameter is the same if it is equal, and if it is a choice, as long as the choice has not changed.
+    """
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = tuple(values.values())
+        self.take = itemgetter(*values)
+        self.choices = [(vars(one), dict(vars(one))) for one in self.values if hasattr(one, "__dict__")]
+
+    def holds_for(self, estimator: Any) -> bool:
+        """Whether the estimator has these parameters still."""
+        if self.values != self.take(estimator.__dict__):
+            return False
+        for now, then in self.choices:
+            if now.keys() != then.keys() or not all(map(is_, now.values(), then.values())):
+                return False
+        return True
 
 
 class LearnerClassifier(ClassifierMixin, LearnerEstimator):

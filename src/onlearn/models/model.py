@@ -19,8 +19,9 @@ from onlearn.data.arrow import decoded, from_strings, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
-from onlearn.engine.inputs import distinct, in_order, positions
+from onlearn.engine.inputs import check_weights, distinct, in_order, positions
 from onlearn.engine.learner import Learner
+from onlearn.engine.tasks import check_numbers
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
@@ -87,7 +88,11 @@ class Model:
         self._lock = threading.RLock()  # held while features are learned, and while rows become features
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        with self._lock:  # copies, for another thread may go on learning while they are pickled
+            learner, features = copy.deepcopy((self.learner, self.features))
+            state = {**self.__dict__, "learner": learner, "features": features}
+        del state["_lock"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
@@ -166,17 +171,27 @@ class Model:
 
     def predict_one(self, x: Any) -> Any:
         """The label of one raw row, or for regression the number."""
-        found = self.predict(one_row(x))[0]
-        return float(found) if self.labels is None else found
+        found = self.learner.predict_one(self._features_of_one(x))
+        return found * self.target[1] + self.target[0] if self.labels is None else self.labels[found]
 
     def score_one(self, x: Any) -> Any:
         """The score of one raw row: a number for two labels and in regression, else a dict by label."""
-        score = self.scores(one_row(x))[0]
-        return float(score) if np.ndim(score) == 0 else dict(zip(self.labels or (), score.tolist()))
+        score = self.learner.score_one(self._features_of_one(x))
+        return dict(zip(self.labels or (), score.values())) if isinstance(score, dict) else score
 
     def predict_proba_one(self, x: Any) -> dict[str, float]:
         """The probability of each label, for one raw row."""
-        return dict(zip(self.labels or (), self.predict_proba(one_row(x))[0].tolist()))
+        if self.labels is None:
+            raise ValueError("a regression model has no probabilities")
+        return dict(zip(self.labels, self.learner.predict_proba_one(self._features_of_one(x)).values()))
+
+    def _features_of_one(self, x: Any) -> Any:
+        """The features of one raw row; of a model that compares texts, the text."""
+        X = self._features_of(one_row(x))
+        count = len(X) if self.compares_texts else X.shape[0]
+        if count != 1:
+            raise ValueError(f"one row is predicted at a time, not {count}")
+        return X[0] if self.compares_texts else X
 
     # ------------------------------------------------------------------ learning, scoring, explaining
 
@@ -269,8 +284,10 @@ class Model:
 
     def save(self, path: Any) -> None:
         """Write the model to a ``.onl`` file, with all that it needs to go on learning."""
-        self._check()
-        model_file.save(self, path)
+        with self._lock:  # learning waits, so that the file holds one state
+            self._check()
+            with as_learner(self.learner).lock:
+                model_file.save(self, path)
 
     def _check(self) -> None:
         """Refuse a model whose parts do not fit each other, before it is written and after it is read."""
@@ -329,6 +346,8 @@ def one_row(row: Any) -> Any:
     """A single row as rows of which there is one; what is rows already as it is."""
     if isinstance(row, (str, Mapping)):
         return [row]
+    if isinstance(row, (list, tuple)) and row and all(isinstance(value, (int, float)) for value in row):
+        return np.array([row], dtype=np.float64)
     return row[None] if isinstance(row, np.ndarray) and row.ndim == 1 and row.dtype.kind in "fiub" else row
 
 
@@ -409,16 +428,17 @@ def _partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, cla
         raise ValueError("a model with a kernel does not learn row by row: use onlearn.train with resume=")
     source = _as_rows(model, rows)
     labels = _as_labels(y) if model.task == "classify" else []
+    weight = None if sample_weight is None else check_weights(sample_weight, len(y), sees_all=False)
+    gold = check_numbers(np.asarray(y)) if model.task != "classify" else np.empty(0)
     if model.learner is None:
         _begin(model, source, y, labels if classes is None else _as_labels(classes))
     codes = _codes(model, labels) if model.task == "classify" else None
     if isinstance(source, CSR):
         source = model.far.narrow(source, learn=True)
     X = sound_rows(model.features.learn_transform(source, ordered=False), model.learner)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if codes is None:
         mean, deviation = model.target
-        learn_from(model, X, (np.asarray(y, dtype=np.float64) - mean) / deviation, weight)
+        learn_from(model, X, (gold - mean) / deviation, weight)
     else:
         learn_from(model, X, codes, weight)
     model.trained["examples"] = int(model.learner.n_seen_)
