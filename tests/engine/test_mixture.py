@@ -15,6 +15,8 @@ from hypothesis import strategies as some
 import onlearn
 import reference as ref
 from onlearn import model_file
+from onlearn.compiler.inlining import Loop
+from onlearn.compiler.intrinsics import adapt_rows, logistic_losses
 from onlearn.engine.learner import Learner
 from onlearn.engine.mixture import USUAL, MixtureLearner, parse_learner, spell_learner
 
@@ -251,6 +253,45 @@ def _present(learner, X, gold):
     training = learner.training
     s = X[0] @ training.g.w[1:] + training.g.w[0]
     return math.exp(log_probabilities([s])[gold])
+
+
+# ---------------------------------------------------------------- arithmetic in vectors
+
+
+@Loop
+def losses_of(s, y, margin, p, t, loss):
+    logistic_losses(s, y, margin, p, t, loss)
+
+
+@Loop
+def move_from_zero(w, squares, t, rates):
+    adapt_rows(w, squares, w[:0], 0.0, (np.uint64(0),), t, rates, (1.0,), 1e150)
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 13])
+def test_vectors_compute_to_a_few_units_in_the_last_place(count):
+    rng = np.random.default_rng(count)
+    few = 4 * np.finfo(float).eps
+    for size in (1e-12, 1e-3, 1.0, 10.0, 100.0, 1e300):
+        for y in (-1.0, 1.0):
+            s = np.clip(rng.normal(size=count), -2, 2) * size
+            margin, p, t, loss = np.zeros((4, count))
+            losses_of(s, y, margin, p, t, loss)
+            exact = (s * y).astype(np.longdouble)
+            power = np.exp(-np.abs(exact))
+            np.testing.assert_array_equal(margin, s * y)
+            np.testing.assert_allclose(
+                loss, (np.log1p(power) - np.minimum(exact, 0)).astype(float), rtol=few, atol=1e-300
+            )
+            right, wrong = (np.where(side, power, 1.0) / (1.0 + power) for side in (exact < 0, exact >= 0))
+            np.testing.assert_allclose(p, right.astype(float), rtol=few, atol=1e-300)
+            np.testing.assert_allclose(t, (y * wrong).astype(float), rtol=few, atol=1e-300)
+    for size in (0.0, 1e-140, 1e-20, 1.0, 1e20, 1e140):
+        squares, steps, w = rng.random(count) * size**2, rng.normal(size=count) * size, np.zeros(count)
+        after = squares + steps * steps
+        move_from_zero(w, squares, steps, np.full(count, 0.3))
+        np.testing.assert_allclose(squares, after, rtol=few)
+        np.testing.assert_allclose(w, 0.3 * steps / np.sqrt(np.where(after > 0, after, 1.0)), rtol=2 * few)
 
 
 # ---------------------------------------------------------------- the same in chunks as in one go

@@ -12,6 +12,7 @@ epoch mostly waits. Compiled code creates no arrays: it may use a ``scratch`` of
 from __future__ import annotations
 
 import ctypes
+import math
 from functools import reduce
 from importlib import import_module
 from typing import Any
@@ -22,6 +23,9 @@ from onlearn.compiler import object_code
 from onlearn.compiler.functions import INTERPRETED, cgutils, compiled, intrinsic, ir, types
 
 WIDTH = 32  # bytes of a vector; where the processor has shorter ones, LLVM takes several
+LN2 = math.log(2.0)
+LN2_HIGH, LN2_LOW = 0x162E42FEE / 2.0**33, 1.9082149292705877e-10  # ln 2 in two parts, the first of 33 digits
+ROUND = 1.5 * 2.0**52  # added to a number, it leaves no digits behind the point
 GUESS = 0x5FE6EB50C7B537A9  # less half the bits of a double: about those of its inverse root (Lomont 2003)
 TURNS = 2  # sums that are added to in turn
 TILE = 4  # rows scored at a time: with three vectors of outputs this is what fits in sixteen registers
@@ -124,6 +128,14 @@ if INTERPRETED:
         for place, factor in zip(places, factors, strict=True):
             out += factor * w[int(place) : int(place) + len(out)]
 
+    def logistic_losses(s: Any, y: Any, margin: Any, p: Any, t: Any, loss: Any) -> None:
+        """margin = s y; p = 1 / (1 + e^-margin), the probability of y; t = y (1 - p); loss = -log p."""
+        margin[:] = s * y
+        power = np.exp(-np.abs(margin))
+        p[:] = np.where(margin < 0, power, 1.0) / (1.0 + power)
+        t[:] = y * np.where(margin < 0, 1.0, power) / (1.0 + power)
+        loss[:] = np.log1p(power) - np.minimum(margin, 0.0)
+
     def adapt_rows(w: Any, squares: Any, u: Any, at: Any, places: Any, t: Any, rates: Any, factors: Any,
                    most: Any) -> None:  # fmt: skip
         """AdaGrad's step for the weights from each place, over the length of t: w += r t x / sqrt(squares).
@@ -187,6 +199,35 @@ else:
 
         number = out.dtype
         return types.void(out, w, types.UniTuple(types.uint64, 4), types.UniTuple(number, 4)), generate
+
+    @intrinsic
+    def logistic_losses(context: Any, s: Any, y: Any, margin: Any, p: Any, t: Any, loss: Any) -> Any:
+        """margin = s y; p = 1 / (1 + e^-margin), the probability of y; t = y (1 - p); loss = -log p."""
+
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            scores, margins, right, steps, losses = (
+                _array(target, builder, signature, arguments, n) for n in (0, 2, 3, 4, 5)
+            )
+            count, done = builder.extract_value(scores.shape, 0), _count(0)
+            for lanes in (8, 4, 1):
+                kind = ir.VectorType(ir.DoubleType(), lanes) if lanes > 1 else ir.DoubleType()
+                gold, one, zero = _spread(builder, arguments[1], kind), _number(1.0, kind), _number(0.0, kind)
+                end = builder.and_(count, _count(-lanes))
+                with cgutils.for_range_slice(builder, done, end, _count(lanes)) as (k, _):
+                    m = builder.fmul(_load(builder, scores, k, kind), gold)
+                    wrong = builder.fcmp_ordered("<", m, zero)
+                    power = _falling_power(builder, builder.select(wrong, builder.fneg(m), m), kind)
+                    part = builder.fdiv(one, builder.fadd(one, power))
+                    low = builder.fmul(power, part)
+                    _store(builder, m, margins, k)
+                    _store(builder, builder.select(wrong, low, part), right, k)
+                    _store(builder, builder.fmul(gold, builder.select(wrong, part, low)), steps, k)
+                    lost = builder.fsub(_log_of_one_and(builder, power, kind), builder.select(wrong, m, zero))
+                    _store(builder, lost, losses, k)
+                done = end
+            return target.get_dummy_value()
+
+        return types.void(s, types.float64, margin, p, t, loss), generate
 
     @intrinsic
     def adapt_rows(context: Any, w: Any, squares: Any, u: Any, at: Any, places: Any, t: Any, rates: Any, factors: Any,
@@ -399,6 +440,60 @@ def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return builder.fadd(c, builder.fmul(a, b, flags=["contract"]), flags=["contract"])
 
 
+def _number(value: Any, kind: Any) -> Any:
+    """A constant, in all lanes of a vector."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def _polynomial(builder: Any, x: Any, coefficients: list[float], kind: Any) -> Any:
+    """c[0] + c[1] x + c[2] x^2 ..., in pairs, so that fewer sums wait for one another."""
+    terms = [_number(one, kind) for one in coefficients]
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        paired = [_fused(builder, high, x, low) for low, high in pairs]
+        terms = paired + terms[len(terms) & ~1 :]
+        x = builder.fmul(x, x)
+    return terms[0]
+
+
+def _as_written(builder: Any, value: Any) -> Any:
+    """The value, rounded as it is: sums in loops may be reordered, but not beyond this."""
+    kind = value.type
+    name = f"v{kind.count}f64" if isinstance(kind, ir.VectorType) else "f64"
+    fence = ir.FunctionType(kind, [kind])
+    return builder.call(cgutils.get_or_insert_function(builder.module, fence, f"llvm.arithmetic.fence.{name}"), [value])
+
+
+def _falling_power(builder: Any, a: Any, kind: Any) -> Any:
+    """e^-a of a that is not negative, to a few units in the last place; 0 beyond 700.
+
+    With n the whole number nearest to a / ln 2 it is 2^-n e^r, where r = n ln 2 - a is small. The sum with ROUND puts n
+    into the low bits of a double, from where a shift makes it an exponent.
+    """
+    lanes = kind.count if isinstance(kind, ir.VectorType) else 1
+    word = ir.VectorType(ir.IntType(64), lanes) if lanes > 1 else ir.IntType(64)
+    far = builder.fcmp_ordered(">", a, _number(700.0, kind))
+    a = builder.select(far, _number(700.0, kind), a)
+    shifted = _as_written(builder, builder.fadd(builder.fmul(a, _number(1 / LN2, kind)), _number(ROUND, kind)))
+    n = builder.fsub(shifted, _number(ROUND, kind))
+    r = builder.fsub(builder.fmul(n, _number(LN2_HIGH, kind)), a)  # exact, for few digits of the constant are set
+    r = builder.fadd(_as_written(builder, r), builder.fmul(n, _number(LN2_LOW, kind)))
+    exponent = builder.shl(builder.bitcast(shifted, word), _number(52, word))
+    scale = builder.bitcast(builder.sub(_number(1023 << 52, word), exponent), kind)
+    power = builder.fmul(_polynomial(builder, r, [1 / math.factorial(k) for k in range(14)], kind), scale)
+    return builder.select(far, _number(0.0, kind), power)
+
+
+def _log_of_one_and(builder: Any, p: Any, kind: Any) -> Any:
+    """log(1 + p) of p from 0 to 1: twice the area tangent of s, where (1 + s) / (1 - s) is 1 + p or half of that."""
+    large = builder.fcmp_ordered(">", p, _number(math.sqrt(2) - 1, kind))
+    above = builder.select(large, builder.fsub(p, _number(1.0, kind)), p)
+    below = builder.fadd(p, builder.select(large, _number(3.0, kind), _number(2.0, kind)))
+    s = builder.fdiv(above, below)
+    series = _polynomial(builder, builder.fmul(s, s), [2 / (2 * k + 1) for k in range(12)], kind)
+    return _fused(builder, s, series, builder.select(large, _number(LN2, kind), _number(0.0, kind)))
+
+
 def _inverse_root(builder: Any, value: Any, kind: Any) -> Any:
     """1 / sqrt(value) to a few units in the last place, in half the time of a root and a quotient.
 
@@ -407,12 +502,8 @@ def _inverse_root(builder: Any, value: Any, kind: Any) -> Any:
     """
     lanes = kind.count if isinstance(kind, ir.VectorType) else 1
     word = ir.VectorType(ir.IntType(64), lanes) if lanes > 1 else ir.IntType(64)
-
-    def spread(number: Any, like: Any) -> Any:
-        return ir.Constant(like, [number] * lanes if lanes > 1 else number)
-
-    half, three_halves = spread(-0.5, kind), spread(1.5, kind)
-    bits = builder.sub(spread(GUESS, word), builder.lshr(builder.bitcast(value, word), spread(1, word)))
+    half, three_halves = _number(-0.5, kind), _number(1.5, kind)
+    bits = builder.sub(_number(GUESS, word), builder.lshr(builder.bitcast(value, word), _number(1, word)))
     y, x = builder.bitcast(bits, kind), builder.fmul(value, half)
     for _ in range(4):
         y = builder.fmul(y, _fused(builder, builder.fmul(x, y), y, three_halves))

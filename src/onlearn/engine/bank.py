@@ -18,7 +18,7 @@ import numpy as np
 
 from onlearn.compiler import prefetch
 from onlearn.compiler.inlining import Verb, helper
-from onlearn.compiler.intrinsics import adapt_rows
+from onlearn.compiler.intrinsics import adapt_rows, add_rows, logistic_losses
 from onlearn.engine.geometry import AdaGrad, Additive
 from onlearn.engine.geometry.additive import POWERS
 from onlearn.engine.loops import (
@@ -55,7 +55,6 @@ from onlearn.engine.rows import (
     THREE,
     TWO,
     Sparse,
-    add_products,
     column,
     scores,
     span,
@@ -127,7 +126,18 @@ def _(rows, i, g, st, out):
             expect(g, st, far + c)
     for c in range(outputs):
         out[c] = rows.bias * g.w[c]
-    add_products(rows, i, g.w, ONE, out)
+    p = start
+    while p + THREE < stop:
+        j0, x0 = (np.uint64(rows.indices[p]) + ONE) * outputs, rows.data[p]
+        j1, x1 = (np.uint64(rows.indices[p + ONE]) + ONE) * outputs, rows.data[p + ONE]
+        j2, x2 = (np.uint64(rows.indices[p + TWO]) + ONE) * outputs, rows.data[p + TWO]
+        j3, x3 = (np.uint64(rows.indices[p + THREE]) + ONE) * outputs, rows.data[p + THREE]
+        add_rows(out, g.w, (j0, j1, j2, j3), (x0, x1, x2, x3))
+        p += FOUR
+    for n in range(p, stop):
+        x, j = rows.data[n], (np.uint64(rows.indices[n]) + ONE) * outputs
+        for c in range(outputs):
+            out[c] += x * g.w[j + c]
 
 
 @step_all.on(object, AdaGradBankState, object, object)
@@ -240,14 +250,8 @@ def log_loss(margin: float) -> float:
 
 @decide.on(LogisticMembers, object, object)
 def _(out, gold, rule, loss, params, measured, g, rows, i):
+    logistic_losses(out.s, gold, out.margin, out.p, out.t, out.nll)
     for m in range(len(out.losses)):
-        margin = out.s[m] * gold
-        power = np.exp(-abs(margin))
-        low, high = power / (1.0 + power), 1.0 / (1.0 + power)
-        out.margin[m] = margin
-        out.p[m] = high if margin >= 0.0 else low
-        out.t[m] = gold * (low if margin >= 0.0 else high)
-        out.nll[m] = np.log(1.0 + power) - min(margin, 0.0)
         out.cost[m] = out.nll[m]
     return out.margin[0], out.cost[0]
 
@@ -345,7 +349,7 @@ def take_down(out: Any, right: Any, classes: Any, importance: float, change: boo
         lowest = min(lowest, out.losses[m])
     for m in range(members):
         behind = out.losses[m] - lowest
-        out.share[m] = np.exp(-behind) if behind < 700.0 else 0.0
+        out.share[m] = 1.0 if behind == 0.0 else np.exp(-behind) if behind < 700.0 else 0.0
         total += out.share[m]
     for c in range(classes):
         mass = 0.0

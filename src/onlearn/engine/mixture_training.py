@@ -34,9 +34,9 @@ def mix(mass, notes, banks, room, count, classes, found, tally, doubling):
         total, right, changed = 0.0, 0.0, False
         for b in range(banks):
             at = (b * room + n) * NOTES
-            share = np.exp(lowest - notes[at + LOWEST])
+            share = 1.0 if banks == 1 else np.exp(lowest - notes[at + LOWEST])
             total += share * notes[at + TOTAL]
-            right += np.exp(least - (notes[at + LOWEST] + notes[at + COST]))
+            right += 1.0 if banks == 1 else np.exp(least - (notes[at + LOWEST] + notes[at + COST]))
             changed = changed or notes[at + CHANGED] != 0.0
             for c in range(classes):
                 found[c] += share * mass[(b * room + n) * classes + c]
@@ -46,7 +46,10 @@ def mix(mass, notes, banks, room, count, classes, found, tally, doubling):
             rival = max(rival, found[c]) if c != gold else rival
         tally[MISTAKES] += found[gold] <= rival
         tally[UPDATES] += changed
-        tally[LOSS] += min(max(least - np.log(right) - lowest + np.log(total), 0.0), HIGHEST_LOSS)
+        loss = least - lowest + np.log(total)
+        if banks > 1:  # else it is log(1)
+            loss -= np.log(right)
+        tally[LOSS] += min(max(loss, 0.0), HIGHEST_LOSS)
         tally[SEEN] += 1.0
         remember(tally, doubling)
 
