@@ -40,7 +40,8 @@ class StreamRecord:
     def line(self) -> str:
         """The record in one line: each metric as its mean, and in brackets that of the window."""
         parts = [f"{self.rows:,} rows", f"{self.rows_per_second:,.0f} rows/s"]
-        parts += [f"{name} {value:.4f} ({self.window[name]:.4f})" for name, value in self.mean.items()]
+        means = [f"{name} {value:.4f} ({self.window[name]:.4f})" for name, value in self.mean.items()]
+        parts += means if self.scored else ["none scored yet"]
         parts += [f"{self.pending:,} pending"] if self.pending else []
         count = len(self.drifts)
         parts += [f"{count} drift{'s' if count > 1 else ''}, the last at row {self.drifts[-1]:,}"] if count else []
