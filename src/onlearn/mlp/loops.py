@@ -14,7 +14,7 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.compiler.inlining import Loop
 from onlearn.engine.rows import column, span
-from onlearn.mlp.network import ERROR, MISTAKES, SEEN, WEIGHT, fire, is_mistake, judge, slope
+from onlearn.mlp.network import ERROR, MISTAKES, SEEN, fire, is_mistake, judge, slope
 from onlearn.mlp.optimizers import REMEMBERED, advance, coast
 
 # ----------------------------------------------------------------------------------------------------
@@ -65,6 +65,15 @@ def first_gradient(data: Any, indices: Any, indptr: Any, rows: Any, slot: Any, d
             x, to = data[p], np.uint64(slot[np.uint64(indices[p])]) * wide
             for k in range(wide):
                 grad[to + k] += x * d[at + k]
+
+
+@compiled
+def spread(data: Any, indices: Any, indptr: Any, rows: Any, width: int, flat: Any) -> None:
+    """Some rows as dense ones; ``flat`` is all zeros before."""
+    for n in range(np.uint64(len(rows))):
+        i = rows[n]
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            flat[n * np.uint64(width) + np.uint64(indices[p])] += data[p]
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -121,9 +130,8 @@ def learn_rows(rows, order, y, weight, unit, loss, o, rates, due, sizes, starts,
             error = judge(loss, d, here, size, y[n], weight[n])
             if not abs(error) <= 1e300:
                 return n
-            tally[MISTAKES] += weight[n] * is_mistake(loss, a, here, size, y[n])
+            tally[MISTAKES] += is_mistake(loss, a, here, size, y[n])
             tally[ERROR] += weight[n] * error
-            tally[WEIGHT] += weight[n]
             tally[SEEN] += 1.0
 
             rate, l2, none = due[taken], rates.l2[0], o.w.dtype.type(0)

@@ -219,20 +219,19 @@ def _(loss, s, at, count, y):
 
 @Loop
 def judge_rows(loss, s, count, y, weight, tally):
-    """``judge`` for all rows of a batch; adds their weighted errors, mistakes and weights to the tally."""
+    """``judge`` for all rows of a batch; adds their weighted errors, their mistakes and their number to the tally."""
     rows = len(y)
     for i in range(rows):
         if weight[i] != 0.0:
-            tally[MISTAKES] += weight[i] * is_mistake(loss, s, i * count, count, y[i])
+            tally[MISTAKES] += is_mistake(loss, s, i * count, count, y[i])
             tally[ERROR] += weight[i] * judge(loss, s, i * count, count, y[i], weight[i] / rows)
-            tally[WEIGHT] += weight[i]
             tally[SEEN] += 1.0
         else:
             for k in range(count):
                 s[i * count + k] = 0
 
 
-ERROR, MISTAKES, WEIGHT, SEEN = range(4)  # places in a tally
+ERROR, MISTAKES, SEEN = range(3)  # places in a tally
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from onlearn.compiler.inlining import Loop
 from onlearn.model_file import check_array
 
 FARTHEST = 10.0  # of a scaled value
+FAR = 1e6  # a value to predict from that is farther out than that counts as that
 TINY = 0.01
 FIELDS = ("count", "mean", "squares", "low", "high")
 
@@ -61,7 +62,6 @@ class Scaler:
         """What is taken off each column, and what it is then multiplied by."""
         if self._made is None or not self.settled:
             if self.centred:
-                self._made = self.mean, np.array([])
                 made = np.empty_like(self.mean)
                 find_factors(self.count, self.mean, self.squares, self.low, self.high, made)
                 self._made = self.mean.copy(), made
@@ -86,7 +86,7 @@ class Scaler:
         """The values of sparse rows, scaled."""
         if not (self.high > FARTHEST).any() and not self.low.any():
             return data.astype(dtype, copy=False)
-        return np.asarray(data * self.factors[1][indices], dtype)
+        return np.asarray(np.clip(data * self.factors[1][indices], -FAR, FAR), dtype)
 
     def follow_sparse(self, data: np.ndarray, indices: np.ndarray, dtype: Any) -> np.ndarray:
         """The same, each value by the measures that include it and all before."""
@@ -152,7 +152,8 @@ def scale_rows(flat, width, rows, shift, factor, out):
     for n in range(np.uint64(len(rows))):
         start = np.uint64(rows[n]) * wide
         for j in range(wide):
-            out[n * wide + j] = (np.float64(flat[start + j]) - shift[j]) * factor[j]
+            x = (np.float64(flat[start + j]) - shift[j]) * factor[j]
+            out[n * wide + j] = min(max(x, -FAR), FAR)
 
 
 @Loop
