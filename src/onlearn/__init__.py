@@ -16,6 +16,7 @@ _HOMES = {
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -71,6 +72,8 @@ __all__ = [
     "KernelPerceptron",
     "LinearSVM",
     "LogisticRegression",
+    "MLPClassifier",
+    "MLPRegressor",
     "MarginPerceptron",
     "Mixture",
     "Model",
@@ -133,6 +136,7 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

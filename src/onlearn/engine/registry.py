@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
+    "MLPClassifier": "onlearn.mlp.learner:MLPClassifierLearner",
+    "MLPRegressor": "onlearn.mlp.learner:MLPRegressorLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
 }
 

@@ -36,7 +36,9 @@ class Settings:
         "what is minimised; 'auto' is 'logistic' for two classes, 'softmax' for more; 'squared' is that of logistic units",
         words=("auto", *LOSSES),
     )
-    optimizer: Any = param("adam", "how a gradient changes the weights", kind="optimizer")
+    optimizer: Any = param(
+        "adam", "how a gradient changes the weights", kind="other", allowed="'sgd', 'adagrad', 'adam', or one with values"
+    )
     l2: float = param(0.0, "weight of |w|_2^2 / 2 in the objective, biases left out", kind="number", at_least=0)
     batch_size: int = param(32, "examples of a step; 1 learns on-line", kind="whole", at_least=1)
     epochs: int = param(100, "the most passes over the data that fit makes", kind="whole", at_least=1)
