@@ -62,7 +62,7 @@ class MLPClassifier(IncrementalClassifier, Network):
         What is minimised; "auto" is "logistic" for two classes and "softmax" for more. "squared" is the textbook's
         (o - t)^2 / 2 of logistic output units.
     optimizer : choice or its spelling
-        "sgd(rate=0.1, momentum=0.0)", "adagrad(rate=0.02)" or "adam(rate=0.001)", each with ``schedule`` "constant",
+        "sgd(rate=0.01, momentum=0.0)", "adagrad(rate=0.02)" or "adam(rate=0.001)", each with ``schedule`` "constant",
         "1/sqrt(t)" or "1/(lambda t)", t counting steps.
     l2 : float
         Weight of |w|^2 / 2 in the objective; biases are left out.

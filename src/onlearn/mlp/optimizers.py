@@ -56,7 +56,7 @@ OPTIMIZERS = Family("optimizer", Usual)
 class SGD:
     """Stochastic gradient descent, with momentum if that is above 0."""
 
-    rate: float = param(0.1, "learning rate", above=0, below=FASTEST)
+    rate: float = param(0.01, "learning rate", above=0, below=FASTEST)
     momentum: float = param(0.0, "share of the last step that is taken again", at_least=0, below=1)
     schedule: str = param("constant", SCHEDULE, words=tuple(POWERS))
 

@@ -42,8 +42,9 @@ class Scaler:
 
     def grow(self, width: int) -> None:
         """Take in new columns of zeros."""
+        more = width - len(self.mean)
         for name in FIELDS[1:]:
-            setattr(self, name, np.pad(getattr(self, name), (0, width - len(self.mean))))
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
         self._made = None
 
     def measure(self, X: np.ndarray) -> None:

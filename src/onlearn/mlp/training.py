@@ -18,16 +18,15 @@ import numpy as np
 from onlearn.engine.base_learner import BaseTraining
 from onlearn.engine.csr import CSR, is_sparse, stacked, without_duplicates
 from onlearn.engine.inputs import HEAVIEST
-from onlearn.engine.loops import HIGHEST_LOSS, HIGHEST_SCORE
+from onlearn.engine.loops import HIGHEST_LOSS, HIGHEST_SCORE, LOSS, UPDATES
+from onlearn.engine.loops import MISTAKES as WRONG
 from onlearn.engine.rows import Dense, Sparse
 from onlearn.mlp import loops
 from onlearn.mlp.network import (
     ERROR,
     LOSSES,
-    MISTAKES,
     REGRESSION,
     UNITS,
-    SEEN,
     Layout,
     Workspace,
     backward,
@@ -44,6 +43,7 @@ from onlearn.model_file import COUNT, TRUTH, a_list, check_array, check_facts, i
 DENSE = 6  # a sparse batch with more than one value in so many places is learned from as a dense one,
 WIDEST = 1 << 14  # unless it has more columns
 BLOCK = 512  # rows scored at a time
+SUSPECT = 1e9  # an error of an example after which weights are looked at
 STRETCH = 256  # single examples learned from at a time, at most
 
 
@@ -189,46 +189,56 @@ class NetworkTraining(BaseTraining):
               stop: Callable[[], bool] = lambda: False) -> None:  # fmt: skip
         """Learn from scaled rows in the given order; the last of them may wait. Rows without weight are not there."""
         order = order[weight[order] > 0.0]
-        batch, tally = self.design.batch, np.zeros(3)
         self.count(len(order))
+        tally = self._sums()
+        before = tally[ERROR]
         try:
-            if batch == 1:
-                return self._learn_singly(X, y, weight, order, tally, stop)
-            start = 0
-            if self.waiting is not None:
-                start = batch - len(self.waiting[1])
-                first = order[:start]
-                X_first, y_first, weight_first = self.waiting
-                together = _below(X_first, self._copied(X, first))
-                some = together, np.append(y_first, y[first]), np.append(weight_first, weight[first])
-                if len(some[1]) < batch:
-                    self.waiting = some
-                    return None
-                self.waiting = None
-                self._learn_batch(*some, np.arange(batch), tally)
-            for at in range(start, len(order) - batch + 1, batch):
-                if stop():
-                    return None
-                self._learn_batch(X, y, weight, order[at : at + batch], tally)
-            rest = order[start + (len(order) - start) // batch * batch :]
-            if len(rest):
-                self.waiting = self._copied(X, rest), y[rest], weight[rest]
+            self._learn_batches(X, y, weight, order, tally, stop)
         finally:
             self._take_down(tally)
+        if tally[ERROR] - before > SUSPECT * len(order) and not self.is_sound():
+            raise Diverged("a weight is beyond all measure")
+
+    def _learn_batches(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, tally: np.ndarray,
+                       stop: Callable[[], bool]) -> None:  # fmt: skip
+        batch, start = self.design.batch, 0
+        if batch == 1:
+            return self._learn_singly(X, y, weight, order, tally, stop)
+        if self.waiting is not None:
+            start = batch - len(self.waiting[1])
+            first = order[:start]
+            X_first, y_first, weight_first = self.waiting
+            together = _below(X_first, self._copied(X, first))
+            some = together, np.append(y_first, y[first]), np.append(weight_first, weight[first])
+            if len(some[1]) < batch:
+                self.waiting = some
+                return None
+            self.waiting = None
+            self._learn_batch(*some, np.arange(batch), tally)
+        for at in range(start, len(order) - batch + 1, batch):
+            if stop():
+                return None
+            self._learn_batch(X, y, weight, order[at : at + batch], tally)
+        rest = order[start + (len(order) - start) // batch * batch :]
+        if len(rest):
+            self.waiting = self._copied(X, rest), y[rest], weight[rest]
         return None
 
     def finish_batch(self) -> None:
         """Learn from the examples that wait, as from a short batch."""
         if self.waiting is None:
             return
-        (X, y, weight), tally, self.waiting = self.waiting, np.zeros(3), None
+        (X, y, weight), tally, self.waiting = self.waiting, self._sums(), None
         self._learn_batch(X, y, weight, np.arange(len(y)), tally)
         self._take_down(tally)
 
-    def _take_down(self, tally: np.ndarray) -> None:
-        """Add what batches counted to what is told of learning; examples were counted as they came."""
-        loss = min(float(tally[ERROR]), HIGHEST_LOSS)
-        self.count(0, mistakes=float(tally[MISTAKES]), loss=loss, updates=float(tally[SEEN]))
+    def _sums(self) -> np.ndarray:
+        """The sums that batches add to: summed in the order of the examples, however they come."""
+        return self.tally[[LOSS, WRONG, UPDATES]]
+
+    def _take_down(self, sums: np.ndarray) -> None:
+        """What batches have added; examples were counted as they came."""
+        self.tally[[LOSS, WRONG, UPDATES]] = np.minimum(sums, HIGHEST_LOSS)
 
     def end_pass(self) -> dict[str, float]:
         self.finish_batch()
