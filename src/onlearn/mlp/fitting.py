@@ -68,8 +68,6 @@ def run_epochs(training: NetworkTraining, X: Any, y: np.ndarray, weight: np.ndar
             training.learn(scaled, target, weight, order, stop)
             if not stop():
                 loss = training.end_pass()["loss"]
-            if not training.is_sound():
-                raise Diverged("a weight is beyond all measure")
         except Diverged:
             training.restore(sound)
             if done == 0:

@@ -20,7 +20,7 @@ from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.mlp.fitting import DIVERGED, INTERRUPTED, run_epochs
 from onlearn.mlp.network import LOSSES, UNITS
 from onlearn.mlp.optimizers import OPTIMIZERS
-from onlearn.mlp.training import Design, Diverged, NetworkTraining
+from onlearn.mlp.training import NOT_FINITE, Design, Diverged, NetworkTraining
 
 SIZES = "a whole number of units, or several, one for each hidden layer"
 MOST_UNITS = 1 << 20  # of a layer
@@ -175,12 +175,16 @@ class NetworkLearner(BaseLearner):
             return
         if training.output is None:
             targets = targets > 0  # which partial_fit has as -1 and 1
-        kept = training.saved(weights=len(targets) > 1)  # one example that is refused changes nothing
+        one = len(targets) == 1  # a copy of all weights would take longer than its step
+        kept = training.saved(weights=not one)
         with self._said(), to_the_end(len(targets)):
             try:
                 rows, y = training.followed(training.as_kind(X), targets)
                 training.learn(rows, y, weight, np.arange(len(y)))
-            except Diverged:
+            except Diverged as error:
+                if one and str(error) != NOT_FINITE:
+                    warn_caller(f"{self.name} diverges, {error}, and was left as it is: {REMEDY}", self.warning)
+                    return
                 training.restore(kept)
                 raise
 
@@ -222,8 +226,9 @@ class NetworkLearner(BaseLearner):
         training = self._trained()
         return [one.copy() for one in training.layout.views(training.hand_out())[1]]
 
-    def has_squared_loss(self) -> bool:
-        return False  # of numbers in other units
+    @property
+    def coef_(self) -> np.ndarray:
+        raise AttributeError("a network is not linear, so features have no weights of their own; coefs_ has its layers")
 
     def described(self) -> dict[str, Any]:
         training = self._trained()
@@ -233,7 +238,7 @@ class NetworkLearner(BaseLearner):
             "activation": design.unit,
             "loss": "squared" if design.loss == "regression" else design.loss,
             "optimizer": repr(design.optimizer),
-            "weights": training.layout.size,
+            "all_weights": training.layout.size,
             "steps": training.steps,
             "batch_size": design.batch,
         }
@@ -255,7 +260,7 @@ class NetworkLearner(BaseLearner):
             wanted[0, favours], wanted[0, against] = 1.0, -1.0
             score = float(scores[favours] - scores[against])
         gradient, shift = training.gradient_of(row, wanted)
-        columns = np.arange(row.shape[1]) if not csr.is_sparse(X) else np.unique(csr.CSR.of(X).indices)
+        columns = np.arange(row.shape[1]) if not csr.is_sparse(X) else np.unique(X.indices)
         values, weights = row[0, columns], gradient[columns]
         amounts = weights * (values - shift[columns])
         note = "an approximation: the network is not linear, so each amount is gradient times input"

@@ -83,7 +83,7 @@ def spread(data: Any, indices: Any, indptr: Any, rows: Any, width: int, flat: An
 @Loop
 def learn_rows(rows, order, y, weight, unit, loss, o, rates, due, sizes, starts, places, a, d, grad, tally):
     """A step for each example, in their order; returns how many were done, which is fewer than all if an error is
-    not finite, and before anything is changed by it.
+    not finite, and before anything is changed by it, or if a weight would grow beyond all measure.
 
     ``starts`` are those of W_1 ... W_L and b_1 ... b_L, ``places`` those of the units of each layer in ``a`` and ``d``,
     and ``due`` are the rates of the steps to come. The weights of features that an example does not have are left behind.
@@ -135,6 +135,7 @@ def learn_rows(rows, order, y, weight, unit, loss, o, rates, due, sizes, starts,
             tally[SEEN] += 1.0
 
             rate, l2, none = due[taken], rates.l2[0], o.w.dtype.type(0)
+            refused = 0.0
             taken += 1
             now += 1
             rates.step[0] = now
@@ -149,15 +150,17 @@ def learn_rows(rows, order, y, weight, unit, loss, o, rates, due, sizes, starts,
                         total += d[here + k] * o.w[first + j * size + k]
                         grad[k] = f * d[here + k]
                     d[before + j] = total * slope(unit, f)
-                    advance(o, first + j * size, size, grad, np.uint64(0), rate, l2)
-                advance(o, np.uint64(starts[layers + l]), size, d, here, rate, none)
+                    refused += advance(o, first + j * size, size, grad, np.uint64(0), rate, l2)
+                refused += advance(o, np.uint64(starts[layers + l]), size, d, here, rate, none)
             for p in range(begin, end):
                 x = rows.data[p]
                 if x != 0:
                     j = column(rows, p, begin)
                     for k in range(wide):
                         grad[k] = x * d[k]
-                    advance(o, j * wide, wide, grad, np.uint64(0), rate, l2)
+                    refused += advance(o, j * wide, wide, grad, np.uint64(0), rate, l2)
                     rates.last[j] = now
-            advance(o, np.uint64(starts[layers]), wide, d, np.uint64(0), rate, none)
+            refused += advance(o, np.uint64(starts[layers]), wide, d, np.uint64(0), rate, none)
+            if refused > 0.0:
+                return n
     return len(order)

@@ -140,28 +140,34 @@ class Rates(NamedTuple):
 
 
 # ----------------------------------------------------------------------------------------------------
-# Steps. What would not be a sound number leaves the weight as it was. (Places are unsigned, for Numba counts negative
+# Steps. What would not be a sound number leaves the weight as it was, and is counted. (Places are unsigned, for Numba counts negative
 # ones from the end; and constants have the type of the weights, for else single precision becomes double.)
 
 
 @Verb
 def advance(o, first, count, grad, at, rate, l2):
-    """One step of the weights from ``first`` on, with the gradients from ``at`` on."""
+    """One step of the weights from ``first`` on, with the gradients from ``at`` on; returns how many could not be."""
 
 
 @advance.on(PlainState)
 def _(o, first, count, grad, at, rate, l2):
-    limit = o.w.dtype.type(LARGEST)
+    limit, zero, one = o.w.dtype.type(LARGEST), o.w.dtype.type(0), o.w.dtype.type(1)
+    refused = zero
     for k in range(np.uint64(count)):
         j = np.uint64(first) + k
         w = o.w[j]
         new = w - rate * (grad[np.uint64(at) + k] + l2 * w)
-        o.w[j] = new if abs(new) <= limit else w
+        sound = abs(new) <= limit
+        o.w[j] = new if sound else w
+        refused += zero if sound else one
+    return refused
 
 
 @advance.on(MomentumState)
 def _(o, first, count, grad, at, rate, l2):
-    momentum, limit, faint, zero = o.knobs[0], o.w.dtype.type(LARGEST), o.w.dtype.type(FAINT), o.w.dtype.type(0)
+    momentum, limit, faint = o.knobs[0], o.w.dtype.type(LARGEST), o.w.dtype.type(FAINT)
+    zero, one = o.w.dtype.type(0), o.w.dtype.type(1)
+    refused = zero
     for k in range(np.uint64(count)):
         j = np.uint64(first) + k
         w = o.w[j]
@@ -170,11 +176,15 @@ def _(o, first, count, grad, at, rate, l2):
         sound = abs(w + u) <= limit
         o.u[j] = u if sound else zero
         o.w[j] = w + u if sound else w
+        refused += zero if sound else one
+    return refused
 
 
 @advance.on(AdaGradState)
 def _(o, first, count, grad, at, rate, l2):
     epsilon, limit = o.knobs[0], o.w.dtype.type(LARGEST * LARGEST)
+    zero, one = o.w.dtype.type(0), o.w.dtype.type(1)
+    refused = zero
     for k in range(np.uint64(count)):
         j = np.uint64(first) + k
         w, before = o.w[j], o.s[j]
@@ -184,6 +194,8 @@ def _(o, first, count, grad, at, rate, l2):
         sound = abs(new) + s <= limit
         o.s[j] = s if sound else before
         o.w[j] = new if sound else w
+        refused += zero if sound else one
+    return refused
 
 
 @advance.on(AdamState)
@@ -191,6 +203,7 @@ def _(o, first, count, grad, at, rate, l2):
     keep, keep2, epsilon, one = o.knobs[0], o.knobs[1], o.knobs[2], o.w.dtype.type(1)
     faint, fainter, zero = o.w.dtype.type(FAINT), o.w.dtype.type(FAINTER), o.w.dtype.type(0)
     add, add2, limit = one - keep, one - keep2, o.w.dtype.type(LARGEST * LARGEST)
+    refused = zero
     for k in range(np.uint64(count)):
         j = np.uint64(first) + k
         w, m_before, v_before = o.w[j], o.m[j], o.v[j]
@@ -204,6 +217,8 @@ def _(o, first, count, grad, at, rate, l2):
         o.m[j] = m if sound else m_before
         o.v[j] = v if sound else v_before
         o.w[j] = new if sound else w
+        refused += zero if sound else one
+    return refused
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -288,8 +303,9 @@ def _(o, first, count, rates, since, now):
 
 @Loop
 def take_step(o, first, count, grad, at, rate, l2):
-    """A step of some weights that lie one after another."""
-    advance(o, first, count, grad, at, rate, l2)
+    """A step of some weights that lie one after another; returns how many could not take it."""
+    refused = advance(o, first, count, grad, at, rate, l2)
+    return np.float64(refused)
 
 
 @Loop
@@ -306,9 +322,10 @@ def catch_up_rows(o, rates, features, count, width):
 
 @Loop
 def step_rows(o, rates, features, count, width, grad, rate, l2):
-    """A step of the weights of some features, with a row of gradients for each."""
-    now = rates.step[0]
+    """The same for the weights of some features, with a row of gradients for each."""
+    now, refused = rates.step[0], 0.0
     for n in range(count):
         j = features[n]
-        advance(o, j * width, width, grad, n * width, rate, l2)
+        refused += advance(o, j * width, width, grad, n * width, rate, l2)
         rates.last[j] = now
+    return refused

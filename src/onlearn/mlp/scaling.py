@@ -2,8 +2,8 @@
 
 Column j of dense rows becomes (x - mean_j) / size_j. The size is the standard deviation, but at least a tenth of the
 largest distance from the mean, so that no value is beyond 10 and a column that is nearly always the same is not blown up; a
-constant column becomes 0. Columns of sparse rows keep their zeros: those whose largest |x| is above 10 are divided by a
-tenth of it, and, when all rows are known from the start, those whose largest |x| is below 0.01 by it.
+constant column becomes 0. Columns of sparse rows keep their zeros: those whose largest |x| is above 10 or below 0.01 are
+divided by it; on a stream, those where it is above 10 by a tenth of it.
 
 ``fit`` measures all rows first, and the measures stay. On a stream they are of the rows that came so far, and each row is
 scaled by them as it comes, itself included; so it does not matter how the stream is cut up.
@@ -55,7 +55,7 @@ class Scaler:
     def measure_sparse(self, data: np.ndarray, indices: np.ndarray) -> None:
         """Measure sparse rows, once and for all."""
         np.maximum.at(self.high, indices, np.abs(data))
-        self.low = np.where(self.high < TINY, self.high, 0.0)  # only known when all rows are
+        self.low = np.where((self.high < TINY) | (self.high > FARTHEST), self.high, 0.0)  # what they are divided by
         self.settled, self._made = True, None
 
     @property

@@ -43,8 +43,10 @@ from onlearn.model_file import COUNT, TRUTH, a_list, check_array, check_facts, i
 DENSE = 6  # a sparse batch with more than one value in so many places is learned from as a dense one,
 WIDEST = 1 << 14  # unless it has more columns
 BLOCK = 512  # rows scored at a time
-SUSPECT = 1e9  # an error of an example after which weights are looked at
 STRETCH = 256  # single examples learned from at a time, at most
+
+
+TRANSIENT = ("_space", "_gradient", "_slots", "_handed", "_scoring", "_wide")  # what copies have anew
 
 
 class Design(NamedTuple):
@@ -65,7 +67,11 @@ class Design(NamedTuple):
 
 
 class Diverged(ValueError):
-    """The error of a batch is not a finite number."""
+    """Learning cannot go on. Every weight is still a number."""
+
+
+NOT_FINITE = "the error is not a finite number"  # and was met before the step
+TOO_LARGE = f"a weight would grow beyond {LARGEST:g}"
 
 
 class Unscaled(NamedTuple):
@@ -117,13 +123,19 @@ class NetworkTraining(BaseTraining):
         self._space: Workspace | None = None
         self._gradient: np.ndarray | None = None
         self._slots: np.ndarray | None = None
-        self._handed: tuple[Any, Any, np.ndarray] | None = None
+        self._handed: tuple[int, Any, np.ndarray] | None = None
+        self._scoring: Workspace | None = None
+        self._wide: tuple[int, np.ndarray, np.ndarray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_space": None, "_gradient": None, "_slots": None, "_handed": None}
+        return {**self.__dict__, **dict.fromkeys(TRANSIENT)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+    def _has_room(self) -> bool:
+        """Whether sparse rows may be spread out."""
+        return not self.sparse or self.features <= WIDEST
 
     @property
     def steps(self) -> int:
@@ -157,12 +169,12 @@ class NetworkTraining(BaseTraining):
             self.numbers.measure(y[rows][:, None])
         return self.followed_targets(y)
 
-    def scaled(self, X: Any) -> Any:
+    def scaled(self, X: Any, dtype: Any = None) -> Any:
         """Rows as ``learn`` takes them, by measures that stay."""
         if not self.sparse:
             return Unscaled(X, self.inputs)
         X = X.between(0, X.shape[0])
-        return replace(X, data=self.inputs.apply_sparse(X.data, X.indices, self.design.dtype))
+        return replace(X, data=self.inputs.apply_sparse(X.data, X.indices, dtype or self.design.dtype))
 
     def followed(self, X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
         """The next rows of a stream and their targets, scaled by the measures so far."""
@@ -191,13 +203,10 @@ class NetworkTraining(BaseTraining):
         order = order[weight[order] > 0.0]
         self.count(len(order))
         tally = self._sums()
-        before = tally[ERROR]
         try:
             self._learn_batches(X, y, weight, order, tally, stop)
         finally:
             self._take_down(tally)
-        if tally[ERROR] - before > SUSPECT * len(order) and not self.is_sound():
-            raise Diverged("a weight is beyond all measure")
 
     def _learn_batches(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, tally: np.ndarray,
                        stop: Callable[[], bool]) -> None:  # fmt: skip
@@ -265,7 +274,7 @@ class NetworkTraining(BaseTraining):
         if not abs(tally[ERROR] - before) <= HIGHEST_LOSS:
             self._forget_slots(touched)
             tally[ERROR] = before
-            raise Diverged("the error is not a finite number")
+            raise Diverged(NOT_FINITE)
         d = backward(self.unit, W, dense, space, dW, db)
         self._step(X, rows, d, touched)
 
@@ -279,11 +288,14 @@ class NetworkTraining(BaseTraining):
             rows_of = np.zeros(len(touched) * width, w.dtype)
             loops.first_gradient(X.data, X.indices, X.indptr, rows, self._slots, _flat(d), width, rows_of)
             self._forget_slots(touched)
-            step_rows(self.o, self.rates, touched, len(touched), width, rows_of, rate, l2)
+            refused = step_rows(self.o, self.rates, touched, len(touched), width, rows_of, rate, l2)
         else:
+            refused = 0.0
             self.rates.last.fill(self.steps)
-        take_step(self.o, first, layout.biases - first, gradient, first, rate, l2)
-        take_step(self.o, layout.biases, layout.size - layout.biases, gradient, layout.biases, rate, none)
+        refused += take_step(self.o, first, layout.biases - first, gradient, first, rate, l2)
+        refused += take_step(self.o, layout.biases, layout.size - layout.biases, gradient, layout.biases, rate, none)
+        if refused:
+            raise Diverged(TOO_LARGE)
 
     def _next_rate(self) -> Any:
         """The rate of the step that is taken now, counted; rates are kept as long as some weights need them."""
@@ -316,18 +328,19 @@ class NetworkTraining(BaseTraining):
                 space = self._workspace(len(some))
                 rows = Dense(_flat(self._dense(X, some, space)), self.features, 0.0)  # type: ignore[arg-type]
                 turn = np.arange(len(some))
+            steps = self.steps
             done = loops.learn_rows(rows, turn, y[some], weight[some], self.unit, self.design.error, self.o, self.rates,
                                     due, sizes, layout.starts, places, a, d, grad, tally)  # fmt: skip
             if done < len(some):
-                raise Diverged("the error is not a finite number")
+                raise Diverged(NOT_FINITE if steps == self.steps - done else TOO_LARGE)
             start += len(some)
 
     # ------------------------------------------------------------------ the parts of a batch
 
     def _workspace(self, rows: int) -> Workspace:
         if self._space is None or self._space.rows < rows:
-            wide = not self.sparse or self.features <= WIDEST
-            self._space = Workspace(self.layout, max(rows, min(self.design.batch, BLOCK)), self.design.dtype, wide)
+            most = max(rows, min(self.design.batch, BLOCK))
+            self._space = Workspace(self.layout, most, self.design.dtype, self._has_room())
         return self._space if self._space.rows == rows else self._space.part(rows)
 
     def _dense(self, X: Any, rows: np.ndarray, space: Workspace) -> np.ndarray | None:
@@ -378,8 +391,8 @@ class NetworkTraining(BaseTraining):
 
     def hand_out(self) -> np.ndarray:
         """All weights as they would be if learning ended here; this does not change them."""
-        key = self.steps, None if self.waiting is None else id(self.waiting[1])
-        if self._handed is None or self._handed[:2] != (key, id(self.o.w)):
+        known = self._handed
+        if known is None or known[0] != self.steps or known[1] is not self.waiting:
             late = (self.rates.last >= 0) & (self.rates.last < self.steps)
             moves = self.design.l2 > 0 or any(hasattr(self.o, name) for name in ("u", "m"))
             made = self
@@ -392,18 +405,23 @@ class NetworkTraining(BaseTraining):
                 with suppress(Diverged):
                     made.finish_batch()
                 made.catch_up()
-            self._handed = key, id(self.o.w), made.o.w
-        return self._handed[2]
+            known = self._handed = self.steps, self.waiting, made.o.w
+        return known[2]
 
     def scores(self, X: Any) -> np.ndarray:
-        """Scores of raw rows by output; in regression the numbers predicted."""
+        """Scores of raw rows by output; in regression the numbers predicted.
+
+        In double precision, whatever that of learning: so a row has the same score among others as by itself.
+        """
         X, rows = self.as_kind(X), X.shape[0]
-        W, b = self.layout.views(self.hand_out())
+        W, b = self._doubles()
         out = np.empty((rows, self.outputs))
-        X = self.scaled(X)
+        X = self.scaled(X, np.float64)
         for start in range(0, rows, BLOCK):
             some = np.arange(start, min(start + BLOCK, rows))
-            space = self._workspace(len(some))
+            if self._scoring is None or self._scoring.rows < len(some):
+                self._scoring = Workspace(self.layout, len(some), np.float64, self._has_room())
+            space = self._scoring.part(len(some))
             dense = self._dense(X, some, space)
             if dense is None:
                 loops.first_layer(X.data, X.indices, X.indptr, some, _flat(W[0]), self.layout.sizes[1], _flat(space.a[0]))
@@ -414,9 +432,17 @@ class NetworkTraining(BaseTraining):
             out = np.where(factor > 0, out / np.where(factor > 0, factor, 1.0), 0.0) + shift
         return out if np.isfinite(out).all() else np.nan_to_num(out, nan=0.0, posinf=HIGHEST_SCORE, neginf=-HIGHEST_SCORE)
 
+    def _doubles(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The weights that are handed out, in double precision."""
+        w = self.hand_out()
+        known = self._wide
+        if known is None or known[0] != self.steps or known[1] is not w:
+            known = self._wide = self.steps, w, w.astype(np.float64)
+        return self.layout.views(known[2])
+
     def gradient_of(self, row: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gradient of a combination of scores by the columns of a raw dense row, and what columns are counted from."""
-        W, b = ([one.astype(np.float64) for one in some] for some in self.layout.views(self.hand_out()))
+        W, b = self._doubles()
         shift, factor = self.inputs.factors
         space = Workspace(self.layout, 1, np.float64)
         x = np.clip((row - shift) * factor, -FAR, FAR)
@@ -429,10 +455,6 @@ class NetworkTraining(BaseTraining):
             unit = 1.0 / size if size > 0 else 0.0
         return (d @ W[0].T)[0] * factor * unit, shift
 
-    def is_sound(self) -> bool:
-        """Whether no weight is so large that the network has diverged."""
-        return bool(np.abs(self.o.w).max(initial=0.0) < LARGEST / 1e3)
-
     def saved(self, weights: bool = True) -> dict[str, Any]:
         """What ``restore`` puts back; without the weights if they have not changed by then."""
         kept = {name: copy.deepcopy(getattr(self, name)) for name in ("inputs", "numbers", "tally", "doubling", "since")}
@@ -443,8 +465,17 @@ class NetworkTraining(BaseTraining):
         return kept
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Be again what was saved, but for the passes, which stay counted."""
-        self.__dict__.update(kept)
+        """Be again what was saved, but for the passes, which stay counted. In place, for there may be shallow copies."""
+        for name, value in kept.items():
+            if name in ("o", "rates"):
+                for mine, saved in zip(getattr(self, name), value):
+                    mine[...] = saved
+            elif name in ("inputs", "numbers"):
+                getattr(self, name).__dict__.update(copy.deepcopy(value).__dict__)
+            elif isinstance(value, np.ndarray):
+                getattr(self, name)[...] = value
+            else:
+                setattr(self, name, value)
         self._forget()
 
     # ------------------------------------------------------------------ growing, and the model file
