@@ -34,7 +34,12 @@ def weights(learner):
 def test_a_hidden_layer_learns_xor(activation, batch_size):
     X, y = XOR
     learner = Classifier(
-        hidden_layer_sizes=8, activation=activation, optimizer="adam(0.05)", batch_size=batch_size, epochs=300, random_state=0
+        hidden_layer_sizes=8,
+        activation=activation,
+        optimizer="adam(0.05)",
+        batch_size=batch_size,
+        epochs=300,
+        random_state=0,
     )
     assert learner.fit(X, y).predict(X).tolist() == y.tolist()
     assert learner.predict_proba(X)[np.arange(4), y].min() > 0.9
@@ -49,7 +54,9 @@ def test_without_a_hidden_layer_xor_cannot_be_learned():
 @pytest.mark.parametrize("loss", ["auto", "softmax", "squared", "logistic"])
 def test_the_disc_and_three_regions_are_learned(loss):
     for y in (DISC, THREE):
-        learner = Classifier(hidden_layer_sizes=(16, 8), loss=loss, optimizer="adam(0.01)", random_state=0).fit(PLANE, y)
+        learner = Classifier(hidden_layer_sizes=(16, 8), loss=loss, optimizer="adam(0.01)", random_state=0).fit(
+            PLANE, y
+        )
         assert (learner.predict(PLANE) == y).mean() > 0.97
         p = learner.predict_proba(PLANE)
         np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -60,7 +67,9 @@ def test_the_disc_and_three_regions_are_learned(loss):
 @pytest.mark.parametrize("optimizer", ["sgd(0.05, momentum=0.9)", "adagrad(0.05)", "adam(0.01)"])
 def test_numbers_of_any_size_are_learned(optimizer):
     for size in (1.0, 1e9, 1e-9):
-        learner = Regressor(hidden_layer_sizes=32, optimizer=optimizer, random_state=0).fit(PLANE * size, CURVE * size + 5 * size)
+        learner = Regressor(hidden_layer_sizes=32, optimizer=optimizer, random_state=0).fit(
+            PLANE * size, CURVE * size + 5 * size
+        )
         assert np.corrcoef(learner.predict(PLANE * size), CURVE)[0, 1] > 0.97
         sparse = Regressor(hidden_layer_sizes=32, optimizer=optimizer, random_state=0)
         sparse.fit(CSR.of(PLANE * size), CURVE * size)
@@ -79,7 +88,9 @@ def test_sparse_rows_are_learned_from_as_dense_ones():
 
 def test_rows_are_held_out_and_the_best_network_is_kept():
     noisy = np.where(RNG.random(1000) < 0.2, RNG.permutation(DISC), DISC)
-    learner = Classifier(early_stopping=True, validation_fraction=0.3, patience=3, optimizer="adam(0.03)", random_state=0)
+    learner = Classifier(
+        early_stopping=True, validation_fraction=0.3, patience=3, optimizer="adam(0.03)", random_state=0
+    )
     learner.fit(PLANE, noisy)
     scores = learner.validation_scores_
     assert learner.stopped_ == "validation" and len(scores) == len(learner.loss_curve_) < 100
@@ -95,7 +106,7 @@ def test_rows_are_held_out_and_the_best_network_is_kept():
 
 def test_learning_that_diverges_says_so_and_keeps_a_sound_network():
     wild = Regressor(optimizer="sgd(1e6)", random_state=0)
-    with pytest.raises(ValueError, match="MLPRegressor diverged, .*: lower the rate"):
+    with pytest.raises(ValueError, match=r"MLPRegressor diverged, .*: lower the rate"):
         wild.fit(PLANE, CURVE)
     assert wild.training is None
     learner = Regressor(optimizer="sgd(1e6)", batch_size=8, random_state=0)
@@ -235,7 +246,9 @@ def test_single_rows_and_names():
 
 
 def test_an_explanation_is_gradient_times_input_and_says_so():
-    learner = Regressor(hidden_layer_sizes=(), random_state=0, optimizer="adam(0.05)", epochs=300).fit(PLANE, 3 * PLANE[:, 0] + 2)
+    learner = Regressor(hidden_layer_sizes=(), random_state=0, optimizer="adam(0.05)", epochs=300).fit(
+        PLANE, 3 * PLANE[:, 0] + 2
+    )
     found = learner.contributions(PLANE[:1])
     assert "approximation" in found.note and found.weights == pytest.approx([3, 0], abs=0.05)
     assert found.amounts.sum() + found.intercept == pytest.approx(learner.predict(PLANE[:1])[0])

@@ -1,11 +1,11 @@
 """Forward and back-propagation against the textbook's, and against numeric gradients."""
 
 import numpy as np
-import plain_network
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plain_network
 from onlearn.mlp.network import (
     ERROR,
     LOSSES,
@@ -60,7 +60,9 @@ def test_gradients_are_those_of_the_textbook_and_of_small_differences(network):
     backward(UNITS[unit], W, X, space, dW, db)
 
     def mean_error():
-        return sum(c * plain_network.error(loss, plain_network.scores(unit, W, b, x), t) for x, t, c in zip(X, y, weight))
+        return sum(
+            c * plain_network.error(loss, plain_network.scores(unit, W, b, x), t) for x, t, c in zip(X, y, weight)
+        )
 
     assert tally[ERROR] == pytest.approx(mean_error()) and tally[SEEN] == len(X)
     assert tally[MISTAKES] == (0 if loss == "regression" else wrong)

@@ -1,11 +1,11 @@
 """Steps of the optimizers against their formulas, and weights that are brought up to date late."""
 
 import numpy as np
-import plain_network
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plain_network
 from onlearn.mlp.optimizers import OPTIMIZERS, REMEMBERED, Rates, catch_up_rows, step_rows, take_step
 
 SPELLED = ["sgd(0.1)", "sgd(0.1, momentum=0.9)", "adagrad(0.1)", "adam(0.01)", 'adam(0.1, schedule="1/sqrt(t)")']

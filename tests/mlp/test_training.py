@@ -3,16 +3,18 @@
 import copy
 
 import numpy as np
-import plain_network
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plain_network
 from onlearn.engine.csr import CSR
 from onlearn.mlp.network import Layout
 from onlearn.mlp.optimizers import OPTIMIZERS
 from onlearn.mlp.scaling import Scaler
-from onlearn.mlp.training import Design, Diverged, NetworkTraining
+from onlearn.mlp.scoring import Design
+from onlearn.mlp.stored_network import unpack_network
+from onlearn.mlp.training import Diverged, NetworkTraining
 
 OPTIMIZED = ["sgd(0.1)", "sgd(0.1, momentum=0.8)", "adagrad(0.1)", 'adam(0.01, schedule="1/sqrt(t)")']
 designs = st.builds(
@@ -29,7 +31,9 @@ designs = st.builds(
 # Every unit, loss and optimizer, of which single examples have a loop of their own for each combination.
 SINGLE = [("relu", "softmax", 0), ("tanh", "logistic", 1), ("logistic", "squared", 2), ("tanh", "regression", 3)]
 designs |= st.builds(
-    lambda kinds, design: design._replace(unit=kinds[0], loss=kinds[1], optimizer=OPTIMIZERS.get(OPTIMIZED[kinds[2]]), batch=1),
+    lambda kinds, design: design._replace(
+        unit=kinds[0], loss=kinds[1], optimizer=OPTIMIZERS.get(OPTIMIZED[kinds[2]]), batch=1
+    ),
     st.sampled_from(SINGLE),
     designs,
 )
@@ -103,7 +107,7 @@ def test_a_network_goes_on_from_its_file_as_if_nothing_had_happened(design, spar
     learn(whole, X, y, weight)
     learn(first, X[:cut], y[:cut], weight[:cut])
     facts, arrays = first.pack()
-    back = NetworkTraining.unpack(design, 6, 1, facts, {key: array.copy() for key, array in arrays.items()})
+    back = unpack_network(design, 6, 1, facts, {key: array.copy() for key, array in arrays.items()})
     assert_same(back, first)
     assert_same(learn(back, X[cut:], y[cut:], weight[cut:]), whole)
     assert_same(learn(copy.deepcopy(first), X[cut:], y[cut:], weight[cut:]), whole)

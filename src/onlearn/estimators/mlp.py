@@ -71,8 +71,8 @@ class MLPClassifier(IncrementalClassifier, Network):
     epochs : int
         The most passes over the data that ``fit`` makes.
     tol, patience : float, int
-        ``fit`` ends after ``patience`` passes in which the loss (with ``early_stopping`` the score of the rows held out)
-        did not become better by ``tol``.
+        ``fit`` ends after ``patience`` passes in which the loss (with ``early_stopping`` the score of the rows held
+        out) did not become better by ``tol``.
     early_stopping, validation_fraction : bool, float
         Whether ``fit`` holds out this part of the rows, and ends with the network that is best on them.
     time_limit : float or None
@@ -142,8 +142,8 @@ class MLPClassifier(IncrementalClassifier, Network):
 class MLPRegressor(IncrementalRegressor, Network):
     """A multi-layer perceptron for numbers, learned by back-propagation of the squared error of a linear output unit.
 
-    The parameters are those of `MLPClassifier`, but for ``loss`` and ``class_weight``. With ``standardize`` the numbers to
-    predict are brought to mean 0 and deviation 1 as well, while learning.
+    The parameters are those of `MLPClassifier`, but for ``loss`` and ``class_weight``. With ``standardize`` the numbers
+    to predict are brought to mean 0 and deviation 1 as well, while learning.
 
     Examples
     --------

@@ -47,7 +47,9 @@ def run_epochs(training: NetworkTraining, X: Any, y: np.ndarray, weight: np.ndar
     began = time.perf_counter()
     X = training.as_kind(X)
     present = np.flatnonzero(weight > 0)
-    held = held_out(y[present], settings.validation_fraction, seed, training.classifies) if settings.early_stopping else []
+    held = (
+        held_out(y[present], settings.validation_fraction, seed, training.classifies) if settings.early_stopping else []
+    )
     rows = np.delete(present, held)
     held = present[held]
     some = rows_at(X, rows) if len(rows) < len(y) else X
@@ -122,5 +124,3 @@ def score_of(training: NetworkTraining, X: Any, y: np.ndarray, weight: np.ndarra
         return float(1.0 - unexplained / all_there_is) if all_there_is > 0 else 0.0
     said = scores[:, 0] > 0 if scores.shape[1] == 1 else np.argmax(scores, axis=1)
     return float(weight @ (said == y) / weight.sum())
-
-

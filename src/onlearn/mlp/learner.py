@@ -14,13 +14,15 @@ import numpy as np
 from onlearn.engine import csr
 from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.engine.calibration import expit, softmax
-from onlearn.engine.compositions import Composition
+from onlearn.engine.compositions import PARAMETERS, Composition
 from onlearn.engine.passes import first_ctrl_c, progress_bar, to_the_end, warn_caller
 from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.mlp.fitting import DIVERGED, INTERRUPTED, run_epochs
 from onlearn.mlp.network import LOSSES, UNITS
 from onlearn.mlp.optimizers import OPTIMIZERS
-from onlearn.mlp.training import NOT_FINITE, Design, Diverged, NetworkTraining
+from onlearn.mlp.scoring import Design
+from onlearn.mlp.stored_network import unpack_network
+from onlearn.mlp.training import NOT_FINITE, Diverged, NetworkTraining
 
 SIZES = "a whole number of units, or several, one for each hidden layer"
 MOST_UNITS = 1 << 20  # of a layer
@@ -33,17 +35,23 @@ class Settings:
     activation: str = param("relu", "what the units of hidden layers compute", words=tuple(UNITS))
     loss: str = param(
         "auto",
-        "what is minimised; 'auto' is 'logistic' for two classes, 'softmax' for more; 'squared' is that of logistic units",
+        "what is minimised; 'auto': 'logistic' for two classes, 'softmax' for more; 'squared' is of logistic units",
         words=("auto", *LOSSES),
     )
     optimizer: Any = param(
-        "adam", "how a gradient changes the weights", kind="other", allowed="'sgd', 'adagrad', 'adam', or one with values"
+        "adam",
+        "how a gradient changes the weights",
+        kind="other",
+        allowed="'sgd', 'adagrad', 'adam', or one with values",
     )
     l2: float = param(0.0, "weight of |w|_2^2 / 2 in the objective, biases left out", kind="number", at_least=0)
     batch_size: int = param(32, "examples of a step; 1 learns on-line", kind="whole", at_least=1)
     epochs: int = param(100, "the most passes over the data that fit makes", kind="whole", at_least=1)
     tol: float = param(
-        1e-4, "the least change of the loss, or of the score of rows held out, that is progress", kind="number", at_least=0
+        1e-4,
+        "the least change of the loss, or of the score of rows held out, that is progress",
+        kind="number",
+        at_least=0,
     )
     patience: int = param(10, "passes without progress after which fit ends", kind="whole", at_least=1)
     early_stopping: bool = param(
@@ -55,16 +63,18 @@ class Settings:
     dtype: str = param("float32", "precision of the weights", words=("float32", "float64"))
 
 
-OWN: dict[str, Parameter] = parameters(dataclass(Settings))
 SHARED = ("shuffle", "class_weight", "random_state", "warm_start", "verbose")
+# The shared ones last, as in the signature: the first parameter of a network is its layers.
+OWN: dict[str, Parameter] = {**parameters(dataclass(Settings)), **{name: PARAMETERS[name] for name in SHARED}}
+OF_CLASSES = ("loss", "class_weight")
 
 COMPOSITIONS = {
     name: Composition(
         name,
         summary,
         task=task,
-        shared=SHARED,
-        own={key: one for key, one in OWN.items() if key != "loss" or task == "classify"},
+        shared=(),
+        own={key: one for key, one in OWN.items() if key not in OF_CLASSES or task == "classify"},
         families={"optimizer": OPTIMIZERS},
     )
     for name, task, summary in (
@@ -153,20 +163,28 @@ class NetworkLearner(BaseLearner):
 
     def _learn_all(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         training, settings = self._trained(), self.settings
-        with self._said(), first_ctrl_c() as pressed, progress_bar(settings.verbose, settings.epochs, len(targets)) as bar:
+        with (
+            self._said(),
+            first_ctrl_c() as pressed,
+            progress_bar(settings.verbose, settings.epochs, len(targets)) as bar,
+        ):
             training.finish_batch()
             asked = self.interrupted
             stop = pressed if asked is None else lambda: pressed() or asked()
             training.stopped = run_epochs(training, X, targets, weight, settings, self.seed, stop, bar)
         if training.stopped == DIVERGED:
             last = training.passes
-            warn_caller(f"learning diverged in pass {last + 1}: {REMEDY}; the network of pass {last} is kept", self.warning)
+            warn_caller(
+                f"learning diverged in pass {last + 1}: {REMEDY}; the network of pass {last} is kept", self.warning
+            )
         elif training.stopped == INTERRUPTED:
             warn_caller("learning was interrupted; what was learned is kept", self.warning)
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         if self.settings.early_stopping:
-            raise ValueError("early_stopping needs fit, which has all rows: partial_fit and runs over files cannot use it")
+            raise ValueError(
+                "early_stopping needs fit, which has all rows: partial_fit and runs over files cannot use it"
+            )
         training = self._trained()
         if not weight.all():
             there = np.flatnonzero(weight)
@@ -259,17 +277,19 @@ class NetworkLearner(BaseLearner):
             favours, against = int(order[0]), int(order[1])
             wanted[0, favours], wanted[0, against] = 1.0, -1.0
             score = float(scores[favours] - scores[against])
-        gradient, shift = training.gradient_of(row, wanted)
+        gradient, shift = training.scorer().gradient_of(row, wanted)
         columns = np.arange(row.shape[1]) if not csr.is_sparse(X) else np.unique(X.indices)
         values, weights = row[0, columns], gradient[columns]
         amounts = weights * (values - shift[columns])
         note = "an approximation: the network is not linear, so each amount is gradient times input"
-        return Contributions(columns, values, weights, amounts, score - float(amounts.sum()), favours, against, note=note)
+        return Contributions(
+            columns, values, weights, amounts, score - float(amounts.sum()), favours, against, note=note
+        )
 
     # ------------------------------------------------------------------ predicting
 
     def _scores(self, X: Any, training: Any = None) -> np.ndarray:
-        return np.asarray((training or self._trained()).scores(X))
+        return np.asarray((training or self._trained().scorer()).scores(X))
 
     def _probabilities(self, X: Any, task: Any, training: Any) -> np.ndarray:
         scores = self._scores(X, training)
@@ -285,7 +305,7 @@ class NetworkLearner(BaseLearner):
 
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> NetworkTraining:
         self.check()
-        return NetworkTraining.unpack(self._design(facts["outputs"]), features, self.seed, facts, arrays)
+        return unpack_network(self._design(facts["outputs"]), features, self.seed, facts, arrays)
 
 
 REMEDY = "lower the rate of the optimizer, or leave standardize on"

@@ -1,8 +1,9 @@
 """Compiled passes of a network: the first layer over sparse rows, and learning from single examples.
 
-Learning from one example at a time is the same back-propagation as ``network`` has for batches, but products of a vector
-and a matrix are bound by memory, and calls would take longer than their work in a small network. So a stretch of examples
-is one loop, in which each weight is met once on the way forward and once on the way back, and changed there.
+Learning from one example at a time is the same back-propagation as ``network`` has for batches, but products of a
+vector and a matrix are bound by memory, and calls would take longer than their work in a small network. So a stretch
+of examples is one loop, in which each weight is met once on the way forward and once on the way back, and changed
+there.
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ def learn_rows(rows, order, y, weight, unit, loss, o, rates, due, sizes, starts,
     """A step for each example, in their order; returns how many were done, which is fewer than all if an error is
     not finite, and before anything is changed by it, or if a weight would grow beyond all measure.
 
-    ``starts`` are those of W_1 ... W_L and b_1 ... b_L, ``places`` those of the units of each layer in ``a`` and ``d``,
-    and ``due`` are the rates of the steps to come. The weights of features that an example does not have are left behind.
+    ``starts`` are those of W_1 ... W_L and b_1 ... b_L, ``places`` those of the units of each layer in ``a`` and
+    ``d``, and ``due`` are the rates of the steps to come. The weights of features that an example does not have are
+    left behind.
     """
     layers = len(sizes) - 1
     wide = np.uint64(sizes[1])

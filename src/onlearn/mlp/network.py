@@ -10,9 +10,9 @@ Layer l of L has weights W_l, one column for each of its units, and a bias b_l. 
                  dE/dW_l = A_{l-1}^T D_l,  dE/db_l = the sum of the rows of D_l
                  D_{l-1} = (D_l W_l^T) * f'(Z_{l-1})   f' is written in terms of A = f(Z)
 
-That is the chain rule, from the last layer to the first (Rumelhart, Hinton & Williams 1986). All weights lie in one flat
-array, W_1 first, then W_2 ... and behind them b_1, b_2, ...: an optimizer walks over them without knowing of layers, and
-W_1 has a row for each feature, so that a sparse example touches few of them.
+That is the chain rule, from the last layer to the first (Rumelhart, Hinton & Williams 1986). All weights lie in one
+flat array, W_1 first, then W_2 ... and behind them b_1, b_2, ...: an optimizer walks over them without knowing of
+layers, and W_1 has a row for each feature, so that a sparse example touches few of them.
 """
 
 from __future__ import annotations

@@ -6,18 +6,19 @@ A step t with gradient g, the penalty l2 |w|^2 / 2 included, and the rate r_t of
     adagrad   s <- s + g^2,                                           w <- w - r_t g / (sqrt(s) + e)
     adam      m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,      w <- w - r_t m' / (sqrt(v') + e)
 
-with m' = m / (1 - b1^t) and v' = v / (1 - b2^t). (Duchi, Hazan & Singer 2011; Kingma & Ba 2015.) Each weight goes its own
-way, so the state of an optimizer is a few arrays beside the weights, and ``advance`` is one walk over all of them.
+with m' = m / (1 - b1^t) and v' = v / (1 - b2^t). (Duchi, Hazan & Singer 2011; Kingma & Ba 2015.) Each weight goes its
+own way, so the state of an optimizer is a few arrays beside the weights, and ``advance`` is one walk over all of
+them.
 
-**Weights that nobody touches.** A sparse row has a gradient for the weights of its features only, but under momentum, Adam
-or l2 the others move, too. ``coast`` takes them through the steps that they missed when they are next needed, in the
-processor's registers: they are late, not approximate. The rates of past steps are kept for that (``Rates``), and all
-weights are brought up to date when there is no room for more.
+**Weights that nobody touches.** A sparse row has a gradient for the weights of its features only, but under momentum,
+Adam or l2 the others move, too. ``coast`` takes them through the steps that they missed when they are next needed, in
+the processor's registers: they are late, not approximate. The rates of past steps are kept for that (``Rates``), and
+all weights are brought up to date when there is no room for more.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -140,8 +141,9 @@ class Rates(NamedTuple):
 
 
 # ----------------------------------------------------------------------------------------------------
-# Steps. What would not be a sound number leaves the weight as it was, and is counted. (Places are unsigned, for Numba counts negative
-# ones from the end; and constants have the type of the weights, for else single precision becomes double.)
+# Steps. What would not be a sound number leaves the weight as it was, and is counted. (Places are unsigned, for Numba
+# counts negative ones from the end; and constants have the type of the weights, for else single precision becomes
+# double.)
 
 
 @Verb

@@ -1,12 +1,12 @@
 """Inputs and targets brought to one size: a network learns badly from columns of very different sizes.
 
 Column j of dense rows becomes (x - mean_j) / size_j. The size is the standard deviation, but at least a tenth of the
-largest distance from the mean, so that no value is beyond 10 and a column that is nearly always the same is not blown up; a
-constant column becomes 0. Columns of sparse rows keep their zeros: those whose largest |x| is above 10 or below 0.01 are
-divided by it; on a stream, those where it is above 10 by a tenth of it.
+largest distance from the mean, so that no value is beyond 10 and a column that is nearly always the same is not blown
+up; a constant column becomes 0. Columns of sparse rows keep their zeros: those whose largest |x| is above 10 or below
+0.01 are divided by it; on a stream, those where it is above 10 by a tenth of it.
 
-``fit`` measures all rows first, and the measures stay. On a stream they are of the rows that came so far, and each row is
-scaled by them as it comes, itself included; so it does not matter how the stream is cut up.
+``fit`` measures all rows first, and the measures stay. On a stream they are of the rows that came so far, and each
+row is scaled by them as it comes, itself included; so it does not matter how the stream is cut up.
 """
 
 from __future__ import annotations
@@ -38,6 +38,14 @@ class Scaler:
         """The scaler that leaves everything as it is."""
         made = cls(width, centred=False)
         made.settled = True
+        return made
+
+    def fixed(self) -> Scaler:
+        """A scaler that stays as this one is now."""
+        if self.settled:
+            return self
+        made = Scaler(len(self.mean), self.centred)
+        made.settled, made._made, made.high, made.low = True, self.factors, self.high.copy(), self.low
         return made
 
     def grow(self, width: int) -> None:

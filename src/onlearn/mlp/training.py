@@ -1,8 +1,8 @@
 """The state of one network, taken through examples in mini-batches.
 
-Examples come in an order, and every ``batch`` of them make a step. Examples that do not fill a batch wait for the next
-ones, so that it does not matter how a stream is cut up; what is handed out meanwhile is a copy that has learned from them
-too, as from a short batch. The end of a pass makes a short batch of those that wait.
+Examples come in an order, and every ``batch`` of them make a step. Examples that do not fill a batch wait for the
+next ones, so that it does not matter how a stream is cut up; what is handed out meanwhile is a copy that has learned
+from them too, as from a short batch. The end of a pass makes a short batch of those that wait.
 """
 
 from __future__ import annotations
@@ -11,22 +11,19 @@ import copy
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from onlearn.engine.base_learner import BaseTraining
-from onlearn.engine.csr import CSR, is_sparse, stacked, without_duplicates
-from onlearn.engine.inputs import HEAVIEST
-from onlearn.engine.loops import HIGHEST_LOSS, HIGHEST_SCORE, LOSS, UPDATES
+from onlearn.engine.csr import CSR
+from onlearn.engine.loops import HIGHEST_LOSS, LOSS, UPDATES
 from onlearn.engine.loops import MISTAKES as WRONG
 from onlearn.engine.rows import Dense, Sparse
 from onlearn.mlp import loops
+from onlearn.mlp.batches import as_kind, below, copied_rows, dense_batch, flat, has_room, scaled
 from onlearn.mlp.network import (
     ERROR,
-    LOSSES,
-    REGRESSION,
-    UNITS,
     Layout,
     Workspace,
     backward,
@@ -37,57 +34,22 @@ from onlearn.mlp.network import (
     judge_rows,
 )
 from onlearn.mlp.optimizers import LARGEST, MOMENTS, REMEMBERED, Rates, catch_up_rows, step_rows, take_step
-from onlearn.mlp.scaling import FAR, Scaler
-from onlearn.model_file import COUNT, TRUTH, a_list, check_array, check_facts, is_number
+from onlearn.mlp.scaling import Scaler
+from onlearn.mlp.scoring import Design, Scorer
 
-DENSE = 6  # a sparse batch with more than one value in so many places is learned from as a dense one,
-WIDEST = 1 << 14  # unless it has more columns
-BLOCK = 512  # rows scored at a time
+MOST = 512  # rows that room is made for from the start
 STRETCH = 256  # single examples learned from at a time, at most
 
 
-TRANSIENT = ("_space", "_gradient", "_slots", "_handed", "_scoring", "_wide")  # what copies have anew
+TRANSIENT = ("_space", "_gradient", "_slots", "_handed", "_scorer")  # what copies have anew
 
 
-class Design(NamedTuple):
-    """What a network is, and how it learns."""
-
-    hidden: tuple[int, ...]
-    unit: str
-    loss: str  # of LOSSES, or "regression"
-    optimizer: Any
-    l2: float
-    batch: int
-    dtype: str
-    scaled: bool
-
-    @property
-    def error(self) -> Any:
-        return REGRESSION if self.loss == "regression" else LOSSES[self.loss]
-
-
-class Diverged(ValueError):
+class Diverged(ValueError):  # noqa: N818  what happened, not who is to blame
     """Learning cannot go on. Every weight is still a number."""
 
 
 NOT_FINITE = "the error is not a finite number"  # and was met before the step
 TOO_LARGE = f"a weight would grow beyond {LARGEST:g}"
-
-
-class Unscaled(NamedTuple):
-    """Dense rows in C order, that are scaled when a batch of them is made."""
-
-    rows: np.ndarray
-    scaler: Scaler
-
-
-def _flat(matrix: np.ndarray) -> np.ndarray:
-    return matrix.reshape(-1)
-
-
-def _below(X: Any, more: Any) -> Any:
-    """The rows of both."""
-    return np.concatenate([X, more]) if isinstance(X, np.ndarray) else stacked([X, more])
 
 
 class NetworkTraining(BaseTraining):
@@ -98,7 +60,7 @@ class NetworkTraining(BaseTraining):
         self.design, self.seed, self.sparse = design, seed, sparse
         self.output = "classes" if outputs > 1 or design.loss == "regression" else None
         self.classifies = design.loss != "regression"
-        self.unit: Any = UNITS[design.unit]
+        self.unit: Any = design.activation
         self.layout = Layout((features, *design.hidden, outputs))
         w = np.empty(self.layout.size, design.dtype)
         initialise(self.unit, self.layout, w, seed)
@@ -124,18 +86,13 @@ class NetworkTraining(BaseTraining):
         self._gradient: np.ndarray | None = None
         self._slots: np.ndarray | None = None
         self._handed: tuple[int, Any, np.ndarray] | None = None
-        self._scoring: Workspace | None = None
-        self._wide: tuple[int, np.ndarray, np.ndarray] | None = None
+        self._scorer: Scorer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, **dict.fromkeys(TRANSIENT)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-
-    def _has_room(self) -> bool:
-        """Whether sparse rows may be spread out."""
-        return not self.sparse or self.features <= WIDEST
 
     @property
     def steps(self) -> int:
@@ -146,10 +103,7 @@ class NetworkTraining(BaseTraining):
 
     def as_kind(self, X: Any) -> Any:
         """Rows as this network keeps them: all dense, or all sparse."""
-        if self.sparse:
-            return X if isinstance(X, CSR) else CSR.of(X)
-        X = X.toarray() if is_sparse(X) else X
-        return np.ascontiguousarray(X)
+        return as_kind(X, self.sparse)
 
     def measured(self, X: Any) -> None:
         """All rows there are to learn from have come: measure them, once and for all."""
@@ -169,12 +123,9 @@ class NetworkTraining(BaseTraining):
             self.numbers.measure(y[rows][:, None])
         return self.followed_targets(y)
 
-    def scaled(self, X: Any, dtype: Any = None) -> Any:
+    def scaled(self, X: Any) -> Any:
         """Rows as ``learn`` takes them, by measures that stay."""
-        if not self.sparse:
-            return Unscaled(X, self.inputs)
-        X = X.between(0, X.shape[0])
-        return replace(X, data=self.inputs.apply_sparse(X.data, X.indices, dtype or self.design.dtype))
+        return scaled(X, self.sparse, self.inputs, self.design.dtype)
 
     def followed(self, X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
         """The next rows of a stream and their targets, scaled by the measures so far."""
@@ -217,7 +168,7 @@ class NetworkTraining(BaseTraining):
             start = batch - len(self.waiting[1])
             first = order[:start]
             X_first, y_first, weight_first = self.waiting
-            together = _below(X_first, self._copied(X, first))
+            together = below(X_first, copied_rows(X, first, self.design.dtype))
             some = together, np.append(y_first, y[first]), np.append(weight_first, weight[first])
             if len(some[1]) < batch:
                 self.waiting = some
@@ -230,7 +181,7 @@ class NetworkTraining(BaseTraining):
             self._learn_batch(X, y, weight, order[at : at + batch], tally)
         rest = order[start + (len(order) - start) // batch * batch :]
         if len(rest):
-            self.waiting = self._copied(X, rest), y[rest], weight[rest]
+            self.waiting = copied_rows(X, rest, self.design.dtype), y[rest], weight[rest]
         return None
 
     def finish_batch(self) -> None:
@@ -260,17 +211,17 @@ class NetworkTraining(BaseTraining):
         if self._gradient is None:
             self._gradient = np.empty_like(self.o.w)
         dW, db = self.layout.views(self._gradient)
-        dense = self._dense(X, rows, space)
+        dense = dense_batch(X, rows, self.sparse, space)
         touched = None
         if dense is None:
             touched = self._touch(X, rows)
             catch_up_rows(self.o, self.rates, touched, len(touched), self.layout.sizes[1])
-            loops.first_layer(X.data, X.indices, X.indptr, rows, self.o.w, self.layout.sizes[1], _flat(space.a[0]))
+            loops.first_layer(X.data, X.indices, X.indptr, rows, self.o.w, self.layout.sizes[1], flat(space.a[0]))
         else:
             self.catch_up()
         scores = forward(self.unit, W, b, dense, space)
         before = tally[ERROR]
-        judge_rows(self.design.error, _flat(scores), self.outputs, y[rows], weight[rows], tally)
+        judge_rows(self.design.error, flat(scores), self.outputs, y[rows], weight[rows], tally)
         if not abs(tally[ERROR] - before) <= HIGHEST_LOSS:
             self._forget_slots(touched)
             tally[ERROR] = before
@@ -286,7 +237,7 @@ class NetworkTraining(BaseTraining):
         if touched is not None:
             width, first = layout.sizes[1], layout.sizes[0] * layout.sizes[1]
             rows_of = np.zeros(len(touched) * width, w.dtype)
-            loops.first_gradient(X.data, X.indices, X.indptr, rows, self._slots, _flat(d), width, rows_of)
+            loops.first_gradient(X.data, X.indices, X.indptr, rows, self._slots, flat(d), width, rows_of)
             self._forget_slots(touched)
             refused = step_rows(self.o, self.rates, touched, len(touched), width, rows_of, rate, l2)
         else:
@@ -326,7 +277,8 @@ class NetworkTraining(BaseTraining):
                 turn = some
             else:
                 space = self._workspace(len(some))
-                rows = Dense(_flat(self._dense(X, some, space)), self.features, 0.0)  # type: ignore[arg-type]
+                made: Any = dense_batch(X, some, self.sparse, space)
+                rows = Dense(flat(made), self.features, 0.0)
                 turn = np.arange(len(some))
             steps = self.steps
             done = loops.learn_rows(rows, turn, y[some], weight[some], self.unit, self.design.error, self.o, self.rates,
@@ -339,36 +291,9 @@ class NetworkTraining(BaseTraining):
 
     def _workspace(self, rows: int) -> Workspace:
         if self._space is None or self._space.rows < rows:
-            most = max(rows, min(self.design.batch, BLOCK))
-            self._space = Workspace(self.layout, most, self.design.dtype, self._has_room())
+            most = max(rows, min(self.design.batch, MOST))
+            self._space = Workspace(self.layout, most, self.design.dtype, has_room(self.sparse, self.features))
         return self._space if self._space.rows == rows else self._space.part(rows)
-
-    def _dense(self, X: Any, rows: np.ndarray, space: Workspace) -> np.ndarray | None:
-        """Some rows as a dense batch; None if they are better left sparse."""
-        if not self.sparse:
-            if isinstance(X, Unscaled):
-                X.scaler.apply(X.rows, rows, space.x)
-            else:
-                np.take(X, rows, axis=0, out=space.x, mode="clip")
-            return space.x
-        if self.features > WIDEST:
-            return None
-        values = int((X.indptr[rows + 1] - X.indptr[rows]).sum())
-        if values * DENSE < len(rows) * self.features:
-            return None
-        space.x[...] = 0
-        loops.spread(X.data, X.indices, X.indptr, rows, self.features, _flat(space.x))
-        return space.x
-
-    def _copied(self, X: Any, rows: np.ndarray) -> Any:
-        """Some scaled rows, to be kept."""
-        if self.sparse:
-            return X.take(rows)
-        if isinstance(X, Unscaled):
-            out = np.empty((len(rows), self.features), self.design.dtype)
-            X.scaler.apply(X.rows, rows, out)
-            return out
-        return X[rows]
 
     def _touch(self, X: CSR, rows: np.ndarray) -> np.ndarray:
         """The features of some rows, each with a slot."""
@@ -408,56 +333,25 @@ class NetworkTraining(BaseTraining):
             known = self._handed = self.steps, self.waiting, made.o.w
         return known[2]
 
-    def scores(self, X: Any) -> np.ndarray:
-        """Scores of raw rows by output; in regression the numbers predicted.
-
-        In double precision, whatever that of learning: so a row has the same score among others as by itself.
-        """
-        X, rows = self.as_kind(X), X.shape[0]
-        W, b = self._doubles()
-        out = np.empty((rows, self.outputs))
-        X = self.scaled(X, np.float64)
-        for start in range(0, rows, BLOCK):
-            some = np.arange(start, min(start + BLOCK, rows))
-            if self._scoring is None or self._scoring.rows < len(some):
-                self._scoring = Workspace(self.layout, len(some), np.float64, self._has_room())
-            space = self._scoring.part(len(some))
-            dense = self._dense(X, some, space)
-            if dense is None:
-                loops.first_layer(X.data, X.indices, X.indptr, some, _flat(W[0]), self.layout.sizes[1], _flat(space.a[0]))
-            with np.errstate(over="ignore", invalid="ignore"):
-                out[start : start + len(some)] = forward(self.unit, W, b, dense, space)
-        if not self.classifies:
-            shift, factor = self.numbers.factors
-            out = np.where(factor > 0, out / np.where(factor > 0, factor, 1.0), 0.0) + shift
-        return out if np.isfinite(out).all() else np.nan_to_num(out, nan=0.0, posinf=HIGHEST_SCORE, neginf=-HIGHEST_SCORE)
-
-    def _doubles(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The weights that are handed out, in double precision."""
+    def scorer(self) -> Scorer:
+        """The network as it would be handed out now, whatever is learned later."""
         w = self.hand_out()
-        known = self._wide
-        if known is None or known[0] != self.steps or known[1] is not w:
-            known = self._wide = self.steps, w, w.astype(np.float64)
-        return self.layout.views(known[2])
+        if self._scorer is None or self._scorer.made_of is not w or self._scorer.steps != self.steps:
+            measures = self.inputs, self.numbers if not self.classifies else None
+            self._scorer = Scorer(self.design, self.layout, self.sparse, w, self.steps, *measures)
+        return self._scorer
 
-    def gradient_of(self, row: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The gradient of a combination of scores by the columns of a raw dense row, and what columns are counted from."""
-        W, b = self._doubles()
-        shift, factor = self.inputs.factors
-        space = Workspace(self.layout, 1, np.float64)
-        x = np.clip((row - shift) * factor, -FAR, FAR)
-        forward(self.unit, W, b, x, space)
-        space.a[-1][...] = wanted
-        d = backward(self.unit, W, x, space, [np.empty_like(one) for one in W], [np.empty_like(one) for one in b])
-        unit = 1.0
-        if not self.classifies:
-            size = self.numbers.factors[1][0]
-            unit = 1.0 / size if size > 0 else 0.0
-        return (d @ W[0].T)[0] * factor * unit, shift
+    snapshot = scorer
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Scores of raw rows by output; in regression the numbers predicted."""
+        return self.scorer().scores(X)
 
     def saved(self, weights: bool = True) -> dict[str, Any]:
         """What ``restore`` puts back; without the weights if they have not changed by then."""
-        kept = {name: copy.deepcopy(getattr(self, name)) for name in ("inputs", "numbers", "tally", "doubling", "since")}
+        kept = {
+            name: copy.deepcopy(getattr(self, name)) for name in ("inputs", "numbers", "tally", "doubling", "since")
+        }
         kept["waiting"] = self.waiting
         if weights:
             kept["o"] = type(self.o)(*(one.copy() for one in self.o))
@@ -465,7 +359,7 @@ class NetworkTraining(BaseTraining):
         return kept
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Be again what was saved, but for the passes, which stay counted. In place, for there may be shallow copies."""
+        """Be again what was saved, but for the passes that were counted; in place, for there may be shallow copies."""
         for name, value in kept.items():
             if name in ("o", "rates"):
                 for mine, saved in zip(getattr(self, name), value):
@@ -520,57 +414,5 @@ class NetworkTraining(BaseTraining):
             arrays |= {f"waiting.{name}": getattr(X, name) for name in parts} or {"waiting.rows": X}
         return facts, arrays
 
-    @classmethod
-    def unpack(cls, design: Design, features: int, seed: int, facts: dict[str, Any],
-               arrays: dict[str, np.ndarray]) -> NetworkTraining:  # fmt: skip
-        """What ``pack`` took apart; refuses what could not have come from it."""
-        check_facts(facts, CHECKED)
-        outputs, kind = facts["outputs"], design.dtype
-        layout = Layout((features, *design.hidden, outputs))
-        check_array("w", arrays["w"], kind, (layout.size,), -LARGEST, LARGEST)  # before memory for as many is asked for
-        made = cls(design, features, outputs, seed, facts["sparse"])
-        made.take_counts(facts, arrays)
-        for name in FACTS:
-            setattr(made, name, facts[name])
-        most = {"v": LARGEST * LARGEST, "s": LARGEST * LARGEST}
-        for name in MOMENTS:
-            if hasattr(made.o, name):
-                low = 0.0 if name in most else -LARGEST
-                check_array(name, arrays[name], kind, (layout.size,), low, most.get(name, LARGEST))
-        made.o = made.o._replace(**{name: arrays[name].copy() for name in ("w", *MOMENTS) if hasattr(made.o, name)})
-        steps = facts["steps"]
-        check_array("past", arrays["past"], kind, (REMEMBERED,), 0.0)
-        check_array("last", arrays["last"], "int64", (features,), -1, steps)
-        if ((arrays["last"] >= 0) & (arrays["last"] < steps - REMEMBERED)).any():
-            raise ValueError("some weights have waited longer than steps are remembered")
-        made.rates = Rates(arrays["past"].copy(), np.array([steps], np.int64), arrays["last"].copy(), made.rates.l2)
-        made.inputs = Scaler.unpack("inputs", features, facts["centred"], facts["settled"], arrays)
-        made.numbers = Scaler.unpack("numbers", 1, made.numbers.centred, facts["numbers_settled"], arrays)
-        if "waiting.y" in arrays:
-            made.waiting = made._unpack_waiting(arrays)
-        return made
-
-    def _unpack_waiting(self, arrays: dict[str, np.ndarray]) -> tuple[Any, np.ndarray, np.ndarray]:
-        y, weight, kind = arrays["waiting.y"], arrays["waiting.weight"], self.design.dtype
-        count = len(y) if y.ndim == 1 else 0
-        if not 0 < count < self.design.batch:
-            raise ValueError(f"{count} examples cannot wait for a batch of {self.design.batch}")
-        classes = max(2, self.outputs)
-        check_array("waiting.y", y, "float64", (count,), *((0, classes - 1, True) if self.classifies else ()))
-        check_array("waiting.weight", weight, "float64", (count,), 0.0, HEAVIEST)
-        if not self.sparse:
-            check_array("waiting.rows", arrays["waiting.rows"], kind, (count, self.features))
-            return arrays["waiting.rows"], y, weight
-        data, indices, indptr = (arrays[f"waiting.{name}"] for name in ("data", "indices", "indptr"))
-        check_array("waiting.data", data, kind, (len(data),))
-        check_array("waiting.indices", indices, "int32 int64", (len(data),), 0, self.features - 1)
-        check_array("waiting.indptr", indptr, "int32 int64", (count + 1,), 0, len(data))
-        return without_duplicates(CSR(data, indices, indptr, (count, self.features))), y, weight
-
 
 FACTS = ("sparse", "drawn_for", "validation")
-CHECKED = {
-    **dict.fromkeys(("sparse", "settled", "numbers_settled", "centred"), TRUTH),
-    **dict.fromkeys(("outputs", "drawn_for", "steps"), COUNT),
-    "validation": a_list(is_number, "numbers"),
-}
