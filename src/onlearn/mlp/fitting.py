@@ -47,9 +47,9 @@ def run_epochs(training: NetworkTraining, X: Any, y: np.ndarray, weight: np.ndar
     began = time.perf_counter()
     X = training.as_kind(X)
     present = np.flatnonzero(weight > 0)
-    held = (
-        held_out(y[present], settings.validation_fraction, seed, training.classifies) if settings.early_stopping else []
-    )
+    held = np.zeros(0, np.int64)
+    if settings.early_stopping:
+        held = held_out(y[present], settings.validation_fraction, seed, training.classifies)
     rows = np.delete(present, held)
     held = present[held]
     some = rows_at(X, rows) if len(rows) < len(y) else X

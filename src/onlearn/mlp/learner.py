@@ -99,7 +99,7 @@ def layer_sizes(given: Any) -> tuple[int, ...]:
     sizes = (sizes,) if isinstance(sizes, Integral) else sizes
     if isinstance(sizes, np.ndarray):
         sizes = sizes.tolist()
-    whole = isinstance(sizes, (tuple, list)) and all(isinstance(n, Integral) and n is not True for n in sizes)
+    whole = isinstance(sizes, (tuple, list)) and all(isinstance(n, Integral) and not isinstance(n, bool) for n in sizes)
     if not whole or not all(1 <= n <= MOST_UNITS for n in sizes):
         raise ValueError(f"hidden_layer_sizes must be {SIZES}, each from 1 to {MOST_UNITS}, not {given!r}")
     return tuple(int(n) for n in sizes)

@@ -280,7 +280,8 @@ def forward(unit: Any, W: list[np.ndarray], b: list[np.ndarray], x: np.ndarray |
     for l in range(len(W)):  # noqa: E741  the textbook's letter
         z = space.a[l]
         if l > 0 or x is not None:
-            np.dot(space.a[l - 1] if l else x, W[l], out=z)
+            before: Any = space.a[l - 1] if l else x
+            np.dot(before, W[l], out=z)
         np.add(z, b[l], out=z)
         if l < last:
             unit.activate(z)
@@ -331,4 +332,5 @@ def initialise(unit: Any, layout: Layout, w: np.ndarray, seed: int) -> None:
     w[layout.biases :] = 0
     for l, one in enumerate(W):  # noqa: E741
         words = np.random.SeedSequence([seed, l]).generate_state(1, np.uint64)
-        draw(one.reshape(-1), words[0], bound_of(unit, *one.shape, hidden=l + 1 < layout.layers))
+        before, behind = one.shape
+        draw(one.reshape(-1), words[0], bound_of(unit, before, behind, hidden=l + 1 < layout.layers))

@@ -2,13 +2,13 @@
 
 A step t with gradient g, the penalty l2 |w|^2 / 2 included, and the rate r_t of the schedule:
 
-    sgd       w <- w - r_t g                                          momentum:  u <- a u - r_t g,  w <- w + u
-    adagrad   s <- s + g^2,                                           w <- w - r_t g / (sqrt(s) + e)
-    adam      m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,      w <- w - r_t m' / (sqrt(v') + e)
+    sgd       w <- w - r_t g                                       (momentum a:  u <- a u - r_t g,  w <- w + u)
+    adagrad   s <- s + g^2,                                        w <- w - r_t g / (sqrt(s) + e)
+    adam      m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,   w <- w - r_t c_t m / (sqrt(v) + e)
 
-with m' = m / (1 - b1^t) and v' = v / (1 - b2^t). (Duchi, Hazan & Singer 2011; Kingma & Ba 2015.) Each weight goes its
-own way, so the state of an optimizer is a few arrays beside the weights, and ``advance`` is one walk over all of
-them.
+with c_t = sqrt(1 - b2^t) / (1 - b1^t), for m and v begin at zero. (Duchi, Hazan & Singer 2011; Kingma & Ba 2015, in the
+form at the end of their section 2.) Each weight goes its own way, so the state of an optimizer is a few arrays beside the
+weights, and ``advance`` is one walk over all of them.
 
 **Weights that nobody touches.** A sparse row has a gradient for the weights of its features only, but under momentum,
 Adam or l2 the others move, too. ``coast`` takes them through the steps that they missed when they are next needed, in
@@ -99,7 +99,7 @@ class Adam:
         return np.array([self.beta1, self.beta2, self.epsilon], w.dtype)
 
     def rates(self, steps, l2):
-        """With the corrections 1 / (1 - b1^t) and 1 / (1 - b2^t): e is small beside sqrt(v) before them."""
+        """With the correction c_t."""
         usual = Usual.rates(self, steps, l2)
         return usual * np.sqrt(1.0 - self.beta2**steps) / (1.0 - self.beta1**steps)
 
