@@ -1,0 +1,160 @@
+"""The compiled passes of naive Bayes: adding rows to counts and moments, and the logarithms of counts.
+
+What is counted of class c and column k stands at ``c * room + k``, so the rows of a class touch one stretch of memory. A
+thread adds the rows of some classes, all of them in their order. So each number is a sum in the order of the rows,
+however many threads there are, and wherever the rows are cut into calls: the same to the bit.
+
+Tables of weights have the classes of a column side by side, as ``engine.scoring`` wants them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlearn.compiler.inlining import Loop
+from onlearn.engine.rows import column, span
+
+ZERO = np.uint64(0)
+
+
+@Loop
+def add_counts(rows, order, y, weight, mine, counts, room, totals):
+    """counts[c, k] += weight x for the rows of some classes; totals[c] has the sum of all columns."""
+    for n in range(len(order)):
+        c, w = np.uint64(y[n]), weight[n]
+        if mine[c] and w > 0.0:
+            start, stop = span(rows, order[n])
+            base, total = c * np.uint64(room), 0.0
+            for p in range(start, stop):
+                x = w * rows.data[p]
+                counts[base + column(rows, p, start)] += x
+                total += x
+            totals[c] += total
+
+
+@Loop
+def add_grouped(rows, order, y, weight, mine, group, groups, counts, room, totals):
+    """The same with a total for each group of columns."""
+    for n in range(len(order)):
+        c, w = np.uint64(y[n]), weight[n]
+        if mine[c] and w > 0.0:
+            start, stop = span(rows, order[n])
+            base, first = c * np.uint64(room), c * np.uint64(groups)
+            for p in range(start, stop):
+                k, x = column(rows, p, start), w * rows.data[p]
+                counts[base + k] += x
+                totals[first + np.uint64(group[k])] += x
+
+
+@Loop
+def add_presence(rows, order, y, weight, mine, threshold, counts, room):
+    """counts[c, k] += weight where x is above the threshold."""
+    for n in range(len(order)):
+        c, w = np.uint64(y[n]), weight[n]
+        if mine[c] and w > 0.0:
+            start, stop = span(rows, order[n])
+            base = c * np.uint64(room)
+            for p in range(start, stop):
+                counts[base + column(rows, p, start)] += w if rows.data[p] > threshold else 0.0
+
+
+@Loop
+def add_moments(rows, order, y, weight, mine, heft, mean, spread, room):
+    """The weight, the mean and the sum of squared differences from it, of the values stored in the rows (West 1979)."""
+    for n in range(len(order)):
+        c, w = np.uint64(y[n]), weight[n]
+        if mine[c] and w > 0.0:
+            start, stop = span(rows, order[n])
+            base = c * np.uint64(room)
+            for p in range(start, stop):
+                j, x = base + column(rows, p, start), np.float64(rows.data[p])
+                total, change = heft[j] + w, x - mean[j]
+                step = change * (w / total)
+                heft[j] = total
+                mean[j] += step
+                spread[j] += w * change * (change - step)
+
+
+@Loop
+def log_counts(counts, room, classes, alpha, group, groups, subtract, out, start, stop):
+    """out[k, c] = log(counts[c, k] + alpha) - subtract[c, group of k]. Most counts are 0, of which the log is known."""
+    unseen, count = math.log(alpha), np.uint64(classes)
+    for k in range(np.uint64(start), np.uint64(stop)):
+        g = np.uint64(group[k]) if len(group) > 0 else ZERO
+        for c in range(count):
+            n = counts[c * np.uint64(room) + k]
+            value = unseen if n == 0.0 else math.log(n + alpha)
+            out[k * count + c] = value - subtract[c * np.uint64(groups) + g]
+
+
+@Loop
+def log_odds(counts, room, classes, alpha, weight, out, absent, start, stop):
+    """out[k, c] = log of presence over absence; absent[c] += log of absence, without the common denominator.
+
+    Presence is counts[c, k] + alpha, absence weight[c] - counts[c, k] + alpha, of which rounding may leave less than 0.
+    """
+    unseen, count = math.log(alpha), np.uint64(classes)
+    for c in range(count):
+        never, total = math.log(weight[c] + alpha), 0.0
+        for k in range(np.uint64(start), np.uint64(stop)):
+            n = counts[c * np.uint64(room) + k]
+            there = unseen if n == 0.0 else math.log(n + alpha)
+            lack = never if n == 0.0 else math.log(max(weight[c] - n, 0.0) + alpha)
+            out[k * count + c] = there - lack
+            total += lack
+        absent[c] += total
+
+
+@Loop
+def log_complements(counts, room, classes, alpha, subtract, out, sums, start, stop):
+    """out[k, c] = subtract[c] - log(counts of k in the other classes + alpha); sums[c] += their sum."""
+    count = np.uint64(classes)
+    for k in range(np.uint64(start), np.uint64(stop)):
+        everywhere = 0.0
+        for c in range(count):
+            everywhere += counts[c * np.uint64(room) + k]
+        most = math.log(everywhere + alpha)
+        for c in range(count):
+            n = counts[c * np.uint64(room) + k]
+            value = most if n == 0.0 else math.log(max(everywhere - n, 0.0) + alpha)
+            out[k * count + c] = subtract[c] - value
+            sums[c] += subtract[c] - value
+
+
+@Loop
+def gaussian_scores(rows, mean, rate, base, room, out, start, stop):
+    """out[i, c] += base[c] - 1/2 sum of rate (x - mean)^2 over the columns of a dense row."""
+    classes = np.uint64(len(base))
+    for i in range(np.uint64(start), np.uint64(stop)):
+        first, past = span(rows, i)
+        for c in range(classes):
+            at, total = c * np.uint64(room), 0.0
+            for p in range(first, past):
+                j = at + (p - first)
+                change = rows.data[p] - mean[j]
+                total += change * change * rate[j]
+            out[i * classes + c] += base[c] - 0.5 * total
+
+
+@Loop
+def gaussian_changes(rows, mean, rate, log_rate, base, room, out, start, stop):
+    """The same for sparse rows: base[c] is the score of a row without values, and each value changes it.
+
+    Where a column that is absent has the value 0, ``log_rate`` is empty, and base has its density; else base has
+    nothing of it, and ``log_rate`` holds the logarithm of the highest density.
+    """
+    classes = np.uint64(len(base))
+    for i in range(np.uint64(start), np.uint64(stop)):
+        first, past = span(rows, i)
+        for c in range(classes):
+            total = base[c]
+            for p in range(first, past):
+                j, x = c * np.uint64(room) + column(rows, p, first), np.float64(rows.data[p])
+                if len(log_rate) > 0:
+                    change = x - mean[j]
+                    total += log_rate[j] - 0.5 * change * change * rate[j]
+                else:
+                    total += rate[j] * x * (mean[j] - 0.5 * x)
+            out[i * classes + c] += total
