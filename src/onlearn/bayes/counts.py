@@ -1,13 +1,13 @@
 """What naive Bayes keeps of the rows: sums of values by class and column, or their weight, mean and spread.
 
-``Counts`` is the state of the discrete kinds, ``Moments`` that of the Gaussian one. Both are arrays of one line for each
-class, with room for more columns than there are, and grow in both directions.
+``Counts`` is the state of the discrete kinds, ``Moments`` that of the Gaussian one. Both are arrays of one line for
+each class, with room for more columns than there are, and grow in both directions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from onlearn.bayes import loops
 from onlearn.engine.csr import is_sparse, row_batches
 from onlearn.model_file import check_array
 from onlearn.threads import WORTHWHILE, cores, over_pieces
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 AHEAD = 1.5  # by how much there is more room than needed, so that growing is seldom
 WHOLE = 1 << 62
@@ -28,6 +31,12 @@ class Lines:
     def __init__(self, classes: int, features: int) -> None:
         self.features = self.room = features
         self.lines = {name: np.zeros((classes, features)) for name in self.names}
+
+    def __copy__(self) -> Self:
+        """Another of the same arrays: if one grows, the other does not."""
+        made = self.__class__.__new__(self.__class__)
+        made.__dict__.update(self.__dict__, lines=dict(self.lines))
+        return made
 
     @property
     def classes(self) -> int:

@@ -29,6 +29,7 @@ from onlearn.threads import cores, over_pieces
 KINDS = ("multinomial", "bernoulli", "complement", "gaussian")
 LINEAR = ("multinomial", "bernoulli", "complement")
 PIECE = 1 << 13  # columns of a table made at a time: a fixed number, for sums depend on it
+SMALLEST = 1e-300  # variance
 LARGEST = 1e150  # beyond it, squares are no numbers any more
 
 
@@ -139,6 +140,14 @@ def multinomial(state: Counts, alpha: float) -> Linear:
     return Linear(made, np.zeros(classes))
 
 
+def multinomial_of(state: Counts, alpha: float, columns: np.ndarray) -> Linear:
+    """The same of some columns alone."""
+    subtract = np.log(state.totals + alpha * np.maximum(state.sizes(), 1.0))
+    group = state.group[columns] if len(state.group) else np.zeros(len(columns), np.int32)
+    made = np.log(state.lines["counts"][:, columns] + alpha) - subtract[:, group]
+    return Linear(np.ascontiguousarray(made.T), np.zeros(state.classes))
+
+
 def bernoulli(state: Counts, weight: np.ndarray, alpha: float, threshold: float) -> Linear:
     """Weights log theta_kc / (1 - theta_kc); the base is the sum of log(1 - theta_kc)."""
     made, classes = np.empty((state.features, state.classes)), state.classes
@@ -199,10 +208,11 @@ def gaussian(state: Moments, weight: np.ndarray, var_smoothing: float, skips: bo
     total, middle, around = everywhere
     overall = around / np.where(total > 0.0, total, 1.0)
     variance = np.where(heft > 0.0, spread_ / np.where(heft > 0.0, heft, 1.0), overall)
-    floor = var_smoothing * float(overall.max(initial=0.0))
-    # Columns that are all constant leave no scale to smooth by: any will do, for they are as far from every class.
-    variance = variance + (floor if floor > 0.0 else np.finfo(np.float64).tiny if not variance.all() else 0.0)
-    return Gaussian(np.where(heft > 0.0, mean, middle), 1.0 / np.maximum(variance, 1e-300), skips)
+    largest = float(overall.max(initial=0.0))
+    if largest == 0.0:  # all columns are constant, and as far from every class: any scale will do
+        variance = np.ones_like(variance)
+    variance = np.maximum(variance + var_smoothing * largest, SMALLEST)
+    return Gaussian(np.where(heft > 0.0, mean, middle), 1.0 / variance, skips)
 
 
 def _merged(heft: Any, mean: Any, around: Any, more: Any, other: Any, more_around: Any) -> tuple[Any, Any, Any]:

@@ -1,7 +1,7 @@
 """The compiled passes of naive Bayes: adding rows to counts and moments, and the logarithms of counts.
 
-What is counted of class c and column k stands at ``c * room + k``, so the rows of a class touch one stretch of memory. A
-thread adds the rows of some classes, all of them in their order. So each number is a sum in the order of the rows,
+What is counted of class c and column k stands at ``c * room + k``, so the rows of a class touch one stretch of memory.
+A thread adds the rows of some classes, all of them in their order. So each number is a sum in the order of the rows,
 however many threads there are, and wherever the rows are cut into calls: the same to the bit.
 
 Tables of weights have the classes of a column side by side, as ``engine.scoring`` wants them.

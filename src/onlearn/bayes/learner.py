@@ -1,0 +1,464 @@
+"""The naive Bayes learner: one pass, exact in chunks, with counts and moments that grow with the data."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlearn.bayes import kinds
+from onlearn.bayes.counts import Counts
+from onlearn.bayes.training import NEVER, BayesTraining, Group, Hypothesis, Layout, log_probabilities, taken
+from onlearn.engine import csr
+from onlearn.engine.base_learner import BaseLearner, Contributions
+from onlearn.engine.compositions import Composition
+from onlearn.engine.learner import Learner
+from onlearn.engine.passes import to_the_end
+from onlearn.engine.spec import param, parameters
+
+CHOICES = ("auto", *kinds.KINDS, "mixed")
+IN_MIXED = ("multinomial", "bernoulli", "gaussian")  # likelihoods, which multiply; the complement's weights are none
+SPARSE, DENSE = "multinomial", "gaussian"  # what "auto" is for sparse rows, which hold counts, and for dense ones
+# What "auto" is for a table: the values of a category and the words of a text are a choice among them.
+OF_SOURCE = {"number": "gaussian", "category": "multinomial", "text": "multinomial", "flag": "bernoulli"}
+
+
+class BayesSettings:
+    """The parameters of naive Bayes."""
+
+    kind: str = param(
+        "auto",
+        "the likelihood of the columns; 'auto' is 'gaussian' for dense rows, 'multinomial' for sparse ones, and "
+        "what suits each column of a table",
+        words=CHOICES,
+    )
+    kinds: Any = param(
+        None,
+        "the kinds of single columns: a list with one for each, or a dict by number or name; others have 'kind'",
+        kind="other",
+        allowed="a list or a dict of kinds, or None",
+    )
+    alpha: float = param(1.0, "what is added to every count", kind="number", above=0)
+    class_prior: Any = param(
+        None, "the prior probabilities of the classes, in their order", kind="other", allowed="a list of numbers or None"
+    )
+    fit_prior: bool = param(
+        True, "whether the prior is the share of each class; else all are alike", kind="truth"
+    )
+    binarize: float | None = param(
+        0.0, "Bernoulli: the value above which a column is present; None: rows hold 0 and 1", kind="number", words=(None,)
+    )
+    norm: bool = param(False, "complement: whether the weights of a class are divided by their sum", kind="truth")
+    var_smoothing: float = param(
+        1e-9,
+        "Gaussian: added to variances, as a part of the largest variance of a column",
+        kind="number",
+        at_least=0,
+    )
+    progressive: bool = param(
+        False, "whether rows are scored before they are learned from, for n_mistakes_ and history_", kind="truth"
+    )
+
+
+NAIVE_BAYES = Composition(
+    "NaiveBayes",
+    "Naive Bayes: multinomial, Bernoulli, complement or Gaussian, or of each column its own kind.",
+    own=parameters(dataclass(BayesSettings)),
+    shared=("class_weight", "grow", "max_names"),
+)
+
+
+class BayesLearner(BaseLearner):
+    """Naive Bayes.
+
+    >>> X, y = csr.CSR.of(np.array([[2.0, 0.0], [0.0, 1.0]])), ["spam", "ham"]
+    >>> BayesLearner().fit(X, y).predict(X).tolist()
+    ['spam', 'ham']
+    """
+
+    FIXED = ("kind", "kinds", "binarize")
+    usual_passes = 1
+    usual_features: dict[str, Any] = {"text": {"weighting": "counts", "norm": False}, "number": {"scale": "none"}}
+    wants_sources = True
+
+    composition = NAIVE_BAYES
+
+    def _prepare(self, params: dict[str, Any]) -> None:
+        self.layout: Layout | None = None  # of columns that were declared before they were learned from
+        self.skips = False
+        super()._prepare(params)
+
+    @property
+    def is_progressive(self) -> bool:  # type: ignore[override]
+        """Whether it counts the mistakes of each row before it learns from it."""
+        return bool(self.settings.progressive)
+
+    # ------------------------------------------------------------------ parameters
+
+    def check(self) -> None:
+        super().check()
+        check_kinds(self.settings.kinds)
+        check_prior(self.settings.class_prior, None)
+
+    @property
+    def kinds_(self) -> list[str]:
+        """The kind of each column."""
+        layout = self._trained().layout
+        return [layout.groups[place].kind for place in layout.of]
+
+    def take_sources(self, codes: np.ndarray, sources: list[tuple[str, str]]) -> None:
+        """What new columns are made of: places among pairs of a kind of source and the name of a table's column.
+
+        Of a table, a value that is absent from a row is missing.
+        """
+        given = self.settings.kinds if isinstance(self.settings.kinds, Mapping) else {}
+        groups = []
+        for source, name in sources:
+            kind = given.get(name, self.settings.kind)
+            by_source = kind in ("auto", "mixed")
+            kind = OF_SOURCE.get(source, SPARSE) if by_source else kind
+            groups.append(Group(kind, name if by_source and kind == "multinomial" else ""))
+        known = Layout([], np.zeros(0, np.int32)) if self.layout is None else self.layout
+        self.layout = known.extended(codes, groups)
+        self.skips = any(source != "matrix" for source, _ in sources) or self.skips
+        if self.training is not None:
+            self.training.layout = self.layout
+
+    @property
+    def columns_declared(self) -> int:
+        """How many columns ``take_sources`` was told of."""
+        return 0 if self.layout is None else len(self.layout.of)
+
+    def _layout_of(self, X: Any, names: Any) -> Layout:
+        """The kinds of the columns of the first rows."""
+        if self.layout is not None and len(self.layout.of) == X.shape[1]:
+            return self.layout
+        kind, given = self.settings.kind, self.settings.kinds
+        usual = (SPARSE if csr.is_sparse(X) else DENSE) if kind == "auto" else kind
+        if given is None:
+            if kind == "mixed":
+                raise ValueError("kind='mixed' needs kinds: a list with the kind of each column, or a dict")
+            return Layout.of_kind(usual, X.shape[1])
+        names = None if names is None else list(map(str, names))
+        chosen = column_kinds(given, X.shape[1], names, usual)
+        groups = list(dict.fromkeys(map(Group, chosen)))
+        return Layout(groups, np.array([groups.index(Group(one)) for one in chosen], np.int32))
+
+    # ------------------------------------------------------------------ rows
+
+    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None, width: int | None = None) -> Any:
+        X = super()._rows(X, first, False, names, width)
+        shown = self.feature_names if names is None else names
+        if finite:
+            csr.check_finite(X, shown)
+        return X
+
+    def _check_values(self, X: Any, parts: Mapping[str, Any], learning: bool) -> None:
+        """Refuse values that the kind of their column cannot have."""
+        for kind, part in parts.items():
+            if kind in ("multinomial", "complement"):
+                refuse_values(X, part.columns, lambda values: values < 0, self._about(kind))
+            elif kind == "bernoulli" and self.settings.binarize is None:
+                strange = "kind='bernoulli' with binarize=None takes 0 and 1; set binarize, or make them so"
+                refuse_values(X, part.columns, lambda values: (values != 0) & (values != 1), strange)
+            elif kind == "bernoulli" and csr.is_sparse(X) and self.settings.binarize < 0:
+                raise ValueError("binarize below 0 would make every absent value of sparse rows present: set it to 0")
+            elif kind == "gaussian":
+                large = f"kind='gaussian' squares its values: scale them to at most {kinds.LARGEST:g}"
+                refuse_values(X, part.columns, lambda values: np.abs(values) > kinds.LARGEST, large, check=_too_large)
+
+    def _about(self, kind: str) -> str:
+        return f"kind={kind!r} counts what is there: use kind='gaussian' for numbers of either sign"
+
+    # ------------------------------------------------------------------ learning
+
+    def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Any:
+        self._first = self._layout_of(X, names)
+        try:
+            return super()._begin(X, y, names, sees_all)
+        finally:
+            del self._first
+
+    def _new_training(self) -> BayesTraining:
+        old = self.training
+        layout = self.__dict__.get("_first") or old.layout
+        return BayesTraining(layout, max(2, len(self.task.classes)), self.skips)
+
+    def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
+        training: BayesTraining = self._trained()
+        check_prior(self.settings.class_prior, len(self.task.classes))
+        self._check_values(X, training.parts, learning=True)
+        with to_the_end(len(targets)):
+            training.learn(X, np.asarray(targets, np.int64), weight, self.settings, self._hypothesis)
+
+    def keep_features(self, kept: np.ndarray) -> None:
+        """Forget all features but some, which are numbered anew in the given order."""
+        self._trained().keep(np.asarray(kept))
+        self.layout = None if self.layout is None else self.training.layout
+        self._call_columns(len(kept), None if self.names is None else self.names[kept])
+
+    # ------------------------------------------------------------------ what was learned
+
+    def _log_prior(self, weight: np.ndarray) -> np.ndarray:
+        """The logarithms of the priors; ``NEVER`` of a class that did not come."""
+        settings, count = self.settings, len(self.task.classes)
+        if settings.class_prior is not None:
+            check_prior(settings.class_prior, count)
+            shares = np.append(np.asarray(settings.class_prior, np.float64), np.zeros(len(weight) - count))
+        elif not settings.fit_prior:
+            shares = np.where(np.arange(len(weight)) < count, 1.0 / count, 0.0)
+        else:
+            total = weight.sum()
+            shares = weight / total if total > 0.0 else np.full(len(weight), 1.0 / len(weight))
+        return np.where(shares > 0.0, np.log(np.where(shares > 0.0, shares, 1.0)), NEVER)
+
+    def _hypothesis(self) -> Hypothesis:
+        """What was learned, as logarithms of prior and likelihoods; made once for as long as nothing is learned."""
+        training: BayesTraining = self._trained()
+        settings, count = self.settings, len(self.task.classes)
+        prior = None if settings.class_prior is None else tuple(settings.class_prior)
+        depends = settings.alpha, prior, settings.fit_prior, settings.norm, settings.var_smoothing, count
+        if training.made is None or training.made[0] != depends:
+            parts = [
+                (kind, part.columns, part.table(training.weight, settings, training.skips))
+                for kind, part in training.parts.items()
+            ]
+            log_prior = self._log_prior(training.weight)
+            if "complement" in training.parts:  # it has no use for the shares of classes
+                met = training.weight > 0.0 if training.weight.any() else np.arange(len(log_prior)) < count
+                log_prior = np.where(met, 0.0, NEVER)
+            training.made = depends, Hypothesis(log_prior, parts, training.features)
+        return training.made[1]
+
+    def _linear(self, what: str) -> kinds.Linear:
+        """The weights of the classes, of kinds that are linear."""
+        made = self._hypothesis().linear
+        if made is None:
+            kind = "of several kinds" if len(self._trained().parts) > 1 else "gaussian"
+            raise AttributeError(f"there is no {what}: the decision of columns that are {kind} is not linear in them")
+        return made
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Log-odds: (1, features) for two classes, (classes, features) for more; of kinds that are linear."""
+        with self.lock:
+            return np.array(self.task.columns(self._linear("coef_").weights).T)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """What is added to the weighted sum: (1,) for two classes, (classes,) for more."""
+        with self.lock:
+            return np.array(self.task.columns(self._linear("intercept_").base[None])[0])
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, if rows are scored before they are learned from (``progressive``)."""
+        if not self.is_progressive:
+            raise AttributeError("mistakes are counted with progressive=True only")
+        return super().n_mistakes_
+
+    @property
+    def class_weight_(self) -> np.ndarray:
+        """The weight of the rows of each class."""
+        return np.array(self._trained().weight[: len(self.task.classes)])
+
+    def to_linear(self) -> Learner:
+        """A linear learner with the same scores and probabilities, which goes on learning as logistic regression.
+
+        Of Bernoulli columns it takes 0 and 1.
+        """
+        with self.lock:
+            try:
+                table = self._linear("linear form")
+            except AttributeError as error:
+                raise ValueError(str(error)) from None
+            learner = Learner("OnlineClassifier", rule="logistic", stabilizer="last", multiclass="softmax",
+                              calibration="own", grow=self.settings.grow, random_state=0)  # fmt: skip
+            count = len(self.task.classes)
+            learner.start(self.features, np.zeros(count), self.dtype)
+            training: Any = learner.training
+            lines = np.vstack([table.base, table.weights])
+            lines = lines[:, 1:] - lines[:, :1] if training.outputs == 1 else lines[:, : training.outputs]
+            training.g.w[: lines.size] = lines.reshape(-1)
+            training._handed = None
+            learner.task = copy.copy(self.task).uncounted()
+            learner._call_columns(self.features, None if self.names is None else list(self.names))
+        return learner
+
+    # ------------------------------------------------------------------ predicting
+
+    def _answer(self, X: Any, answer: Any) -> Any:
+        with self.lock:  # a hypothesis does not change, so others may learn meanwhile
+            task, made, width, parts = self.task, self._hypothesis(), self.features, self._trained().parts
+        X = self._rows(X, first=False, width=width)
+        self._check_values(X, parts, learning=False)
+        return answer(X, task, made)
+
+    def _scores(self, X: Any, training: Any = None) -> np.ndarray:
+        if training is None and (few := self._of_few(X)) is not None:
+            return few
+        made: Hypothesis = self._hypothesis() if training is None else training
+        return made.scores(X)
+
+    def _of_few(self, X: Any) -> np.ndarray | None:
+        """Scores of a row or two, by the weights of their columns alone; None where all columns are needed."""
+        training: BayesTraining = self._trained()
+        if training.made is not None or not csr.is_sparse(X) or [*training.parts] != ["multinomial"]:
+            return None
+        state = training.parts["multinomial"].state
+        if not isinstance(state, Counts) or 4 * X.nnz > state.features:
+            return None
+        X, columns = csr.CSR(X.data, X.indices, X.indptr, X.shape), np.unique(X.indices)
+        table = kinds.multinomial_of(state, float(self.settings.alpha), columns)
+        rows = taken(X, columns)
+        return Hypothesis(self._log_prior(training.weight), [("multinomial", None, table)], len(columns)).scores(rows)
+
+    def _best(self, X: Any, training: Any = None) -> np.ndarray:
+        made: Hypothesis = self._hypothesis() if training is None else training
+        return made.best(X)
+
+    def _probabilities(self, X: Any, task: Any, training: Any) -> np.ndarray:
+        return np.exp(self._logs(X, task, training))
+
+    def _logs(self, X: Any, task: Any, training: Any) -> np.ndarray:
+        scores = self._scores(X, training)[:, : len(task.classes)]
+        return log_probabilities(scores.astype(np.float64, copy=False))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class."""
+        return np.asarray(self._answer(X, self._logs))
+
+    def contributions(self, X: Any) -> Contributions:
+        """What each value of one row adds to the log-odds of the class predicted over the next."""
+        X = self._rows(X, first=False)
+        rows = csr.CSR.of(X) if not isinstance(X, csr.CSR) else X.between(0, 1)
+        made = self._hypothesis()
+        columns, values = rows.indices[: rows.nnz].astype(np.int64), rows.data[: rows.nnz].astype(np.float64)
+        amounts, base = np.zeros((len(columns), len(made.prior))), made.prior.copy()
+        shown = values.copy()
+        for _, mine, table in made.parts:
+            places = np.full(made.features, -1, np.int64)
+            places[np.arange(made.features) if mine is None else mine] = np.arange(
+                made.features if mine is None else len(mine)
+            )
+            there = places[columns] >= 0
+            amounts[there] = table.contributions(places[columns[there]], values[there])
+            base += table.base
+            if getattr(table, "threshold", None) is not None:
+                shown[there] = values[there] > table.threshold
+        scores = base + amounts.sum(axis=0)
+        best, second = (1, 0) if len(self.task.classes) == 2 else np.argsort(-scores, kind="stable")[:2].tolist()
+        change = amounts[:, best] - amounts[:, second]
+        weights = np.divide(change, shown, out=np.zeros_like(change), where=shown != 0)
+        return Contributions(columns, shown, weights, change, float(base[best] - base[second]), int(best), int(second))
+
+    def described(self) -> dict[str, Any]:
+        """What the report of training and ``inspect`` tell about it."""
+        training: BayesTraining = self._trained()
+        groups = np.bincount(training.layout.of, minlength=len(training.layout.groups))
+        parts = [
+            {"kind": group.kind, "column": group.name, "features": int(count)}
+            for group, count in zip(training.layout.groups, groups)
+        ]
+        return {"parts": parts}
+
+    # ------------------------------------------------------------------ the model file
+
+    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> BayesTraining:
+        training = BayesTraining.unpack(facts, arrays, self.settings)
+        if training.features != features:
+            raise ValueError(f"{features} features do not go with counts of {training.features}")
+        self.layout, self.skips = training.layout if training.skips else None, training.skips
+        return training
+
+
+# ----------------------------------------------------------------------------------------------------
+# Checks.
+
+
+def check_kinds(given: Any) -> None:
+    """Refuse kinds of columns that there are not."""
+    if given is None:
+        return
+    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    if not listed and not isinstance(given, Mapping):
+        raise ValueError(f"kinds must be a list or a dict of kinds, or None, not {given!r}")
+    for one in given.values() if isinstance(given, Mapping) else given:
+        if one not in IN_MIXED:
+            why = ", for its weights are no likelihood" if one == "complement" else ""
+            raise ValueError(f"a column of kinds may be {', '.join(map(repr, IN_MIXED))}, not {one!r}{why}")
+
+
+def column_kinds(given: Any, features: int, names: list[str] | None, usual: str) -> list[str]:
+    """The kind of each column."""
+    if not isinstance(given, Mapping):
+        if len(given) != features:
+            raise ValueError(f"kinds lists {len(given)} columns, but X has {features}")
+        return [str(one) for one in given]
+    made: list[str | None] = [None if usual not in IN_MIXED else usual] * features
+    places = {} if names is None else {name: place for place, name in enumerate(names)}
+    for column, kind in given.items():
+        place = places.get(column) if isinstance(column, str) else column
+        if place is None or isinstance(place, bool) or not 0 <= place < features:
+            there = f"the {features} columns of X" if names is None else ", ".join(names[:12])
+            raise ValueError(f"kinds names the column {column!r}, which is none of {there}")
+        made[place] = kind
+    if None in made:
+        place = made.index(None)
+        name = f"column {place}" if names is None else repr(names[place])
+        raise ValueError(f"kinds says nothing of {name}, and kind={usual!r} is no kind of a column: name it in kinds")
+    return [str(one) for one in made]
+
+
+def check_prior(given: Any, classes: int | None) -> None:
+    """Refuse priors that are no probabilities, or not of so many classes."""
+    if given is None:
+        return
+    prior = np.asarray(given)
+    if prior.ndim != 1 or prior.dtype.kind not in "fiu" or not (prior >= 0).all() or abs(prior.sum() - 1.0) > 1e-8:
+        raise ValueError(f"class_prior must be a list of probabilities that sum to 1, not {given!r}")
+    if classes is not None and len(prior) != classes:
+        raise ValueError(f"class_prior has {len(prior)} numbers, but there are {classes} classes: give one for each")
+
+
+def refuse_values(X: Any, columns: np.ndarray | None, wrong: Any, why: str, check: Any = None) -> None:
+    """Refuse values of some columns, saying where the first one is."""
+    values = X.data if csr.is_sparse(X) else X
+    if check is None:
+        bad = bool(wrong(values).any()) if columns is None or csr.is_sparse(X) else bool(wrong(X[:, columns]).any())
+    else:
+        bad = check(values)
+    if not bad:
+        return
+    mine = np.ones(X.shape[1], bool)
+    if columns is not None:
+        mine[:] = False
+        mine[columns] = True
+    if csr.is_sparse(X):
+        found = np.flatnonzero(wrong(X.data) & mine[X.indices])
+        if not len(found):
+            return
+        row = int(np.searchsorted(X.indptr, found[0], side="right")) - 1
+        column, value = int(X.indices[found[0]]), X.data[found[0]]
+    else:
+        places = np.argwhere(wrong(X) & mine)
+        if not len(places):
+            return
+        row, column = (int(one) for one in places[0])
+        value = X[row, column]
+    kind = "Negative values in data passed to NaiveBayes: " if value < 0 else ""
+    raise ValueError(f"{kind}row {row}, column {column} holds {value:g}, but {why}")
+
+
+def _too_large(values: np.ndarray) -> bool:
+    """Whether a value may be too large: its square shows in the sum."""
+    if values.dtype == np.float32:
+        return False
+    if not (values.flags.c_contiguous or values.flags.f_contiguous):
+        return bool(np.abs(values).max(initial=0.0) > kinds.LARGEST)
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore"):
+        return not flat @ flat <= kinds.LARGEST**2
