@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from onlearn.engine.spec import param, parameters
 CHOICES = ("auto", *kinds.KINDS, "mixed")
 IN_MIXED = ("multinomial", "bernoulli", "gaussian")  # likelihoods, which multiply; the complement's weights are none
 SPARSE, DENSE = "multinomial", "gaussian"  # what "auto" is for sparse rows, which hold counts, and for dense ones
+LEAST = float(np.finfo(np.float32).tiny)  # stands for a zero in the features of tables
 # What "auto" is for a table: the values of a category and the words of a text are a choice among them.
 OF_SOURCE = {"number": "gaussian", "category": "multinomial", "text": "multinomial", "flag": "bernoulli"}
 
@@ -43,13 +44,17 @@ class BayesSettings:
     )
     alpha: float = param(1.0, "what is added to every count", kind="number", above=0)
     class_prior: Any = param(
-        None, "the prior probabilities of the classes, in their order", kind="other", allowed="a list of numbers or None"
+        None,
+        "the prior probabilities of the classes, in their order",
+        kind="other",
+        allowed="a list of numbers or None",
     )
-    fit_prior: bool = param(
-        True, "whether the prior is the share of each class; else all are alike", kind="truth"
-    )
+    fit_prior: bool = param(True, "whether the prior is the share of each class; else all are alike", kind="truth")
     binarize: float | None = param(
-        0.0, "Bernoulli: the value above which a column is present; None: rows hold 0 and 1", kind="number", words=(None,)
+        0.0,
+        "Bernoulli: the value above which a column is present; None: rows hold 0 and 1",
+        kind="number",
+        words=(None,),
     )
     norm: bool = param(False, "complement: whether the weights of a class are divided by their sum", kind="truth")
     var_smoothing: float = param(
@@ -81,7 +86,10 @@ class BayesLearner(BaseLearner):
 
     FIXED = ("kind", "kinds", "binarize")
     usual_passes = 1
-    usual_features: dict[str, Any] = {"text": {"weighting": "counts", "norm": False}, "number": {"scale": "none"}}
+    usual_features: ClassVar[dict[str, dict[str, Any]]] = {
+        "text": {"weighting": "counts", "norm": False},
+        "number": {"scale": "kept"},
+    }
     wants_sources = True
 
     composition = NAIVE_BAYES
@@ -127,9 +135,7 @@ class BayesLearner(BaseLearner):
         if self.training is not None:
             self.training.layout = self.layout
 
-    @property
-    def columns_declared(self) -> int:
-        """How many columns ``take_sources`` was told of."""
+    def columns_told(self) -> int:
         return 0 if self.layout is None else len(self.layout.of)
 
     def _layout_of(self, X: Any, names: Any) -> Layout:
@@ -349,6 +355,7 @@ class BayesLearner(BaseLearner):
             base += table.base
             if getattr(table, "threshold", None) is not None:
                 shown[there] = values[there] > table.threshold
+        shown[np.abs(shown) <= LEAST] = 0.0
         scores = base + amounts.sum(axis=0)
         best, second = (1, 0) if len(self.task.classes) == 2 else np.argsort(-scores, kind="stable")[:2].tolist()
         change = amounts[:, best] - amounts[:, second]
@@ -359,11 +366,10 @@ class BayesLearner(BaseLearner):
         """What the report of training and ``inspect`` tell about it."""
         training: BayesTraining = self._trained()
         groups = np.bincount(training.layout.of, minlength=len(training.layout.groups))
-        parts = [
-            {"kind": group.kind, "column": group.name, "features": int(count)}
-            for group, count in zip(training.layout.groups, groups)
-        ]
-        return {"parts": parts}
+        found: dict[str, int] = {}
+        for group, count in zip(training.layout.groups, groups.tolist()):
+            found[group.kind] = found.get(group.kind, 0) + count
+        return {"features_by_kind": found}
 
     # ------------------------------------------------------------------ the model file
 

@@ -336,7 +336,12 @@ class BayesTraining(BaseTraining):
         for kind in self.layout.kinds:
             columns = _columns(kind, layout)[0]
             width = features if columns is None else len(columns)
-            shapes = {"weights": (width, outputs), "base": (outputs,), "mean": (outputs, width), "rate": (outputs, width)}
+            shapes = {
+                "weights": (width, outputs),
+                "base": (outputs,),
+                "mean": (outputs, width),
+                "rate": (outputs, width),
+            }
             made: Any = kinds.Gaussian if kind == "gaussian" else kinds.Linear
             found = {name: arrays.get(f"then.{kind}.{name}") for name in TABLES[made]}
             if not width and found[TABLES[made][0]] is None:  # no column of this kind was there then

@@ -23,6 +23,7 @@ CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.
