@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -79,7 +81,7 @@ def test_cuts_change_no_bit(made, cuts, sparse):
     states = []
     for edge in ([0, len(y)], edges):
         counts, moments = Counts(classes, X.shape[1]), Moments(classes, X.shape[1])
-        for a, b in zip(edge, edge[1:]):
+        for a, b in pairwise(edge):
             rows = np.arange(b - a)
             counts.add(form(np.abs(X[a:b]) * 0.1), y[a:b], weight[a:b], rows)
             moments.add(form(X[a:b]), y[a:b], weight[a:b], rows)

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -136,7 +137,7 @@ def test_cuts_change_no_bit(kind, form, cuts, progressive):
     whole = NaiveBayes(kind, progressive=progressive, **options)
     parts = NaiveBayes(kind, progressive=progressive, **options)
     whole.partial_fit(FORMS[form](rows), Y, classes=["a", "b", "c"], sample_weight=W)
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         if b > a:
             parts.partial_fit(FORMS[form](rows[a:b]), Y[a:b], classes=["a", "b", "c"], sample_weight=W[a:b])
     assert_same_state(whole, parts)
@@ -160,13 +161,12 @@ def test_one_row_at_a_time_is_the_same():
 def test_rows_are_scored_before_they_are_learned_from():
     model = NaiveBayes("multinomial", progressive=True).partial_fit(X, Y, classes=["a", "b", "c"])
     plain, mistakes, known = NaiveBayes("multinomial"), 0, None
-    seen, due = 0, 0
+    due = 0
     for n in range(len(Y)):
-        if seen >= due:  # the hypothesis lacks at most one row in eight
-            known, due = pickle.loads(pickle.dumps(plain)) if seen else None, seen + max(1, seen // 8)
+        if n >= due:  # the hypothesis lacks at most one row in eight
+            known, due = pickle.loads(pickle.dumps(plain)) if n else None, n + max(1, n // 8)
         mistakes += ("a" if known is None else known.predict(X[n : n + 1])[0]) != Y[n]
         plain.partial_fit(X[n : n + 1], Y[n : n + 1], classes=["a", "b", "c"])
-        seen += 1
     assert model.n_mistakes_ == mistakes
     assert [entry["seen"] for entry in model.history_["doubling"]] == [1, 2, 4, 8, 16, 32, 64]
     with pytest.raises(AttributeError, match="progressive=True"):

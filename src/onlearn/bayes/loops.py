@@ -71,7 +71,7 @@ def add_moments(rows, order, y, weight, mine, heft, mean, spread, room):
             for p in range(start, stop):
                 j, x = base + column(rows, p, start), np.float64(rows.data[p])
                 total, change = heft[j] + w, x - mean[j]
-                step = change * (w / total)
+                step = change if heft[j] == 0.0 else change * (w / total)  # of one value, the mean is the value
                 heft[j] = total
                 mean[j] += step
                 spread[j] += w * change * (change - step)

@@ -262,7 +262,7 @@ class BayesTraining(BaseTraining):
             start = stop
 
     def _judged(self, then: Hypothesis, X: Any, y: np.ndarray) -> tuple[int, np.ndarray]:
-        """Mistakes, and the loss of each row, of a hypothesis, which may know fewer columns and classes than there are now."""
+        """Mistakes and the loss of each row, by a hypothesis that may know fewer columns and classes than there are."""
         known, rows = y < len(then.prior), np.arange(len(y))
         wide = csr.of_width(X, then.features) if X.shape[1] != then.features else X
         logs = log_probabilities(then.scores(wide).astype(np.float64, copy=False))

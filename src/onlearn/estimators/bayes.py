@@ -99,6 +99,11 @@ class NaiveBayes(IncrementalClassifier):
     def _takes_positive_only(self) -> bool:
         return self.kind in ("multinomial", "complement")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self._takes_positive_only()  # on blobs of numbers, which are no counts
+        return tags
+
     # ------------------------------------------------------------------ what was learned
 
     @property
