@@ -126,6 +126,19 @@ class Counts(Lines):
 
         by_class(work, X, y, weight, order, self.classes)
 
+    def score_and_add(self, X: Any, y: np.ndarray, weight: np.ndarray, alpha: float, out: np.ndarray) -> None:
+        """Add log p(row | class) of each row, by the counts before it, to ``out``; and count the row."""
+        counts, totals, group = self.flat("counts"), self.totals.reshape(-1), self.group
+        smoothing, groups = alpha * np.maximum(self.sizes(), 1.0), self.totals.shape[1]
+
+        def work(rows: Any, part: np.ndarray, y: np.ndarray, weight: np.ndarray, mine: np.ndarray, n: int) -> None:
+            some, held = out[n : n + len(part)].reshape(-1), np.zeros(groups)
+            loops.score_and_add(
+                rows, part, y, weight, mine, group, groups, alpha, smoothing, held, counts, self.room, totals, some
+            )
+
+        by_class(work, X, y, weight, np.arange(len(y)), self.classes, scores=True)
+
     def add_presence(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, threshold: float) -> None:
         """Count the rows whose values are above the threshold."""
         counts = self.flat("counts")
@@ -160,18 +173,28 @@ class Moments(Lines):
 
 
 def by_class(
-    work: Callable[..., None], X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, classes: int
+    work: Callable[..., None],
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    order: np.ndarray,
+    classes: int,
+    scores: bool = False,
 ) -> None:
-    """Call ``work(rows, order, y, weight, mine)`` for shares of the classes, in threads: ``mine`` says which."""
+    """Call ``work(rows, order, y, weight, mine)`` for shares of the classes, in threads: ``mine`` says which.
+
+    With ``scores`` all classes are scored, so that shares are alike; and ``work`` is told which row is the first.
+    """
     y, weight = np.ascontiguousarray(y, np.int64), np.ascontiguousarray(weight, np.float64)
     values = X.nnz if is_sparse(X) else X.shape[0] * X.shape[1]
-    cost = values * len(order) // max(1, X.shape[0])
+    cost = 4 * values * len(order) // max(1, X.shape[0]) * (classes if scores else 1)
     for start, (rows, part, _) in _batches(X, order):
         stop = start + len(part)
-        shares = _shares(y[start:stop], classes, min(cores(), max(1, 4 * cost // WORTHWHILE)))
+        met = np.ones(classes) if scores else np.bincount(y[start:stop], minlength=classes)
+        shares, first = _shares(met, min(cores(), max(1, cost // WORTHWHILE))), (start,) if scores else ()
 
         def piece(n: int) -> None:
-            work(rows, part, y[start:stop], weight[start:stop], shares[n])  # noqa: B023  done before the next turn
+            work(rows, part, y[start:stop], weight[start:stop], shares[n], *first)  # noqa: B023  done before the next
 
         over_pieces(piece, len(shares), len(shares))
 
@@ -183,10 +206,9 @@ def _batches(X: Any, order: np.ndarray) -> Any:
         start += len(batch[1])
 
 
-def _shares(y: np.ndarray, classes: int, workers: int) -> list[np.ndarray]:
+def _shares(met: np.ndarray, workers: int) -> list[np.ndarray]:
     """Classes for each worker, as masks, with about as many rows for each."""
-    met = np.bincount(y, minlength=classes) if workers > 1 else np.ones(classes)
-    masks = np.zeros((min(workers, int(np.count_nonzero(met)) or 1), classes), dtype=bool)
+    masks = np.zeros((min(workers, int(np.count_nonzero(met)) or 1), len(met)), dtype=bool)
     load = np.zeros(len(masks))
     for c in np.argsort(-met, kind="stable"):
         least = int(np.argmin(load))

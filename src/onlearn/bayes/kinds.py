@@ -41,6 +41,10 @@ class Linear:
     base: np.ndarray  # (classes,)
     threshold: float | None = None
 
+    @property
+    def width(self) -> int:
+        return len(self.weights)
+
     def rows(self, X: Any) -> Any:
         """X as the weights take it."""
         return X if self.threshold is None else binary(X, self.threshold)
@@ -61,6 +65,10 @@ class Gaussian:
     mean: np.ndarray  # (classes, columns)
     rate: np.ndarray
     skips: bool  # whether a value that is absent from a sparse row is missing; else it is 0
+
+    @property
+    def width(self) -> int:
+        return self.mean.shape[1]
 
     @property
     def log_rate(self) -> np.ndarray:

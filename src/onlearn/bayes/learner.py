@@ -198,7 +198,7 @@ class BayesLearner(BaseLearner):
         check_prior(self.settings.class_prior, len(self.task.classes))
         self._check_values(X, training.parts, learning=True)
         with to_the_end(len(targets)):
-            training.learn(X, np.asarray(targets, np.int64), weight, self.settings, self._hypothesis)
+            training.learn(X, np.asarray(targets, np.int64), weight, self.settings, self._log_prior)
 
     def keep_features(self, kept: np.ndarray) -> None:
         """Forget all features but some, which are numbered anew in the given order."""
@@ -209,16 +209,22 @@ class BayesLearner(BaseLearner):
     # ------------------------------------------------------------------ what was learned
 
     def _log_prior(self, weight: np.ndarray) -> np.ndarray:
-        """The logarithms of the priors; ``NEVER`` of a class that did not come."""
+        """The logarithms of the priors, by the weights of classes; ``NEVER`` of a class that did not come.
+
+        The complement kind has no use for how often classes come.
+        """
         settings, count = self.settings, len(self.task.classes)
+        there = np.arange(weight.shape[-1]) < count
+        if "complement" in self._trained().parts:
+            return np.where((weight > 0.0) | (there & ~weight.any(axis=-1, keepdims=True)), 0.0, NEVER)
         if settings.class_prior is not None:
-            check_prior(settings.class_prior, count)
-            shares = np.append(np.asarray(settings.class_prior, np.float64), np.zeros(len(weight) - count))
+            shares = np.zeros(weight.shape)
+            shares[..., :count] = settings.class_prior
         elif not settings.fit_prior:
-            shares = np.where(np.arange(len(weight)) < count, 1.0 / count, 0.0)
+            shares = np.where(there, 1.0 / count, np.zeros(weight.shape))
         else:
-            total = weight.sum()
-            shares = weight / total if total > 0.0 else np.full(len(weight), 1.0 / len(weight))
+            total = weight.sum(axis=-1, keepdims=True)
+            shares = np.where(total > 0.0, weight / np.where(total > 0.0, total, 1.0), there / count)
         return np.where(shares > 0.0, np.log(np.where(shares > 0.0, shares, 1.0)), NEVER)
 
     def _hypothesis(self) -> Hypothesis:
@@ -232,11 +238,7 @@ class BayesLearner(BaseLearner):
                 (kind, part.columns, part.table(training.weight, settings, training.skips))
                 for kind, part in training.parts.items()
             ]
-            log_prior = self._log_prior(training.weight)
-            if "complement" in training.parts:  # it has no use for the shares of classes
-                met = training.weight > 0.0 if training.weight.any() else np.arange(len(log_prior)) < count
-                log_prior = np.where(met, 0.0, NEVER)
-            training.made = depends, Hypothesis(log_prior, parts, training.features)
+            training.made = depends, Hypothesis(self._log_prior(training.weight), parts, training.features)
         return training.made[1]
 
     def _linear(self, what: str) -> kinds.Linear:

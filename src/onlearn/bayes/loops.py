@@ -49,6 +49,43 @@ def add_grouped(rows, order, y, weight, mine, group, groups, counts, room, total
 
 
 @Loop
+def score_and_add(rows, order, y, weight, mine, group, groups, alpha, smoothing, held, counts, room, totals, out):
+    """The same; but before a row is counted, out[n, c] += log p(row n | c) by the counts so far, for some classes c.
+
+    ``smoothing`` is alpha times the number of columns of each group, and ``held`` room for the sum of a row in each.
+    """
+    unseen, classes = math.log(alpha), np.uint64(len(mine))
+    for n in range(len(order)):
+        w, gold, first = weight[n], np.uint64(y[n]), np.uint64(n) * np.uint64(len(mine))
+        start, stop = span(rows, order[n])
+        for g in range(groups):
+            held[g] = 0.0
+        for p in range(start, stop):
+            held[np.uint64(group[column(rows, p, start)]) if len(group) > 0 else ZERO] += rows.data[p]
+        for c in range(classes):
+            if mine[c]:
+                base, at, total = c * np.uint64(room), c * np.uint64(groups), 0.0
+                for g in range(np.uint64(groups)):
+                    if held[g] > 0.0:
+                        total += held[g] * (unseen - math.log(totals[at + g] + smoothing[g]))
+                for p in range(start, stop):
+                    count = counts[base + column(rows, p, start)]
+                    if count > 0.0:
+                        total += rows.data[p] * (math.log(count + alpha) - unseen)
+                out[first + c] += total
+        if mine[gold] and w > 0.0:
+            base, at, total = gold * np.uint64(room), gold * np.uint64(groups), 0.0
+            for p in range(start, stop):
+                k, x = column(rows, p, start), w * rows.data[p]
+                counts[base + k] += x
+                total += x
+                if len(group) > 0:
+                    totals[at + np.uint64(group[k])] += x
+            if len(group) == 0:
+                totals[gold] += total
+
+
+@Loop
 def add_presence(rows, order, y, weight, mine, threshold, counts, room):
     """counts[c, k] += weight where x is above the threshold."""
     for n in range(len(order)):

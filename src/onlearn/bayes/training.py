@@ -23,7 +23,8 @@ from onlearn.model_file import COUNT, a_list, check_array, check_facts, either
 
 NEVER = -1e300  # the logarithm of the prior of a class that never came: a number, for infinity is none
 HIGHEST_LOSS = 15 * float(np.log(10.0))  # of one example: a probability below 1e-15 counts as that
-FRESH = 8  # the hypothesis that rows are scored by, before they are learned from, lacks at most one row in so many
+FRESH = 8  # the tables that rows are scored by, before they are learned from, lack at most one row in so many
+LARGE = 1 << 20  # numbers in a table, beyond which it may lack half of them
 
 
 class Group(NamedTuple):
@@ -183,6 +184,14 @@ def log_probabilities(scores: np.ndarray) -> np.ndarray:
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
 
 
+class Tables(NamedTuple):
+    """Likelihoods by kind as they were when there were so many columns and classes."""
+
+    tables: dict[str, Any]
+    features: int
+    classes: int
+
+
 class BayesTraining(BaseTraining):
     """The state of naive Bayes; ``skips``: values absent from sparse rows are missing, in Gaussian columns."""
 
@@ -192,7 +201,7 @@ class BayesTraining(BaseTraining):
         self.weight = np.zeros(outputs)  # of the rows of each class
         self.parts = {kind: Part(kind, layout, outputs) for kind in layout.kinds}
         self.made: tuple[Any, Hypothesis] | None = None  # what it depends on, and the hypothesis
-        self.then: Hypothesis | None = None  # the one that rows are scored by before they are learned from
+        self.then: Tables | None = None  # those that rows are scored by before they are learned from
         self.next = 0.0  # the number of rows seen at which that is made anew
 
     def __copy__(self) -> BayesTraining:
@@ -234,8 +243,8 @@ class BayesTraining(BaseTraining):
 
     # ------------------------------------------------------------------ learning
 
-    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any, hypothesis: Any) -> None:
-        """Learn from rows in their order; ``hypothesis`` makes what was learned so far into one."""
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any, log_prior: Any) -> None:
+        """Learn from rows in their order; ``log_prior`` makes priors of the weights of classes."""
         if not settings.progressive:
             counted = int(np.count_nonzero(weight))
             self._add(X, y, weight, settings)
@@ -249,11 +258,10 @@ class BayesTraining(BaseTraining):
         while start < len(y):
             seen = self.n_seen
             if seen >= self.next or self.then is None:
-                self.then, self.next = hypothesis(), float(seen + max(1, seen // FRESH))
+                self._refresh(settings)
             stop = min(len(y), start + int(min(self.next, self.tally[DUE])) - seen)
             rows = X.between(start, stop) if csr.is_sparse(X) else X[start:stop]
-            mistakes, losses = self._judged(self.then, rows, y[start:stop])
-            self._add(rows, y[start:stop], weight[start:stop], settings)
+            mistakes, losses = self._judge_and_add(rows, y[start:stop], weight[start:stop], settings, log_prior)
             # One after another, so that the sum does not depend on where rows are cut into calls.
             losses[0] += self.tally[LOSS]
             self.tally[LOSS] = np.cumsum(losses)[-1]
@@ -261,14 +269,46 @@ class BayesTraining(BaseTraining):
             remember(self.tally, self.doubling)
             start = stop
 
-    def _judged(self, then: Hypothesis, X: Any, y: np.ndarray) -> tuple[int, np.ndarray]:
-        """Mistakes and the loss of each row, by a hypothesis that may know fewer columns and classes than there are."""
-        known, rows = y < len(then.prior), np.arange(len(y))
-        wide = csr.of_width(X, then.features) if X.shape[1] != then.features else X
-        logs = log_probabilities(then.scores(wide).astype(np.float64, copy=False))
-        right = np.argmax(logs, axis=1) == y
-        loss = np.where(known, -logs[rows, np.where(known, y, 0)], HIGHEST_LOSS)
-        return int(np.count_nonzero(~right)), np.minimum(loss, HIGHEST_LOSS)
+    def _refresh(self, settings: Any) -> None:
+        """Make the tables that the next rows are scored by, of those kinds whose sums over all columns take long."""
+        seen, large = self.n_seen, self.features * self.outputs > LARGE
+        self.then = Tables(
+            {
+                kind: part.table(self.weight, settings, self.skips)
+                for kind, part in self.parts.items()
+                if kind != "multinomial"
+            },
+            self.features,
+            self.outputs,
+        )
+        self.next = float(seen + max(1, seen if large else seen // FRESH))
+
+    def _judge_and_add(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any, log_prior: Any
+    ) -> tuple[int, np.ndarray]:
+        """Mistakes, and the loss of each row, before it is learned from."""
+        self.made = None
+        then, count, rows = self.then, self.outputs, np.arange(len(y))
+        assert then is not None
+        before = np.zeros((len(y) + 1, count))
+        before[0], before[rows + 1, y] = self.weight, weight
+        before = np.cumsum(before, axis=0)
+        scores = log_prior(before[:-1])
+        self.weight = before[-1]
+        for kind, part in self.parts.items():
+            mine = taken(X, part.columns)
+            if isinstance(part.state, Counts) and kind == "multinomial":
+                part.state.score_and_add(mine, y, weight, float(settings.alpha), scores)
+                continue
+            if kind in then.tables:  # it may know fewer columns and classes than there are now
+                table, known = then.tables[kind], np.zeros((len(y), then.classes))
+                table.add_scores(csr.of_width(mine, table.width) if mine.shape[1] != table.width else mine, known)
+                scores[:, : then.classes] += finite(known)
+                scores[:, then.classes :] = NEVER
+            part.add(X, y, weight, threshold_of(settings))
+        logs = log_probabilities(finite(scores))
+        mistakes = int(np.count_nonzero(np.argmax(logs, axis=1) != y))
+        return mistakes, np.minimum(-logs[rows, y], HIGHEST_LOSS)
 
     def _add(self, X: Any, y: np.ndarray, weight: np.ndarray, settings: Any) -> None:
         self.made = None
@@ -286,7 +326,7 @@ class BayesTraining(BaseTraining):
         facts, arrays = super().pack()
         facts["groups"] = [list(group) for group in self.layout.groups]
         facts["skips"] = self.skips
-        facts["then"] = None if self.then is None else [self.then.features, len(self.then.prior)]
+        facts["then"] = None if self.then is None else [self.then.features, self.then.classes]
         facts["next"] = int(self.next)
         arrays = {**arrays, "weight": self.weight}
         if len(self.layout.groups) > 1:
@@ -294,8 +334,7 @@ class BayesTraining(BaseTraining):
         for kind, part in self.parts.items():
             arrays.update({f"{kind}.{name}": array for name, array in part.state.pack().items()})
         if self.then is not None:
-            arrays["then.prior"] = self.then.prior
-            for kind, _, table in self.then.parts:
+            for kind, table in self.then.tables.items():
                 arrays.update({f"then.{kind}.{name}": getattr(table, name) for name in TABLES[type(table)]})
         return facts, arrays
 
@@ -326,14 +365,16 @@ class BayesTraining(BaseTraining):
             self.then = self._unpack_then(facts["then"], arrays, settings)
         return self
 
-    def _unpack_then(self, then: list[int], arrays: dict[str, np.ndarray], settings: Any) -> Hypothesis:
+    def _unpack_then(self, then: list[int], arrays: dict[str, np.ndarray], settings: Any) -> Tables:
+        if len(then) != 2 or then[0] > self.features or not 2 <= then[1] <= self.outputs:
+            raise ValueError("the tables that rows are scored by are larger than what was learned")
         features, outputs = then
-        if features > self.features or outputs > self.outputs or outputs < 2:
-            raise ValueError("the hypothesis that rows are scored by is larger than what was learned")
-        check_array("then.prior", arrays["then.prior"], "float64", (outputs,))
-        parts: list[tuple[str, np.ndarray | None, Any]] = []
-        layout = Layout(self.layout.groups, self.layout.of[:features])
+        layout, tables = Layout(self.layout.groups, self.layout.of[:features]), {}
         for kind in self.layout.kinds:
+            made: Any = kinds.Gaussian if kind == "gaussian" else kinds.Linear
+            found = {name: arrays[key] for name in TABLES[made] if (key := f"then.{kind}.{name}") in arrays}
+            if kind == "multinomial" or not found:
+                continue
             columns = _columns(kind, layout)[0]
             width = features if columns is None else len(columns)
             shapes = {
@@ -342,21 +383,14 @@ class BayesTraining(BaseTraining):
                 "mean": (outputs, width),
                 "rate": (outputs, width),
             }
-            made: Any = kinds.Gaussian if kind == "gaussian" else kinds.Linear
-            found = {name: arrays.get(f"then.{kind}.{name}") for name in TABLES[made]}
-            if not width and found[TABLES[made][0]] is None:  # no column of this kind was there then
-                continue
-            for name, array in found.items():
-                if array is None:
-                    raise ValueError(f"then.{kind}.{name} is missing")
-                check_array(f"then.{kind}.{name}", array, "float64", shapes[name], 0.0 if name == "rate" else -np.inf)
-            more = {"skips": self.skips} if made is kinds.Gaussian else {}
+            for name in TABLES[made]:
+                low = 0.0 if name == "rate" else -np.inf
+                check_array(f"then.{kind}.{name}", found[name], "float64", shapes[name], low)
+            more: dict[str, Any] = {"skips": self.skips} if kind == "gaussian" else {}
             if kind == "bernoulli":
                 more["threshold"] = threshold_of(settings)
-            parts.append((kind, columns, made(**found, **more)))
-        if not parts:
-            raise ValueError("the hypothesis that rows are scored by has no columns")
-        return Hypothesis(np.array(arrays["then.prior"]), parts, features)
+            tables[kind] = made(**found, **more)
+        return Tables(tables, features, outputs)
 
 
 TABLES: dict[type, tuple[str, ...]] = {kinds.Linear: ("weights", "base"), kinds.Gaussian: ("mean", "rate")}
