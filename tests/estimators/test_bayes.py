@@ -286,7 +286,7 @@ def test_contributions_sum_to_the_score(kind):
 @pytest.mark.parametrize("kind", [*THEIRS, "mixed"])
 def test_files_hold_all_of_it(kind, tmp_path):
     options = dict(kinds=["gaussian", "bernoulli", "multinomial"] * 5) if kind == "mixed" else {}
-    model = NaiveBayes(kind, progressive=True, alpha=0.3, **options)
+    model = NaiveBayes(kind, progressive=True, alpha=0.3, class_prior=[0.5, 0.3, 0.2], **options)
     model.partial_fit(X[:50], Y[:50], classes=["a", "b", "c"])
     model.save(tmp_path / "model.onl")
     again = onlearn.load(tmp_path / "model.onl")
@@ -296,6 +296,12 @@ def test_files_hold_all_of_it(kind, tmp_path):
         one.partial_fit(X[50:], Y[50:])
     assert_same_state(model, again)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_lists_that_are_arrays_or_tuples(tmp_path):
+    model = NaiveBayes(kinds=("gaussian",) * 15, class_prior=np.array([0.5, 0.3, 0.2])).fit(X, Y)
+    model.partial_fit(X, Y).save(tmp_path / "model.onl")
+    np.testing.assert_array_equal(onlearn.load(tmp_path / "model.onl").predict_proba(X), model.predict_proba(X))
 
 
 # ---------------------------------------------------------------------- what cannot be

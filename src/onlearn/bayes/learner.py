@@ -18,6 +18,7 @@ from onlearn.engine.compositions import Composition
 from onlearn.engine.learner import Learner
 from onlearn.engine.passes import to_the_end
 from onlearn.engine.spec import param, parameters
+from onlearn.model_file import a_list, check_facts, either
 
 CHOICES = ("auto", *kinds.KINDS, "mixed")
 IN_MIXED = ("multinomial", "bernoulli", "gaussian")  # likelihoods, which multiply; the complement's weights are none
@@ -231,7 +232,7 @@ class BayesLearner(BaseLearner):
         """What was learned, as logarithms of prior and likelihoods; made once for as long as nothing is learned."""
         training: BayesTraining = self._trained()
         settings, count = self.settings, len(self.task.classes)
-        prior = None if settings.class_prior is None else tuple(settings.class_prior)
+        prior = None if settings.class_prior is None else tuple(_listed(settings.class_prior) or ())
         depends = settings.alpha, prior, settings.fit_prior, settings.norm, settings.var_smoothing, count
         if training.made is None or training.made[0] != depends:
             parts = [
@@ -375,6 +376,25 @@ class BayesLearner(BaseLearner):
 
     # ------------------------------------------------------------------ the model file
 
+    def _depends_on(self) -> dict[str, Any]:
+        given = self.settings.kinds
+        return {**super()._depends_on(), "kinds": dict(given) if isinstance(given, Mapping) else _listed(given)}
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        facts, arrays = super()._pack()
+        given = self.settings.kinds
+        listed = {"class_prior": _listed(self.settings.class_prior)}
+        if not isinstance(given, Mapping):
+            listed["kinds"] = _listed(given)
+        return {**facts, "listed": listed}, arrays  # parameters that are lists
+
+    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        check_facts(facts["listed"], dict.fromkeys(facts["listed"], either(None, a_list(is_plain, "values"))))
+        self.set_params(**facts["listed"])
+        check_kinds(self.settings.kinds)
+        super()._unpack(facts, arrays)
+        check_prior(self.settings.class_prior, len(self.task.classes))
+
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> BayesTraining:
         training = BayesTraining.unpack(facts, arrays, self.settings)
         if training.features != features:
@@ -387,11 +407,20 @@ class BayesLearner(BaseLearner):
 # Checks.
 
 
+def is_plain(value: Any) -> bool:
+    return isinstance(value, (str, int, float))
+
+
+def _listed(given: Any) -> list[Any] | None:
+    """A parameter that is a list, in plain Python; None if there is none."""
+    return None if given is None else np.asarray(given).tolist()
+
+
 def check_kinds(given: Any) -> None:
     """Refuse kinds of columns that there are not."""
     if given is None:
         return
-    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    listed = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
     if not listed and not isinstance(given, Mapping):
         raise ValueError(f"kinds must be a list or a dict of kinds, or None, not {given!r}")
     for one in given.values() if isinstance(given, Mapping) else given:
