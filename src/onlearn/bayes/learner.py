@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onlearn.bayes import kinds
+from onlearn.bayes.checks import (
+    check_kinds,
+    check_prior,
+    column_kinds,
+    is_plain,
+    listed,
+    refuse_values,
+    too_large,
+)
 from onlearn.bayes.counts import Counts
 from onlearn.bayes.training import NEVER, BayesTraining, Group, Hypothesis, Layout, log_probabilities, taken
 from onlearn.engine import csr
@@ -21,7 +30,6 @@ from onlearn.engine.spec import param, parameters
 from onlearn.model_file import a_list, check_facts, either
 
 CHOICES = ("auto", *kinds.KINDS, "mixed")
-IN_MIXED = ("multinomial", "bernoulli", "gaussian")  # likelihoods, which multiply; the complement's weights are none
 SPARSE, DENSE = "multinomial", "gaussian"  # what "auto" is for sparse rows, which hold counts, and for dense ones
 LEAST = float(np.finfo(np.float32).tiny)  # stands for a zero in the features of tables
 # What "auto" is for a table: the values of a category and the words of a text are a choice among them.
@@ -175,7 +183,7 @@ class BayesLearner(BaseLearner):
                 raise ValueError("binarize below 0 would make every absent value of sparse rows present: set it to 0")
             elif kind == "gaussian":
                 large = f"kind='gaussian' squares its values: scale them to at most {kinds.LARGEST:g}"
-                refuse_values(X, part.columns, lambda values: np.abs(values) > kinds.LARGEST, large, check=_too_large)
+                refuse_values(X, part.columns, lambda values: np.abs(values) > kinds.LARGEST, large, check=too_large)
 
     def _about(self, kind: str) -> str:
         return f"kind={kind!r} counts what is there: use kind='gaussian' for numbers of either sign"
@@ -232,7 +240,7 @@ class BayesLearner(BaseLearner):
         """What was learned, as logarithms of prior and likelihoods; made once for as long as nothing is learned."""
         training: BayesTraining = self._trained()
         settings, count = self.settings, len(self.task.classes)
-        prior = None if settings.class_prior is None else tuple(_listed(settings.class_prior) or ())
+        prior = None if settings.class_prior is None else tuple(listed(settings.class_prior) or ())
         depends = settings.alpha, prior, settings.fit_prior, settings.norm, settings.var_smoothing, count
         if training.made is None or training.made[0] != depends:
             parts = [
@@ -378,15 +386,15 @@ class BayesLearner(BaseLearner):
 
     def _depends_on(self) -> dict[str, Any]:
         given = self.settings.kinds
-        return {**super()._depends_on(), "kinds": dict(given) if isinstance(given, Mapping) else _listed(given)}
+        return {**super()._depends_on(), "kinds": dict(given) if isinstance(given, Mapping) else listed(given)}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         facts, arrays = super()._pack()
         given = self.settings.kinds
-        listed = {"class_prior": _listed(self.settings.class_prior)}
+        lists = {"class_prior": listed(self.settings.class_prior)}
         if not isinstance(given, Mapping):
-            listed["kinds"] = _listed(given)
-        return {**facts, "listed": listed}, arrays  # parameters that are lists
+            lists["kinds"] = listed(given)
+        return {**facts, "listed": lists}, arrays  # parameters that are lists
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         check_facts(facts["listed"], dict.fromkeys(facts["listed"], either(None, a_list(is_plain, "values"))))
@@ -401,101 +409,3 @@ class BayesLearner(BaseLearner):
             raise ValueError(f"{features} features do not go with counts of {training.features}")
         self.layout, self.skips = training.layout if training.skips else None, training.skips
         return training
-
-
-# ----------------------------------------------------------------------------------------------------
-# Checks.
-
-
-def is_plain(value: Any) -> bool:
-    return isinstance(value, (str, int, float))
-
-
-def _listed(given: Any) -> list[Any] | None:
-    """A parameter that is a list, in plain Python; None if there is none."""
-    return None if given is None else np.asarray(given).tolist()
-
-
-def check_kinds(given: Any) -> None:
-    """Refuse kinds of columns that there are not."""
-    if given is None:
-        return
-    listed = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
-    if not listed and not isinstance(given, Mapping):
-        raise ValueError(f"kinds must be a list or a dict of kinds, or None, not {given!r}")
-    for one in given.values() if isinstance(given, Mapping) else given:
-        if one not in IN_MIXED:
-            why = ", for its weights are no likelihood" if one == "complement" else ""
-            raise ValueError(f"a column of kinds may be {', '.join(map(repr, IN_MIXED))}, not {one!r}{why}")
-
-
-def column_kinds(given: Any, features: int, names: list[str] | None, usual: str) -> list[str]:
-    """The kind of each column."""
-    if not isinstance(given, Mapping):
-        if len(given) != features:
-            raise ValueError(f"kinds lists {len(given)} columns, but X has {features}")
-        return [str(one) for one in given]
-    made: list[str | None] = [None if usual not in IN_MIXED else usual] * features
-    places = {} if names is None else {name: place for place, name in enumerate(names)}
-    for column, kind in given.items():
-        place = places.get(column) if isinstance(column, str) else column
-        if place is None or isinstance(place, bool) or not 0 <= place < features:
-            there = f"the {features} columns of X" if names is None else ", ".join(names[:12])
-            raise ValueError(f"kinds names the column {column!r}, which is none of {there}")
-        made[place] = kind
-    if None in made:
-        place = made.index(None)
-        name = f"column {place}" if names is None else repr(names[place])
-        raise ValueError(f"kinds says nothing of {name}, and kind={usual!r} is no kind of a column: name it in kinds")
-    return [str(one) for one in made]
-
-
-def check_prior(given: Any, classes: int | None) -> None:
-    """Refuse priors that are no probabilities, or not of so many classes."""
-    if given is None:
-        return
-    prior = np.asarray(given)
-    if prior.ndim != 1 or prior.dtype.kind not in "fiu" or not (prior >= 0).all() or abs(prior.sum() - 1.0) > 1e-8:
-        raise ValueError(f"class_prior must be a list of probabilities that sum to 1, not {given!r}")
-    if classes is not None and len(prior) != classes:
-        raise ValueError(f"class_prior has {len(prior)} numbers, but there are {classes} classes: give one for each")
-
-
-def refuse_values(X: Any, columns: np.ndarray | None, wrong: Any, why: str, check: Any = None) -> None:
-    """Refuse values of some columns, saying where the first one is."""
-    values = X.data if csr.is_sparse(X) else X
-    if check is None:
-        bad = bool(wrong(values).any()) if columns is None or csr.is_sparse(X) else bool(wrong(X[:, columns]).any())
-    else:
-        bad = check(values)
-    if not bad:
-        return
-    mine = np.ones(X.shape[1], bool)
-    if columns is not None:
-        mine[:] = False
-        mine[columns] = True
-    if csr.is_sparse(X):
-        found = np.flatnonzero(wrong(X.data) & mine[X.indices])
-        if not len(found):
-            return
-        row = int(np.searchsorted(X.indptr, found[0], side="right")) - 1
-        column, value = int(X.indices[found[0]]), X.data[found[0]]
-    else:
-        places = np.argwhere(wrong(X) & mine)
-        if not len(places):
-            return
-        row, column = (int(one) for one in places[0])
-        value = X[row, column]
-    kind = "Negative values in data passed to NaiveBayes: " if value < 0 else ""
-    raise ValueError(f"{kind}row {row}, column {column} holds {value:g}, but {why}")
-
-
-def _too_large(values: np.ndarray) -> bool:
-    """Whether a value may be too large: its square shows in the sum."""
-    if values.dtype == np.float32:
-        return False
-    if not (values.flags.c_contiguous or values.flags.f_contiguous):
-        return bool(np.abs(values).max(initial=0.0) > kinds.LARGEST)
-    flat = values.ravel(order="K")
-    with np.errstate(over="ignore"):
-        return not flat @ flat <= kinds.LARGEST**2

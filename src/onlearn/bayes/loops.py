@@ -10,6 +10,7 @@ Tables of weights have the classes of a column side by side, as ``engine.scoring
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ ZERO = np.uint64(0)
 
 
 @Loop
-def add_counts(rows, order, y, weight, mine, counts, room, totals):
+def add_counts(rows: Any, order: Any, y: Any, weight: Any, mine: Any, counts: Any, room: Any, totals: Any) -> None:
     """counts[c, k] += weight x for the rows of some classes; totals[c] has the sum of all columns."""
     for n in range(len(order)):
         c, w = np.uint64(y[n]), weight[n]
@@ -35,7 +36,9 @@ def add_counts(rows, order, y, weight, mine, counts, room, totals):
 
 
 @Loop
-def add_grouped(rows, order, y, weight, mine, group, groups, counts, room, totals):
+def add_grouped(
+    rows: Any, order: Any, y: Any, weight: Any, mine: Any, group: Any, groups: Any, counts: Any, room: Any, totals: Any
+) -> None:
     """The same with a total for each group of columns."""
     for n in range(len(order)):
         c, w = np.uint64(y[n]), weight[n]
@@ -49,7 +52,22 @@ def add_grouped(rows, order, y, weight, mine, group, groups, counts, room, total
 
 
 @Loop
-def score_and_add(rows, order, y, weight, mine, group, groups, alpha, smoothing, held, counts, room, totals, out):
+def score_and_add(
+    rows: Any,
+    order: Any,
+    y: Any,
+    weight: Any,
+    mine: Any,
+    group: Any,
+    groups: Any,
+    alpha: Any,
+    smoothing: Any,
+    held: Any,
+    counts: Any,
+    room: Any,
+    totals: Any,
+    out: Any,
+) -> None:
     """The same; but before a row is counted, out[n, c] += log p(row n | c) by the counts so far, for some classes c.
 
     ``smoothing`` is alpha times the number of columns of each group, and ``held`` room for the sum of a row in each.
@@ -86,7 +104,7 @@ def score_and_add(rows, order, y, weight, mine, group, groups, alpha, smoothing,
 
 
 @Loop
-def add_presence(rows, order, y, weight, mine, threshold, counts, room):
+def add_presence(rows: Any, order: Any, y: Any, weight: Any, mine: Any, threshold: Any, counts: Any, room: Any) -> None:
     """counts[c, k] += weight where x is above the threshold."""
     for n in range(len(order)):
         c, w = np.uint64(y[n]), weight[n]
@@ -98,7 +116,9 @@ def add_presence(rows, order, y, weight, mine, threshold, counts, room):
 
 
 @Loop
-def add_moments(rows, order, y, weight, mine, heft, mean, spread, room):
+def add_moments(
+    rows: Any, order: Any, y: Any, weight: Any, mine: Any, heft: Any, mean: Any, spread: Any, room: Any
+) -> None:
     """The weight, the mean and the sum of squared differences from it, of the values stored in the rows (West 1979)."""
     for n in range(len(order)):
         c, w = np.uint64(y[n]), weight[n]
@@ -115,7 +135,18 @@ def add_moments(rows, order, y, weight, mine, heft, mean, spread, room):
 
 
 @Loop
-def log_counts(counts, room, classes, alpha, group, groups, subtract, out, start, stop):
+def log_counts(
+    counts: Any,
+    room: Any,
+    classes: Any,
+    alpha: Any,
+    group: Any,
+    groups: Any,
+    subtract: Any,
+    out: Any,
+    start: Any,
+    stop: Any,
+) -> None:
     """out[k, c] = log(counts[c, k] + alpha) - subtract[c, group of k]. Most counts are 0, of which the log is known."""
     unseen, count = math.log(alpha), np.uint64(classes)
     for k in range(np.uint64(start), np.uint64(stop)):
@@ -127,7 +158,9 @@ def log_counts(counts, room, classes, alpha, group, groups, subtract, out, start
 
 
 @Loop
-def log_odds(counts, room, classes, alpha, weight, out, absent, start, stop):
+def log_odds(
+    counts: Any, room: Any, classes: Any, alpha: Any, weight: Any, out: Any, absent: Any, start: Any, stop: Any
+) -> None:
     """out[k, c] = log of presence over absence; absent[c] += log of absence, without the common denominator.
 
     Presence is counts[c, k] + alpha, absence weight[c] - counts[c, k] + alpha, of which rounding may leave less than 0.
@@ -145,7 +178,9 @@ def log_odds(counts, room, classes, alpha, weight, out, absent, start, stop):
 
 
 @Loop
-def log_complements(counts, room, classes, alpha, subtract, out, sums, start, stop):
+def log_complements(
+    counts: Any, room: Any, classes: Any, alpha: Any, subtract: Any, out: Any, sums: Any, start: Any, stop: Any
+) -> None:
     """out[k, c] = subtract[c] - log(counts of k in the other classes + alpha); sums[c] += their sum."""
     count = np.uint64(classes)
     for k in range(np.uint64(start), np.uint64(stop)):
@@ -161,7 +196,7 @@ def log_complements(counts, room, classes, alpha, subtract, out, sums, start, st
 
 
 @Loop
-def gaussian_scores(rows, mean, rate, base, room, out, start, stop):
+def gaussian_scores(rows: Any, mean: Any, rate: Any, base: Any, room: Any, out: Any, start: Any, stop: Any) -> None:
     """out[i, c] += base[c] - 1/2 sum of rate (x - mean)^2 over the columns of a dense row."""
     classes = np.uint64(len(base))
     for i in range(np.uint64(start), np.uint64(stop)):
@@ -176,7 +211,9 @@ def gaussian_scores(rows, mean, rate, base, room, out, start, stop):
 
 
 @Loop
-def gaussian_changes(rows, mean, rate, log_rate, base, room, out, start, stop):
+def gaussian_changes(
+    rows: Any, mean: Any, rate: Any, log_rate: Any, base: Any, room: Any, out: Any, start: Any, stop: Any
+) -> None:
     """The same for sparse rows: base[c] is the score of a row without values, and each value changes it.
 
     Where a column that is absent has the value 0, ``log_rate`` is empty, and base has its density; else base has
