@@ -33,7 +33,7 @@ def facts(header):
     """The dict of facts about the training, wherever the header holds it."""
     for value in header.values():
         if isinstance(value, dict):
-            if "groups" in value and "skips" in value:
+            if "groups" in value and "then" in value:
                 return value
             found = facts(value)
             if found is not None:
@@ -72,7 +72,7 @@ def test_what_cannot_be_negative_is_refused(name):
         model_file.rebuild(header, arrays)
 
 
-@pytest.mark.parametrize("name", ["groups", "skips", "then", "next", "features", "outputs"])
+@pytest.mark.parametrize("name", ["groups", "then", "next", "features", "outputs"])
 @pytest.mark.parametrize("value", [None, -1, "x", [], [1], 1e9, {}, [["poisson", ""]], [["gaussian", ""]] * 2, 10**6])
 def test_damaged_facts_are_refused(name, value):
     header, arrays = parts()

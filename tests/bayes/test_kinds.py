@@ -65,7 +65,7 @@ def test_gaussian_is_that_of_the_textbook(sparse, made, cut):
     state = Moments(classes, X.shape[1])
     for part in (slice(0, cut), slice(cut, None)):
         state.add(form(X[part]), y[part], weight[part], np.arange(len(y[part])))
-    found = kinds.gaussian(state, plain.class_weights(y, weight, classes), 0.1, skips=False)
+    found = kinds.gaussian(state, plain.class_weights(y, weight, classes), 0.1, skips=np.zeros(X.shape[1], bool))
     wanted = plain.gaussian(X, y, weight, classes, 0.1, T)
     if np.ptp(X):
         np.testing.assert_allclose(scored(found, form(T), classes), wanted, rtol=1e-7, atol=1e-7)
@@ -115,7 +115,7 @@ def test_missing_values_say_nothing():
     X, y = np.array([[1.0, 5.0], [2.0, 0.0], [8.0, 6.0], [9.0, 0.0]]), np.array([0, 0, 1, 1])
     state, heavy = Moments(2, 2), np.array([2.0, 2.0])
     state.add(CSR.of(X), y, np.ones(4), np.arange(4))
-    made = kinds.gaussian(state, heavy, 1e-9, skips=True)
+    made = kinds.gaussian(state, heavy, 1e-9, skips=np.ones(2, bool))
     full, lacking = scored(made, CSR.of(np.array([[2.0, 0.0]])), 2), scored(made, CSR.of(np.zeros((1, 2))), 2)
     assert full[0, 0] > full[0, 1] and lacking.tolist() == [[0.0, 0.0]]
 
@@ -126,10 +126,10 @@ def test_constant_columns_and_huge_scales():
         X = np.array([[1.0, 3.0], [1.1, 3.0], [2.0, 3.0], [2.1, 3.0]]) * scale
         state = Moments(2, 2)
         state.add(X, y, np.ones(4), np.arange(4))
-        made = kinds.gaussian(state, np.array([2.0, 2.0]), 1e-9, skips=False)
+        made = kinds.gaussian(state, np.array([2.0, 2.0]), 1e-9, skips=np.zeros(2, bool))
         assert np.isfinite(made.rate).all() and np.isfinite(made.mean).all()
         assert np.argmax(scored(made, X, 2), axis=1).tolist() == y.tolist(), scale
     state = Moments(2, 1)
     state.add(np.ones((4, 1)), y, np.ones(4), np.arange(4))
-    made = scored(kinds.gaussian(state, np.array([2.0, 2.0]), 1e-9, skips=False), np.ones((1, 1)), 2)
+    made = scored(kinds.gaussian(state, np.array([2.0, 2.0]), 1e-9, np.zeros(1, bool)), np.ones((1, 1)), 2)
     assert made[0, 0] == made[0, 1] and np.isfinite(made).all()

@@ -64,7 +64,7 @@ class Gaussian:
 
     mean: np.ndarray  # (classes, columns)
     rate: np.ndarray
-    skips: bool  # whether a value that is absent from a sparse row is missing; else it is 0
+    skips: np.ndarray  # (columns,) whether a value that is absent from a sparse row is missing; else it is 0
 
     @property
     def width(self) -> int:
@@ -77,10 +77,9 @@ class Gaussian:
     @property
     def base(self) -> np.ndarray:
         """log p of a row without values."""
-        if self.skips:
-            return np.zeros(len(self.mean))
         with np.errstate(over="ignore"):
-            return self.log_rate.sum(axis=1) - 0.5 * (self.mean * self.mean * self.rate).sum(axis=1)
+            at_zero = self.log_rate - 0.5 * self.mean * self.mean * self.rate
+        return np.where(self.skips, 0.0, at_zero).sum(axis=1)
 
     def add_scores(self, X: Any, out: np.ndarray) -> None:
         mean, rate, flat = self.mean.reshape(-1), self.rate.reshape(-1), out.reshape(-1)
@@ -89,13 +88,13 @@ class Gaussian:
         rows = as_rows(X, 0.0)
 
         def sparse(start: int, stop: int) -> None:
-            loops.gaussian_changes(rows, mean, rate, changes, base, room, flat, start, stop)
+            loops.gaussian_changes(rows, mean, rate, log_rate, self.skips, base, room, flat, start, stop)
 
         def dense(start: int, stop: int) -> None:
             loops.gaussian_scores(rows, mean, rate, base, room, flat, start, stop)
 
         if is_sparse(X):
-            changes = self.log_rate.reshape(-1) if self.skips else np.zeros(0)
+            log_rate = self.log_rate.reshape(-1)
             base, work = self.base, sparse
             cost = X.nnz * len(base)
         else:
@@ -106,9 +105,8 @@ class Gaussian:
     def contributions(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
         """What each value adds to log p, by class; the rest is ``base``."""
         mean, rate = self.mean[:, columns], self.rate[:, columns]
-        if self.skips:
-            return (self.log_rate[:, columns] - 0.5 * rate * (values - mean) ** 2).T
-        return (rate * values * (mean - 0.5 * values)).T
+        itself = self.log_rate[:, columns] - 0.5 * rate * (values - mean) ** 2
+        return np.where(self.skips[columns], itself, rate * values * (mean - 0.5 * values)).T
 
 
 def spread(work: Any, rows: int, pieces: int) -> None:
@@ -201,15 +199,15 @@ def in_pieces(work: Any, state: Counts) -> None:
 # Hypotheses of moments.
 
 
-def gaussian(state: Moments, weight: np.ndarray, var_smoothing: float, skips: bool) -> Gaussian:
+def gaussian(state: Moments, weight: np.ndarray, var_smoothing: float, skips: np.ndarray) -> Gaussian:
     """Means and variances; ``weight`` is that of the rows of each class.
 
     Values that are absent from sparse rows are zeros, which are merged in here, unless they are missing (``skips``). A
     column that was never met in a class has the mean and variance of all classes there, which speak for none.
     """
     heft, mean, spread_ = (state.used(name) for name in state.names)
-    if not skips:
-        heft, mean, spread_ = _merged(heft, mean, spread_, np.maximum(weight[:, None] - heft, 0.0), 0.0, 0.0)
+    zeros = np.where(skips, 0.0, np.maximum(weight[:, None] - heft, 0.0))
+    heft, mean, spread_ = _merged(heft, mean, spread_, zeros, 0.0, 0.0)
     everywhere = heft[:1], mean[:1], spread_[:1]
     for c in range(1, len(heft)):
         everywhere = _merged(*everywhere, heft[c : c + 1], mean[c : c + 1], spread_[c : c + 1])

@@ -20,14 +20,23 @@ from onlearn.bayes.checks import (
     too_large,
 )
 from onlearn.bayes.counts import Counts
-from onlearn.bayes.training import NEVER, BayesTraining, Group, Hypothesis, Layout, log_probabilities, taken
+from onlearn.bayes.training import (
+    MISSING,
+    NEVER,
+    BayesTraining,
+    Group,
+    Hypothesis,
+    Layout,
+    log_probabilities,
+    taken,
+)
 from onlearn.engine import csr
 from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.engine.compositions import Composition
 from onlearn.engine.learner import Learner
 from onlearn.engine.passes import to_the_end
 from onlearn.engine.spec import param, parameters
-from onlearn.model_file import a_list, check_facts, either
+from onlearn.model_file import TRUTH, a_list, check_facts, either
 
 CHOICES = ("auto", *kinds.KINDS, "mixed")
 SPARSE, DENSE = "multinomial", "gaussian"  # what "auto" is for sparse rows, which hold counts, and for dense ones
@@ -105,7 +114,6 @@ class BayesLearner(BaseLearner):
 
     def _prepare(self, params: dict[str, Any]) -> None:
         self.layout: Layout | None = None  # of columns that were declared before they were learned from
-        self.skips = False
         super()._prepare(params)
 
     @property
@@ -129,7 +137,7 @@ class BayesLearner(BaseLearner):
     def take_sources(self, codes: np.ndarray, sources: list[tuple[str, str]]) -> None:
         """What new columns are made of: places among pairs of a kind of source and the name of a table's column.
 
-        Of a table, a value that is absent from a row is missing.
+        A number of a table that is absent from a row is missing.
         """
         given = self.settings.kinds if isinstance(self.settings.kinds, Mapping) else {}
         groups = []
@@ -137,10 +145,10 @@ class BayesLearner(BaseLearner):
             kind = given.get(name, self.settings.kind)
             by_source = kind in ("auto", "mixed")
             kind = OF_SOURCE.get(source, SPARSE) if by_source else kind
-            groups.append(Group(kind, name if by_source and kind == "multinomial" else ""))
+            own = {"multinomial": name if by_source else "", "gaussian": MISSING if source == "number" else ""}
+            groups.append(Group(kind, own.get(kind, "")))
         known = Layout([], np.zeros(0, np.int32)) if self.layout is None else self.layout
         self.layout = known.extended(codes, groups)
-        self.skips = any(source != "matrix" for source, _ in sources) or self.skips
         if self.training is not None:
             self.training.layout = self.layout
 
@@ -200,7 +208,7 @@ class BayesLearner(BaseLearner):
     def _new_training(self) -> BayesTraining:
         old = self.training
         layout = self.__dict__.get("_first") or old.layout
-        return BayesTraining(layout, max(2, len(self.task.classes)), self.skips)
+        return BayesTraining(layout, max(2, len(self.task.classes)))
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         training: BayesTraining = self._trained()
@@ -244,7 +252,7 @@ class BayesLearner(BaseLearner):
         depends = settings.alpha, prior, settings.fit_prior, settings.norm, settings.var_smoothing, count
         if training.made is None or training.made[0] != depends:
             parts = [
-                (kind, part.columns, part.table(training.weight, settings, training.skips))
+                (kind, part.columns, part.table(training.weight, settings, training.layout))
                 for kind, part in training.parts.items()
             ]
             training.made = depends, Hypothesis(self._log_prior(training.weight), parts, training.features)
@@ -394,18 +402,20 @@ class BayesLearner(BaseLearner):
         lists = {"class_prior": listed(self.settings.class_prior)}
         if not isinstance(given, Mapping):
             lists["kinds"] = listed(given)
-        return {**facts, "listed": lists}, arrays  # parameters that are lists
+        # Parameters that are lists; and whether it was told what the columns are made of.
+        return {**facts, "listed": lists, "told": self.layout is not None}, arrays
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         check_facts(facts["listed"], dict.fromkeys(facts["listed"], either(None, a_list(is_plain, "values"))))
         self.set_params(**facts["listed"])
         check_kinds(self.settings.kinds)
+        check_facts(facts, {"told": TRUTH})
         super()._unpack(facts, arrays)
+        self.layout = self.training.layout if facts["told"] else None
         check_prior(self.settings.class_prior, len(self.task.classes))
 
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> BayesTraining:
         training = BayesTraining.unpack(facts, arrays, self.settings)
         if training.features != features:
             raise ValueError(f"{features} features do not go with counts of {training.features}")
-        self.layout, self.skips = training.layout if training.skips else None, training.skips
         return training

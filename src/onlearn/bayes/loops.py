@@ -212,12 +212,12 @@ def gaussian_scores(rows: Any, mean: Any, rate: Any, base: Any, room: Any, out: 
 
 @Loop
 def gaussian_changes(
-    rows: Any, mean: Any, rate: Any, log_rate: Any, base: Any, room: Any, out: Any, start: Any, stop: Any
+    rows: Any, mean: Any, rate: Any, log_rate: Any, skips: Any, base: Any, room: Any, out: Any, start: Any, stop: Any
 ) -> None:
     """The same for sparse rows: base[c] is the score of a row without values, and each value changes it.
 
-    Where a column that is absent has the value 0, ``log_rate`` is empty, and base has its density; else base has
-    nothing of it, and ``log_rate`` holds the logarithm of the highest density.
+    Of a column that is 0 where it is absent, base has the density at 0. Of one that is missing there (``skips``), it
+    has nothing; ``log_rate`` is the logarithm of its highest density.
     """
     classes = np.uint64(len(base))
     for i in range(np.uint64(start), np.uint64(stop)):
@@ -225,8 +225,9 @@ def gaussian_changes(
         for c in range(classes):
             total = base[c]
             for p in range(first, past):
-                j, x = c * np.uint64(room) + column(rows, p, first), np.float64(rows.data[p])
-                if len(log_rate) > 0:
+                k, x = column(rows, p, first), np.float64(rows.data[p])
+                j = c * np.uint64(room) + k
+                if skips[k]:
                     change = x - mean[j]
                     total += log_rate[j] - 0.5 * change * change * rate[j]
                 else:

@@ -27,6 +27,9 @@ FRESH = 8  # the tables that rows are scored by, before they are learned from, l
 LARGE = 1 << 20  # numbers in a table, beyond which it may lack half of them
 
 
+MISSING = "absent is missing"  # the name of a group of Gaussian columns, whose values are 0 otherwise
+
+
 class Group(NamedTuple):
     """Columns that are one choice among them, as the words of a text or the values of a category are."""
 
@@ -53,6 +56,11 @@ class Layout:
     def of_width(self, features: int) -> Layout:
         """The same for more columns, which are all like the first, or for fewer."""
         return Layout(self.groups, np.append(self.of, np.zeros(max(0, features - len(self.of)), np.int32))[:features])
+
+    def skips(self, columns: np.ndarray | None) -> np.ndarray:
+        """Of some columns (None: all), whether a value that is absent from a sparse row is missing, and not 0."""
+        missing = np.array([group.name == MISSING for group in self.groups])[self.of]
+        return missing if columns is None else missing[columns]
 
     @property
     def kinds(self) -> list[str]:
@@ -88,11 +96,11 @@ class Part:
         else:
             self.state.add(X, y, weight, order)
 
-    def table(self, weight: np.ndarray, settings: Any, skips: bool) -> kinds.Linear | kinds.Gaussian:
+    def table(self, weight: np.ndarray, settings: Any, layout: Layout) -> kinds.Linear | kinds.Gaussian:
         """The likelihood that was learned; ``weight`` is that of the classes."""
         state = self.state
         if isinstance(state, Moments):
-            return kinds.gaussian(state, weight, float(settings.var_smoothing), skips)
+            return kinds.gaussian(state, weight, float(settings.var_smoothing), layout.skips(self.columns))
         if self.kind == "bernoulli":
             return kinds.bernoulli(state, weight, float(settings.alpha), threshold_of(settings))
         if self.kind == "complement":
@@ -193,11 +201,11 @@ class Tables(NamedTuple):
 
 
 class BayesTraining(BaseTraining):
-    """The state of naive Bayes; ``skips``: values absent from sparse rows are missing, in Gaussian columns."""
+    """The state of naive Bayes."""
 
-    def __init__(self, layout: Layout, outputs: int, skips: bool = False) -> None:
+    def __init__(self, layout: Layout, outputs: int) -> None:
         super().__init__(len(layout.of), outputs)
-        self.layout, self.skips = layout, skips
+        self.layout = layout
         self.weight = np.zeros(outputs)  # of the rows of each class
         self.parts = {kind: Part(kind, layout, outputs) for kind in layout.kinds}
         self.made: tuple[Any, Hypothesis] | None = None  # what it depends on, and the hypothesis
@@ -274,7 +282,7 @@ class BayesTraining(BaseTraining):
         seen, large = self.n_seen, self.features * self.outputs > LARGE
         self.then = Tables(
             {
-                kind: part.table(self.weight, settings, self.skips)
+                kind: part.table(self.weight, settings, self.layout)
                 for kind, part in self.parts.items()
                 if kind != "multinomial"
             },
@@ -325,7 +333,6 @@ class BayesTraining(BaseTraining):
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         facts, arrays = super().pack()
         facts["groups"] = [list(group) for group in self.layout.groups]
-        facts["skips"] = self.skips
         facts["then"] = None if self.then is None else [self.then.features, self.then.classes]
         facts["next"] = int(self.next)
         arrays = {**arrays, "weight": self.weight}
@@ -350,9 +357,7 @@ class BayesTraining(BaseTraining):
         if len(groups) > 1:
             check_array("groups", arrays["groups"], "int32", (features,), 0, len(groups) - 1)
             of = np.array(arrays["groups"])
-        if not isinstance(facts["skips"], bool):
-            raise ValueError("the header does not say what is absent")
-        self = cls(Layout(groups, of), outputs, facts["skips"])
+        self = cls(Layout(groups, of), outputs)
         self.take_counts(facts, arrays)
         check_array("weight", arrays["weight"], "float64", (outputs,), 0.0)
         self.weight = np.array(arrays["weight"])
@@ -386,7 +391,7 @@ class BayesTraining(BaseTraining):
             for name in TABLES[made]:
                 low = 0.0 if name == "rate" else -np.inf
                 check_array(f"then.{kind}.{name}", found[name], "float64", shapes[name], low)
-            more: dict[str, Any] = {"skips": self.skips} if kind == "gaussian" else {}
+            more: dict[str, Any] = {"skips": layout.skips(columns)} if kind == "gaussian" else {}
             if kind == "bernoulli":
                 more["threshold"] = threshold_of(settings)
             tables[kind] = made(**found, **more)
