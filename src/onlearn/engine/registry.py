@@ -25,6 +25,7 @@ CLASSES = {
     "MLPClassifier": "onlearn.mlp.learner:MLPClassifierLearner",
     "MLPRegressor": "onlearn.mlp.learner:MLPRegressorLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.
