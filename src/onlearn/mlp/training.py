@@ -231,12 +231,14 @@ class NetworkTraining(BaseTraining):
 
     def _step(self, X: Any, rows: np.ndarray, d: np.ndarray, touched: np.ndarray | None) -> None:
         """Change the weights by the gradient, in the first layer of those features only that the rows have."""
-        layout, w, gradient = self.layout, self.o.w, self._gradient
+        layout, w = self.layout, self.o.w
+        gradient: Any = self._gradient
         rate, l2, none = self._next_rate(), self.rates.l2[0], w.dtype.type(0)
         first = 0
         if touched is not None:
             width, first = layout.sizes[1], layout.sizes[0] * layout.sizes[1]
-            rows_of = np.zeros(len(touched) * width, w.dtype)
+            rows_of = gradient[: len(touched) * width]  # where a dense one of the first layer would be
+            rows_of[...] = 0
             loops.first_gradient(X.data, X.indices, X.indptr, rows, self._slots, flat(d), width, rows_of)
             self._forget_slots(touched)
             refused = step_rows(self.o, self.rates, touched, len(touched), width, rows_of, rate, l2)
