@@ -46,6 +46,15 @@ def test_real_sets_are_learned_with_the_usual_parameters():
     assert cross_val_score(model, X, y, cv=3).mean() > 0.35
 
 
+@pytest.mark.slow
+def test_mnist(data):
+    from onlearn.reproduce.ocr import digits
+
+    X, y, T, u = digits(data("mnist"))
+    model = onlearn.MLPClassifier(256, batch_size=200, epochs=20, random_state=0).fit(X, y)
+    assert 1 - model.score(T, u) <= 0.022
+
+
 def test_the_estimator_tells_what_the_learner_knows(tmp_path):
     model = onlearn.MLPClassifier((8, 4), "tanh", random_state=0, epochs=5)
     assert not hasattr(model, "coefs_") and not hasattr(model, "stopped_")

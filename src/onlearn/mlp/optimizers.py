@@ -7,8 +7,8 @@ A step t with gradient g, the penalty l2 |w|^2 / 2 included, and the rate r_t of
     adam      m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,   w <- w - r_t c_t m / (sqrt(v) + e)
 
 with c_t = sqrt(1 - b2^t) / (1 - b1^t), for m and v begin at zero. (Duchi, Hazan & Singer 2011; Kingma & Ba 2015, in
-the form at the end of their section 2.) Each weight goes its own way, so the state of an optimizer is a few arrays beside
-the weights, and ``advance`` is one walk over all of them.
+the form at the end of their section 2.) Each weight goes its own way, so the state of an optimizer is a few arrays
+beside the weights, and ``advance`` is one walk over all of them.
 
 **Weights that nobody touches.** A sparse row has a gradient for the weights of its features only, but under momentum,
 Adam or l2 the others move, too. ``coast`` takes them through the steps that they missed when they are next needed, in
