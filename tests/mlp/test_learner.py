@@ -215,6 +215,8 @@ def test_damaged_files_are_refused():
     refused(match="waiting.y holds", **{key + "waiting.y": np.full(4, 7.0)})
     refused(match="contradict", **{key + "inputs.low": np.full(2, 1e9)})
     refused(with_fact(outputs=10**9), match="w does not have")
+    refused(with_fact(outputs=10**30), match="w does not have")
+    refused({**facts, "estimator": {**facts["estimator"], "n_features_in": 10**30}}, match="w does not have")
     refused(with_fact(steps=-1), match="whole number")
     refused(with_fact(validation="none"), match="numbers")
     refused(with_fact(sparse=True))

@@ -323,6 +323,7 @@ def draw(out, seed, bound):
 
 def bound_of(unit: Any, before: int, behind: int, hidden: bool) -> float:
     """The largest weight to begin with."""
+    before = max(before, 1)
     return float(np.sqrt(6 / before if hidden and isinstance(unit, ReLU) else 6 / (before + behind)))
 
 

@@ -27,6 +27,8 @@ def unpack_network(design: Design, features: int, seed: int, facts: dict[str, An
     """What ``pack`` took apart; refuses what could not have come from it."""
     check_facts(facts, CHECKED)
     outputs, kind = facts["outputs"], design.dtype
+    if not 1 <= max(features, outputs) <= arrays["w"].size:
+        raise ValueError(f"w does not have the shape of a network of {features} inputs and {outputs} outputs")
     layout = Layout((features, *design.hidden, outputs))
     check_array("w", arrays["w"], kind, (layout.size,), -LARGEST, LARGEST)  # before memory for as many is asked for
     made = NetworkTraining(design, features, outputs, seed, facts["sparse"])
