@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import onlearn
 import onlearn.reproduce.demo
@@ -259,6 +261,17 @@ def test_naive_bayes_is_compiled_ahead():
     for loop in warm.bayes_loops():
         warm.compile_loop(loop)
         assert not warm.compile_loop(loop)
+
+
+def test_networks_are_compiled_ahead():
+    for loop in [loop for loop in warm.network_loops() if loop.dtype == "float64" and loop.output != "softmax"]:
+        warm.compile_loop(loop)
+    before = len(object_code.made)
+    rows = sp.csr_matrix(np.eye(64, 40))
+    for X, y in ((rows, np.arange(64) % 2), (rows.toarray(), np.arange(64) / 2)):
+        model = onlearn.MLPClassifier(epochs=2) if X is rows else onlearn.MLPRegressor(epochs=2)
+        model.fit(X, y).predict(X)
+    assert object_code.made[before:] == []
 
 
 def test_kernel_loops_are_all_that_a_kernel_classifier_needs():

@@ -308,17 +308,20 @@ def backward(unit: Any, W: list[np.ndarray], x: np.ndarray | None, space: Worksp
 # The weights to begin with: uniform within +-sqrt(6 / (units before + units behind)) (Glorot & Bengio 2010), for ReLU
 # within +-sqrt(6 / units before) (He et al. 2015). Weight k of a layer depends on the seed, the layer and k alone.
 
+DRAWN = 1 << 16  # numbers at a time
 
-@compiled
-def draw(out, seed, bound):
+
+def draw(out: np.ndarray, seed: Any, bound: float) -> None:
     """Fill with numbers from -bound to bound, by splitmix64 (Steele, Lea & Flood 2014)."""
-    z = np.uint64(seed)
-    for k in range(len(out)):
-        z += np.uint64(0x9E3779B97F4A7C15)
-        x = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    for start in range(0, len(out), DRAWN):
+        some = out[start : start + DRAWN]
+        x = np.arange(start + 1, start + 1 + len(some), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
+            seed
+        )
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         x ^= x >> np.uint64(31)
-        out[k] = bound * (np.float64(x >> np.uint64(11)) * 2.0**-52 - 1.0)
+        some[...] = bound * ((x >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0)
 
 
 def bound_of(unit: Any, before: int, behind: int, hidden: bool) -> float:

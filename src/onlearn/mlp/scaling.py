@@ -40,6 +40,13 @@ class Scaler:
         made.settled = True
         return made
 
+    def copied(self) -> Scaler:
+        """The same measures, which may become others."""
+        made = Scaler.__new__(Scaler)
+        for key, one in vars(self).items():
+            setattr(made, key, one.copy() if isinstance(one, np.ndarray) else one)
+        return made
+
     def fixed(self) -> Scaler:
         """A scaler that stays as this one is now."""
         if self.settled:

@@ -351,9 +351,8 @@ class NetworkTraining(BaseTraining):
 
     def saved(self, weights: bool = True) -> dict[str, Any]:
         """What ``restore`` puts back; without the weights if they have not changed by then."""
-        kept = {
-            name: copy.deepcopy(getattr(self, name)) for name in ("inputs", "numbers", "tally", "doubling", "since")
-        }
+        kept: dict[str, Any] = {name: getattr(self, name).copied() for name in ("inputs", "numbers")}
+        kept |= {"tally": self.tally.copy(), "doubling": self.doubling.copy(), "since": list(self.since)}
         kept["waiting"] = self.waiting
         if weights:
             kept["o"] = type(self.o)(*(one.copy() for one in self.o))
@@ -367,7 +366,7 @@ class NetworkTraining(BaseTraining):
                 for mine, saved in zip(getattr(self, name), value):
                     mine[...] = saved
             elif name in ("inputs", "numbers"):
-                getattr(self, name).__dict__.update(copy.deepcopy(value).__dict__)
+                getattr(self, name).__dict__.update(value.copied().__dict__)
             elif isinstance(value, np.ndarray):
                 getattr(self, name)[...] = value
             else:
