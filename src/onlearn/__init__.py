@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to import than all
 __version__ = "0.1.0"
 
 _HOMES = {
-    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
@@ -69,6 +69,7 @@ __all__ = [
     "Features",
     "KernelClassifier",
     "KernelPerceptron",
+    "KernelRegressor",
     "LinearSVM",
     "LogisticRegression",
     "MarginPerceptron",
@@ -110,7 +111,7 @@ if TYPE_CHECKING:
     from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.hasher import FeatureHasher
-    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
+    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
     from onlearn.estimators.linear import (
         AROW,

@@ -107,7 +107,7 @@ def check_labels_differ(labels: np.ndarray) -> None:
 
 
 FORMAT = 2
-WITH_KERNEL = ("KernelClassifier", "KernelPerceptron")  # names of learners with a kernel
+WITH_KERNEL = ("KernelClassifier", "KernelPerceptron", "KernelRegressor")  # names of learners with a kernel
 
 
 class ModelFileError(ValueError):
@@ -173,7 +173,8 @@ def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     if name in engine.COMPOSITIONS:
         made = engine.Learner(name, **params)
     elif name in WITH_KERNEL:
-        made = importlib.import_module("onlearn.dual.learner").DualLearner(**params)
+        kind = "KernelRegressor" if name == "KernelRegressor" else "KernelClassifier"
+        made = importlib.import_module("onlearn.dual.learner").DualLearner(kind, **params)
     elif name == "Mixture":
         made = importlib.import_module("onlearn.engine.mixture").MixtureLearner(**params)
     else:

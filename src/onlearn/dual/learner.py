@@ -1,6 +1,6 @@
 """The learner with a kernel: a ``Learner`` whose weights belong to support examples, or to the kernel's features.
 
-Of a linear learner it has the labels, the passes, the calibration and the settings. Its examples are rows, strings or
+"KernelClassifier" learns classes, "KernelRegressor" numbers. Of a linear learner it has the labels, the passes, the calibration and the settings. Its examples are rows, strings or
 trees, as the kernel takes them. ``representation`` says what it learns: "dual", weights of support examples, or
 "primal", weights of the features of the kernel, as a linear learner does.
 
@@ -34,13 +34,15 @@ from onlearn.dual.collapse import (
 from onlearn.dual.estimate import Estimate, estimate, report_estimate
 from onlearn.dual.examples import Examples, check_examples
 from onlearn.dual.policies import POLICIES
+from onlearn.dual.regression import at_most_whole, begin_at, first_level, mean_level, relative_to_largest
 from onlearn.dual.scores import dual_scores, staged_scores
-from onlearn.dual.settings import KERNEL_CLASSIFIER
+from onlearn.dual.settings import KERNEL_COMPOSITIONS
 from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
 from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.learner import Learner
 from onlearn.engine.scoring import hypothesis
+from onlearn.engine.tasks import check_regression_choices
 from onlearn.engine.training import Training
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
@@ -55,15 +57,17 @@ Packed = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 class DualLearner(Learner):
-    """A classifier in the feature space of a kernel.
+    """A classifier or a regressor in the feature space of a kernel.
 
     >>> X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
     >>> DualLearner(kernel="polynomial(2)", stabilizer="last", epochs=None, random_state=0).fit(X, y).predict(X)
     array([0, 1, 1, 0])
+    >>> DualLearner("KernelRegressor", random_state=0).fit([[0.0], [1.0]], [2.0, 3.0]).predict([[0.0], [1.0]]).round(1)
+    array([2., 3.])
     """
 
-    def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
-        super().__init__(KERNEL_CLASSIFIER.name, warning=warning, **params)
+    def __init__(self, name: str = "KernelClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        super().__init__(name, warning=warning, **params)
         self.kernel: Any = None  # the kernel that it learns with, once learning has begun
         self.reason = ""  # for the representation
         self.reduction: Reduction | None = None  # if it was made by ``reduce``
@@ -74,7 +78,7 @@ class DualLearner(Learner):
 
     @property
     def composition(self) -> Composition:
-        return KERNEL_CLASSIFIER
+        return KERNEL_COMPOSITIONS[self.name]
 
     def check(self) -> None:
         super().check()
@@ -87,9 +91,11 @@ class DualLearner(Learner):
             raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
         if geometry.name != "additive" or geometry.l1:
             raise ValueError(
-                f"a kernel classifier learns additively, without l1: its weights belong to examples, not features; "
+                f"a learner with a kernel learns additively, without l1: its weights belong to examples, not features; "
                 f"{geometry!r} is not for it"
             )
+        if not self.task.classifies:
+            check_regression_choices(self.choices, settings.epochs, settings.tol)
 
     def _depends_on(self) -> dict[str, Any]:
         fixed = {name: getattr(self.settings, name) for name in FIXED}
@@ -142,7 +148,7 @@ class DualLearner(Learner):
 
     def estimate(self, X: Any) -> Estimate:
         """The time and memory that ``fit`` would take on these examples in the dual, by timing the kernel on a few."""
-        fresh = DualLearner(**{**self.get_params(), "representation": "dual"})
+        fresh = DualLearner(self.name, **{**self.get_params(), "representation": "dual"})
         fresh.check()
         return fresh._estimate(fresh._rows(X, first=True), outputs=1)
 
@@ -168,7 +174,9 @@ class DualLearner(Learner):
         settings, choices = self.settings, self.choices
         self.began_with = {name: copy.copy(one) for name, one in self._depends_on().items()}
         self.seed = seed_of(settings.random_state)
-        output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
+        output, outputs = None, 1
+        if self.task.classifies:
+            output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
         bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
         if settings.budget is not None and self.kernel.data == "matrix":
             raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
@@ -188,6 +196,9 @@ class DualLearner(Learner):
             limited.set_budget(int(budget), self.choices["budget_policy"], self.seed)
             training = limited.attach(SupportSlots(self.kernel, int(budget)))
         training.stages = [] if self.settings.keep_stages else None
+        training.classifies = self.task.classifies
+        if not training.classifies:
+            training.audit.due[0] = 0  # nothing is calibrated
         return training
 
     def renewed(self) -> Self:
@@ -212,6 +223,8 @@ class DualLearner(Learner):
 
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
         training, settings = self._trained(), self.settings
+        if not self.task.classifies:
+            weight = self.begin_regression(targets, weight)
         training.deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
         try:
             if not isinstance(training, DualTraining):
@@ -229,6 +242,9 @@ class DualLearner(Learner):
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         training = self._trained()
+        if not self.task.classifies:
+            weight = at_most_whole(training.rule, weight)
+            self._begin_at(first_level(targets, weight))
         if not isinstance(training, DualTraining):
             super()._learn_once(X, targets, weight)
             return
@@ -240,6 +256,16 @@ class DualLearner(Learner):
             training.learn(dataset, targets, weight, np.arange(len(targets)))
         if training.stopped:
             raise KeyboardInterrupt
+
+    def begin_regression(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Begin with the mean of all numbers to learn, if ``init`` says so; the weights of the rows in whole steps."""
+        self._begin_at(mean_level(y, weight))
+        return relative_to_largest(self._trained().rule, weight)
+
+    def _begin_at(self, level: float) -> None:
+        training = self._trained()
+        if not training.n_seen and self.settings.init == "mean":
+            begin_at(training, level)
 
     # ------------------------------------------------------------------ runs over files
 
@@ -294,10 +320,10 @@ class DualLearner(Learner):
         self.current = self.saved = None
 
     def take_in(self, features: int, classes: int) -> None:
-        raise ValueError("a kernel classifier cannot take in features or classes: its support examples lack them")
+        raise ValueError("a learner with a kernel cannot take in features or classes: its support examples lack them")
 
     def keep_features(self, kept: np.ndarray) -> None:
-        raise ValueError("a kernel classifier cannot let go of features: it has weights of examples, not of features")
+        raise ValueError("a learner with a kernel cannot let go of features: its weights belong to examples")
 
     # ------------------------------------------------------------------ what was learned
 
@@ -331,8 +357,9 @@ class DualLearner(Learner):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Weights of the support examples: (1, examples) for two classes, (classes, examples) for more."""
-        return np.array(self.task.columns(hypothesis(self._dual("dual_coef_"))[0]).T)
+        """Weights of the support examples: (classes, examples), (1, examples) for two classes and in regression."""
+        weights = hypothesis(self._dual("dual_coef_"))[0]
+        return np.array((self.task.columns(weights) if self.task.classifies else weights).T)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -368,7 +395,7 @@ class DualLearner(Learner):
                 "there is no stage yet: one is the hypothesis after a pass of fit, and partial_fit has none"
             )
         for scores in staged_scores(training, self._rows(X, first=False).points, stages):
-            yield self.task.shaped(scores)
+            yield self.task.shaped(scores) if self.task.classifies else scores[:, 0]
 
     def certificate(self, X: Any, y: Any) -> Any:
         certificate = super().certificate(X, y)
@@ -384,7 +411,7 @@ class DualLearner(Learner):
     # ------------------------------------------------------------------ smaller forms
 
     def to_primal(self, force: bool = False) -> Self:
-        """The same classifier as weights of the kernel's features, if that is smaller or faster; else an error.
+        """The same hypothesis as weights of the kernel's features, if that is smaller or faster; else an error.
 
         With ``force`` it is made in any case. This learner does not change, whatever the new one learns later.
         """
@@ -398,16 +425,19 @@ class DualLearner(Learner):
         made.representation, made.reason = "primal", verdict.reason
         return made
 
-    def reduce(self, n: int) -> Self:
-        """A classifier with at most n support examples whose hypothesis is near this one, by projection."""
+    def reduce(self, n: int, by: str = "projection") -> Self:
+        """A learner with at most n support examples whose hypothesis is near this one.
+
+        They are chosen and weighed anew "by" projection, or those of the largest weights are kept as they are.
+        """
         training = self._dual("reduce")
         if self.settings.budget is not None:
-            raise ValueError("this classifier has a budget already: learn with a smaller budget instead")
+            raise ValueError("this learner has a budget already: learn with a smaller budget instead")
         if isinstance(n, bool) or not (isinstance(n, Integral) and n >= 1):
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
-        smaller, lost = reduce_supports(training, int(n))
+        smaller, lost = reduce_supports(training, int(n), by)
         made = self._copy_with(smaller)
-        made.reduction = Reduction(len(training.supports), len(smaller.supports), lost, None, None)
+        made.reduction = Reduction(len(training.supports), len(smaller.supports), lost, None, None, by)
         return made
 
     def _copy_with(self, training: Training) -> Self:

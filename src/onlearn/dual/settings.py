@@ -50,6 +50,16 @@ class KernelSettings:
     )
 
 
+class RegressionSettings(KernelSettings):
+    """Those of a regressor."""
+
+    init: str = param(
+        "mean",
+        "the constant to begin with: 'mean' is that of y, in a stream the first y",
+        words=("mean", "zeros"),
+    )
+
+
 KERNEL_CLASSIFIER = Composition(
     "KernelClassifier",
     "Learns a classifier in the feature space of a kernel, from examples one at a time.",
@@ -57,3 +67,15 @@ KERNEL_CLASSIFIER = Composition(
     own=parameters(dataclass(KernelSettings)),
     families={"budget_policy": POLICIES},
 )
+
+KERNEL_REGRESSOR = Composition(
+    "KernelRegressor",
+    "Learns a regression in the feature space of a kernel, from examples one at a time.",
+    defaults=dict(rule="nlms"),
+    task="regress",
+    fixed=dict(grow=False, max_names=1),
+    own=parameters(dataclass(RegressionSettings)),
+    families={"budget_policy": POLICIES},
+)
+
+KERNEL_COMPOSITIONS = {one.name: one for one in (KERNEL_CLASSIFIER, KERNEL_REGRESSOR)}

@@ -175,7 +175,7 @@ def _progressive(run: Run) -> dict[str, Any]:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
         made["majority"] = run.reading.majority
-    elif model.learner.choices["rule"].name == "lms":  # half the squared error of targets of deviation 1
+    elif model.learner.choices["rule"].name in ("lms", "nlms"):  # half the squared error of targets of deviation 1
         made["rmse"] = math.sqrt(2 * first["loss"]) * model.target[1]
     return made
 

@@ -336,7 +336,8 @@ def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
     given = {name: getattr(options, name) for name in KERNEL if options.is_given(name)}
     if "budget_policy" in given and "budget" not in given:
         raise PlanError("budget_policy= is about budget=, which is not given")
-    made = DualLearner(kernel=options.kernel, **choices, **given)
+    task = "KernelRegressor" if options.task == "regress" else "KernelClassifier"
+    made = DualLearner(task, kernel=options.kernel, **choices, **given)
     try:
         made.check()
     except (TypeError, ValueError) as error:
