@@ -34,7 +34,16 @@ from onlearn.dual.collapse import (
 from onlearn.dual.estimate import Estimate, estimate, report_estimate
 from onlearn.dual.examples import Examples, check_examples
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.regression import at_most_whole, begin_at, first_level, mean_level, relative_to_largest
+from onlearn.dual.regression import (
+    MeanLength,
+    at_most_whole,
+    begin_at,
+    first_level,
+    mean_level,
+    part_of_steps,
+    relative_to_largest,
+    square_lengths,
+)
 from onlearn.dual.scores import dual_scores, staged_scores
 from onlearn.dual.settings import KERNEL_COMPOSITIONS
 from onlearn.dual.supports import SupportSet, SupportSlots
@@ -71,6 +80,7 @@ class DualLearner(Learner):
         self.kernel: Any = None  # the kernel that it learns with, once learning has begun
         self.reason = ""  # for the representation
         self.reduction: Reduction | None = None  # if it was made by ``reduce``
+        self.mean_length = MeanLength()  # of examples, in regression
         self.current: TrainingSet | None = None  # the rows of a run that is not over
         self.saved: Packed | None = None  # the same as it was read from a file
 
@@ -96,6 +106,11 @@ class DualLearner(Learner):
             )
         if not self.task.classifies:
             check_regression_choices(self.choices, settings.epochs, settings.tol)
+            if settings.budget is not None and self.choices["budget_policy"].name == "remove":
+                raise ValueError(
+                    "in regression each support example is a part of every prediction, so none can be removed: "
+                    "use budget_policy='project' or 'merge'"
+                )
 
     def _depends_on(self) -> dict[str, Any]:
         fixed = {name: getattr(self.settings, name) for name in FIXED}
@@ -203,7 +218,7 @@ class DualLearner(Learner):
 
     def renewed(self) -> Self:
         made = super().renewed()
-        made.reduction = None
+        made.reduction, made.mean_length = None, MeanLength()
         made.release_rows()
         return made
 
@@ -224,7 +239,7 @@ class DualLearner(Learner):
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
         training, settings = self._trained(), self.settings
         if not self.task.classifies:
-            weight = self.begin_regression(targets, weight)
+            weight = self.begin_regression(X, targets, weight)
         training.deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
         try:
             if not isinstance(training, DualTraining):
@@ -243,8 +258,8 @@ class DualLearner(Learner):
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         training = self._trained()
         if not self.task.classifies:
-            weight = at_most_whole(training.rule, weight)
             self._begin_at(first_level(targets, weight))
+            weight = self._steps_to_make(X, at_most_whole(weight), "of_stream") if training.rule.projects else weight
         if not isinstance(training, DualTraining):
             super()._learn_once(X, targets, weight)
             return
@@ -257,15 +272,25 @@ class DualLearner(Learner):
         if training.stopped:
             raise KeyboardInterrupt
 
-    def begin_regression(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Begin with the mean of all numbers to learn, if ``init`` says so; the weights of the rows in whole steps."""
+    def begin_regression(self, X: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Begin with the mean of all numbers to learn, if ``init`` says so; the part of each row's step to make."""
         self._begin_at(mean_level(y, weight))
-        return relative_to_largest(self._trained().rule, weight)
+        if not self._trained().rule.projects:
+            return weight
+        return self._steps_to_make(X, relative_to_largest(weight), "of_all")
 
     def _begin_at(self, level: float) -> None:
         training = self._trained()
         if not training.n_seen and self.settings.init == "mean":
             begin_at(training, level)
+
+    def _steps_to_make(self, X: Any, weight: np.ndarray, by: str) -> np.ndarray:
+        """The part of each row's step that weight and ``damping`` leave."""
+        damping, q = self.settings.damping, square_lengths(X, self._trained())
+        if damping != "mean":
+            return weight * part_of_steps(q, float(damping))
+        self.mean_length, parts = getattr(self.mean_length, by)(q, weight)
+        return weight * parts
 
     # ------------------------------------------------------------------ runs over files
 
@@ -457,6 +482,8 @@ class DualLearner(Learner):
         arrays.update(more)
         mine["kernel_as_text"] = isinstance(self.settings.kernel, str)
         mine["stopped"] = training.stopped
+        if not self.task.classifies:
+            mine["mean_length"] = self.mean_length
         if self.reduction is not None:
             mine["reduction"] = self.reduction._asdict()
         if isinstance(training, DualTraining):
@@ -487,6 +514,8 @@ class DualLearner(Learner):
         super()._unpack(facts, arrays)
         training = self._trained()
         training.stopped = mine.get("stopped")
+        if not self.task.classifies:
+            self.mean_length = MeanLength.unpack(mine["mean_length"])
         if mine.get("reduction") is not None:
             self.reduction = Reduction(**mine["reduction"])
         if isinstance(training, DualTraining):

@@ -58,6 +58,13 @@ class RegressionSettings(KernelSettings):
         "the constant to begin with: 'mean' is that of y, in a stream the first y",
         words=("mean", "zeros"),
     )
+    damping: float | str = param(
+        "mean",
+        "errors are divided by k(x, x), but by no less than this; 'mean' is that of k(x, x) over the examples",
+        kind="number",
+        at_least=0,
+        words=("mean",),
+    )
 
 
 KERNEL_CLASSIFIER = Composition(
@@ -71,7 +78,7 @@ KERNEL_CLASSIFIER = Composition(
 KERNEL_REGRESSOR = Composition(
     "KernelRegressor",
     "Learns a regression in the feature space of a kernel, from examples one at a time.",
-    defaults=dict(rule="nlms"),
+    defaults=dict(rule="nlms", epochs=10),
     task="regress",
     fixed=dict(grow=False, max_names=1),
     own=parameters(dataclass(RegressionSettings)),

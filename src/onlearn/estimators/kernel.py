@@ -242,13 +242,16 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     kernel : Kernel or its spelling
         For instance ``kernels.Polynomial(4)`` or ``"0.5*gaussian(2) + linear"``.
     rule : choice or its spelling
-        "nlms", least squares by steps that each make the error of their example zero, whatever the scale of the kernel
+        "nlms", least squares by steps that correct the error of their example at once, whatever the scale of the kernel
         and of y; "pa_epsilon(0.1)", the same for errors above 0.1, to the edge of that tube; or the gradient steps
         "lms" and "epsilon", whose rate must suit the kernel: below 2 / (k(x, x) + 1) for "lms".
     stabilizer : choice or its spelling
         "averaged" hands out the mean of all hypotheses, in which noise cancels; "last" is nearer to the data.
     init : "mean" or "zeros"
         The constant to begin with: the mean of y, in a stream (``partial_fit``) the first y.
+    damping : "mean" or float
+        With the first two rules, errors are divided by k(x, x), but by no less than this: by default its mean over the
+        examples (in a stream, over those so far). So the steps of short examples do not throw the others about.
     geometry : choice or its spelling
         Additive: ``"additive(0.5)"`` makes half steps, ``"additive(0.5, l2=0.01)"`` lets the weights decay.
 
@@ -274,12 +277,13 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         stabilizer: Any = "averaged",
         budget: int | None = None,
         budget_policy: Any = "project",
-        epochs: int | None = 5,
+        epochs: int | None = 10,
         cache_mb: float = 1024,
         fit_intercept: bool = True,
         representation: str = "dual",
         geometry: Any = "additive",
         init: str = "mean",
+        damping: float | str = "mean",
         max_epochs: int = 1000,
         shuffle: bool = True,
         tol: float | None = None,
@@ -301,6 +305,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         self.representation = representation
         self.geometry = geometry
         self.init = init
+        self.damping = damping
         self.max_epochs = max_epochs
         self.shuffle = shuffle
         self.tol = tol

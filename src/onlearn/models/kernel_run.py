@@ -78,8 +78,8 @@ class KernelPasses(Passes):
         texts = [text for X, _, _ in batches for text in X] if self.model.compares_texts else None
         self.examples: Any = learner.prepare_rows(self._matrix(batches) if texts is None else texts)
         if not classifies:
-            weight = learner.begin_regression(self.y, np.ones(len(y)) if self.weight is None else self.weight)
-            self.weight = None if unweighted else weight
+            weight = np.ones(len(y)) if self.weight is None else self.weight
+            self.weight = learner.begin_regression(self.examples.data, self.y, weight)
 
     def _matrix(self, batches: list[Any]) -> Any:
         """All rows as one matrix, dense if most values are not zero."""

@@ -23,7 +23,7 @@ from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model, as_learner, learn_from
-from onlearn.models.plan import MOST, PASSES, Plan, default_passes
+from onlearn.models.plan import EXAMPLES, Plan, default_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.train_options import BITS
@@ -249,8 +249,9 @@ class Run:
         count, learner = self.passes.count, self.reading.learner
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
-        if undecided and default_passes(learner, self.model.features, 1, 1) > PASSES:
-            passes = f"{PASSES} to {MOST} passes, by the number of rows"
+        if undecided:
+            most, least = (default_passes(learner, self.model.features, rows, rows) for rows in (1, EXAMPLES))
+            passes = f"{most} passes" if most == least else f"{least} to {most} passes, by the number of rows"
         task = "classification" if self.plan.task == "classify" else "regression"
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
 

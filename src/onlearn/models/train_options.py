@@ -70,10 +70,7 @@ class TrainOptions:
     stabilizer: Any = option(None, "last, averaged, survivor or voted; averaged(window=1000) forgets.", in_model=True)
     multiclass: str | None = option(None, "true, one-vs-all or softmax.", in_model=True, classes_only=True)
     kernel: Any = option(
-        None,
-        'Learn with a kernel, such as "polynomial(3)" or "0.5*gaussian(2) + linear".',
-        in_model=True,
-        classes_only=True,
+        None, 'Learn with a kernel, such as "polynomial(3)" or "0.5*gaussian(2) + linear".', in_model=True
     )
     budget: int | None = option(
         None, "With --kernel: the most support examples.", int, min=1, in_model=True, with_kernel=True
