@@ -78,7 +78,9 @@ class MeanLength(NamedTuple):
         with np.errstate(over="ignore"):
             totals = np.cumsum([self.total, *np.where(there, q, 0.0)])
         counts = self.count + np.cumsum([0, *there])
-        return MeanLength(float(totals[-1]), float(counts[-1])), part_of_steps(q, totals[1:] / np.maximum(counts[1:], 1))
+        return MeanLength(float(totals[-1]), float(counts[-1])), part_of_steps(
+            q, totals[1:] / np.maximum(counts[1:], 1)
+        )
 
     @classmethod
     def unpack(cls, stored: Any) -> MeanLength:
