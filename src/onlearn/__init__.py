@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
+    "onlearn.estimators.kernel_pca": ["KernelPCA"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
@@ -68,6 +69,7 @@ __all__ = [
     "FeatureHasher",
     "Features",
     "KernelClassifier",
+    "KernelPCA",
     "KernelPerceptron",
     "KernelRegressor",
     "LinearSVM",
@@ -112,6 +114,7 @@ if TYPE_CHECKING:
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
+    from onlearn.estimators.kernel_pca import KernelPCA
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
     from onlearn.estimators.linear import (
         AROW,

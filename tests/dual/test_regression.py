@@ -162,8 +162,8 @@ def test_damping_divides_by_the_mean_length_at_least(representation: str) -> Non
     q = kernels.Polynomial(2).diag(X) + 1.0
     common = dict(kernel="polynomial(2)", representation=representation, random_state=0, damping=0, init="zeros")
     y = y - 5.0
-    for given, least in (("mean", q.mean()), (20, 20.0), (0, 0.0)):
-        model = KernelRegressor(**{**common, "damping": given}).fit(X, y)
+    for damping, least in (("mean", q.mean()), (20, 20.0), (0, 0.0)):
+        model = KernelRegressor(**{**common, "damping": damping}).fit(X, y)
         by_hand = KernelRegressor(**common).fit(X, y, sample_weight=q / np.maximum(q, least))
         np.testing.assert_allclose(model.predict(X), by_hand.predict(X), rtol=1e-9)
     stream = KernelRegressor(**{**common, "damping": "mean"}).partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])

@@ -98,7 +98,7 @@ def test_clone_pickle_and_search():
 @pytest.mark.parametrize(
     "settings",
     [
-        dict(),
+        {},
         dict(rule="pa_epsilon(0.05)", budget=30),
         dict(budget=30, budget_policy="merge"),
         dict(kernel="polynomial(3)", geometry="additive(0.5, l2=1e-4)", stabilizer="last"),
@@ -173,7 +173,7 @@ class TestReduce:
         size = np.sum(model.dual_coef_**2, axis=0)
         kept = np.sort(np.argsort(-size, kind="stable")[:20])
         np.testing.assert_allclose(small.dual_coef_, model.dual_coef_[:, kept], rtol=1e-12)
-        assert 0 < small.reduction_.lost and model.reduce(20).reduction_.lost < small.reduction_.lost
+        assert small.reduction_.lost > 0 and model.reduce(20).reduction_.lost < small.reduction_.lost
         small.save(tmp_path / "m.onl")
         assert onlearn.load(tmp_path / "m.onl").reduction_ == small.reduction_
 

@@ -1,8 +1,9 @@
 """The learner with a kernel: a ``Learner`` whose weights belong to support examples, or to the kernel's features.
 
-"KernelClassifier" learns classes, "KernelRegressor" numbers. Of a linear learner it has the labels, the passes, the calibration and the settings. Its examples are rows, strings or
-trees, as the kernel takes them. ``representation`` says what it learns: "dual", weights of support examples, or
-"primal", weights of the features of the kernel, as a linear learner does.
+"KernelClassifier" learns classes, "KernelRegressor" numbers. Of a linear learner it has the labels, the passes, the
+calibration and the settings. Its examples are rows, strings or trees, as the kernel takes them. ``representation`` says
+what it learns: "dual", weights of support examples, or "primal", weights of the features of the kernel, as a linear
+learner does.
 
 In a run over files it learns from rows that it is given once, pass after pass. A support example is a row as it was
 when it was learned from, so all rows have their final width before the first is learned from, and stay in memory. A run

@@ -63,21 +63,21 @@ class MeanLength(NamedTuple):
     """The sum and the number of the q of examples so far."""
 
     total: float = 0.0
-    count: float = 0.0
+    number: float = 0.0
 
     def of_all(self, q: np.ndarray, weight: np.ndarray) -> tuple[MeanLength, np.ndarray]:
         """The mean of a data set, and the part of each example's step that is made by it."""
         there = weight > 0
         with np.errstate(over="ignore"):
             made = MeanLength(float(q[there].sum()), float(np.count_nonzero(there)))
-        return made, part_of_steps(q, made.total / max(1.0, made.count))
+        return made, part_of_steps(q, made.total / max(1.0, made.number))
 
     def of_stream(self, q: np.ndarray, weight: np.ndarray) -> tuple[MeanLength, np.ndarray]:
         """The same by the mean of all examples so far, each of which is counted before its step."""
         there = weight > 0
         with np.errstate(over="ignore"):
             totals = np.cumsum([self.total, *np.where(there, q, 0.0)])
-        counts = self.count + np.cumsum([0, *there])
+        counts = self.number + np.cumsum([0, *there])
         return MeanLength(float(totals[-1]), float(counts[-1])), part_of_steps(
             q, totals[1:] / np.maximum(counts[1:], 1)
         )

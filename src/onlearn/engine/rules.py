@@ -197,7 +197,7 @@ class NLMS:
 
 @choice(RULES, "pa_epsilon")
 class PAEpsilon:
-    """Passive-aggressive regression (Crammer et al. 2006): t = sign(y - s) min(C, max(0, |y - s| - epsilon) / |x|^2)."""
+    """Passive-aggressive regression (Crammer et al. 2006): t = sign(y - s) min(C, loss / |x|^2)."""
 
     regression = True
     classification = False
