@@ -36,7 +36,7 @@ def test_train_predict_evaluate(folder, run):
     lines = run("predict", folder / "m.onl", folder / "b.csv").splitlines()
     assert len(lines) == 101 and 400 < float(lines[1].split(",")[1]) < 600
     model = onlearn.load(folder / "m.onl")
-    assert type(model.learner).__name__ == "DualLearner" and model.learner.name == "KernelRegressor"
+    assert type(model.learner).__name__ == "DualRegressor" and model.learner.name == "KernelRegressor"
     assert model.learner.history_["passes"][0]["seen"] == 250 and len(model.learner.history_["passes"]) == 10
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import reference as ref
 from onlearn import KernelRegressor, OnlineRegressor, kernels, rule
-from onlearn.dual.learner import DualLearner
 from onlearn.dual.regression import MeanLength, mean_level, part_of_steps
+from onlearn.dual.regressor import DualRegressor
 
 RULES: dict[str, Any] = {
     "nlms": ref.NormalisedLeastMeanSquares(),
@@ -269,7 +269,7 @@ def test_what_has_no_length_teaches_nothing() -> None:
 
 def test_renewed_learners_begin_again() -> None:
     X, y = examples(1, 40)
-    learner = DualLearner("KernelRegressor", random_state=0).partial_fit(X, y)
+    learner = DualRegressor(random_state=0).partial_fit(X, y)
     again = learner.renewed().partial_fit(X, y)
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
     assert again.n_seen_ == 40

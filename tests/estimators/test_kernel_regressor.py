@@ -130,8 +130,8 @@ def test_damaged_files_are_refused(tmp_path):
         with pytest.raises(ModelFileError):
             onlearn.load(tmp_path / "n.onl")
 
-    broken(lambda facts: facts["dual"].pop("mean_length"))
-    broken(lambda facts: facts["dual"].update(mean_length=[1.0, "x"]))
+    broken(lambda facts: facts.pop("mean_length"))
+    broken(lambda facts: facts.update(mean_length=[1.0, "x"]))
     broken(lambda facts: facts.update(learner="KernelClassifier"))
     broken(lambda facts: None, **{"training.g.w": arrays["training.g.w"][:-1]})
 

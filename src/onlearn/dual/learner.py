@@ -1,9 +1,9 @@
 """The learner with a kernel: a ``Learner`` whose weights belong to support examples, or to the kernel's features.
 
-"KernelClassifier" learns classes, "KernelRegressor" numbers. Of a linear learner it has the labels, the passes, the
-calibration and the settings. Its examples are rows, strings or trees, as the kernel takes them. ``representation`` says
-what it learns: "dual", weights of support examples, or "primal", weights of the features of the kernel, as a linear
-learner does.
+Of a linear learner it has the labels, the passes, the calibration and the settings. Its examples are rows, strings or
+trees, as the kernel takes them. ``representation`` says what it learns: "dual", weights of support examples, or
+"primal", weights of the features of the kernel, as a linear learner does. It learns classes; numbers are learned by
+``regressor.DualRegressor``.
 
 In a run over files it learns from rows that it is given once, pass after pass. A support example is a row as it was
 when it was learned from, so all rows have their final width before the first is learned from, and stay in memory. A run
@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,24 +35,13 @@ from onlearn.dual.collapse import (
 from onlearn.dual.estimate import Estimate, estimate, report_estimate
 from onlearn.dual.examples import Examples, check_examples
 from onlearn.dual.policies import POLICIES
-from onlearn.dual.regression import (
-    MeanLength,
-    at_most_whole,
-    begin_at,
-    first_level,
-    mean_level,
-    part_of_steps,
-    relative_to_largest,
-    square_lengths,
-)
 from onlearn.dual.scores import dual_scores, staged_scores
-from onlearn.dual.settings import KERNEL_COMPOSITIONS
+from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.dual.supports import SupportSet, SupportSlots
 from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
 from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.learner import Learner
 from onlearn.engine.scoring import hypothesis
-from onlearn.engine.tasks import check_regression_choices
 from onlearn.engine.training import Training
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
@@ -67,21 +56,21 @@ Packed = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 class DualLearner(Learner):
-    """A classifier or a regressor in the feature space of a kernel.
+    """A classifier in the feature space of a kernel.
 
     >>> X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
     >>> DualLearner(kernel="polynomial(2)", stabilizer="last", epochs=None, random_state=0).fit(X, y).predict(X)
     array([0, 1, 1, 0])
-    >>> DualLearner("KernelRegressor", random_state=0).fit([[0.0], [1.0]], [2.0, 3.0]).predict([[0.0], [1.0]]).round(1)
-    array([2., 3.])
     """
 
-    def __init__(self, name: str = "KernelClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
-        super().__init__(name, warning=warning, **params)
+    kind: ClassVar[Composition] = KERNEL_CLASSIFIER
+    is_linear = False
+
+    def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
+        super().__init__(self.kind.name, warning=warning, **params)
         self.kernel: Any = None  # the kernel that it learns with, once learning has begun
         self.reason = ""  # for the representation
         self.reduction: Reduction | None = None  # if it was made by ``reduce``
-        self.mean_length = MeanLength()  # of examples, in regression
         self.current: TrainingSet | None = None  # the rows of a run that is not over
         self.saved: Packed | None = None  # the same as it was read from a file
 
@@ -89,7 +78,7 @@ class DualLearner(Learner):
 
     @property
     def composition(self) -> Composition:
-        return KERNEL_COMPOSITIONS[self.name]
+        return self.kind
 
     def check(self) -> None:
         super().check()
@@ -105,13 +94,6 @@ class DualLearner(Learner):
                 f"a learner with a kernel learns additively, without l1: its weights belong to examples, not features; "
                 f"{geometry!r} is not for it"
             )
-        if not self.task.classifies:
-            check_regression_choices(self.choices, settings.epochs, settings.tol)
-            if settings.budget is not None and self.choices["budget_policy"].name == "remove":
-                raise ValueError(
-                    "in regression each support example is a part of every prediction, so none can be removed: "
-                    "use budget_policy='project' or 'merge'"
-                )
 
     def _depends_on(self) -> dict[str, Any]:
         fixed = {name: getattr(self.settings, name) for name in FIXED}
@@ -164,7 +146,7 @@ class DualLearner(Learner):
 
     def estimate(self, X: Any) -> Estimate:
         """The time and memory that ``fit`` would take on these examples in the dual, by timing the kernel on a few."""
-        fresh = DualLearner(self.name, **{**self.get_params(), "representation": "dual"})
+        fresh = type(self)(**{**self.get_params(), "representation": "dual"})
         fresh.check()
         return fresh._estimate(fresh._rows(X, first=True), outputs=1)
 
@@ -190,9 +172,7 @@ class DualLearner(Learner):
         settings, choices = self.settings, self.choices
         self.began_with = {name: copy.copy(one) for name, one in self._depends_on().items()}
         self.seed = seed_of(settings.random_state)
-        output, outputs = None, 1
-        if self.task.classifies:
-            output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
+        output, outputs = self._outputs()
         bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
         if settings.budget is not None and self.kernel.data == "matrix":
             raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
@@ -201,6 +181,11 @@ class DualLearner(Learner):
         )
         self.training, self.dtype = training, np.dtype(X.dtype)
         return training
+
+    def _outputs(self) -> tuple[str | None, int]:
+        """The kind of multiclass, if it is one, and how many outputs there are."""
+        output, outputs = self.task.outputs(self.choices["rule"], self.settings.multiclass, False)
+        return output, outputs
 
     def _empty_training(self, *parts: Any) -> DualTraining:
         """A training in the dual without support examples."""
@@ -212,14 +197,11 @@ class DualLearner(Learner):
             limited.set_budget(int(budget), self.choices["budget_policy"], self.seed)
             training = limited.attach(SupportSlots(self.kernel, int(budget)))
         training.stages = [] if self.settings.keep_stages else None
-        training.classifies = self.task.classifies
-        if not training.classifies:
-            training.audit.due[0] = 0  # nothing is calibrated
         return training
 
     def renewed(self) -> Self:
         made = super().renewed()
-        made.reduction, made.mean_length = None, MeanLength()
+        made.reduction = None
         made.release_rows()
         return made
 
@@ -239,8 +221,6 @@ class DualLearner(Learner):
 
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
         training, settings = self._trained(), self.settings
-        if not self.task.classifies:
-            weight = self.begin_regression(X, targets, weight)
         training.deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
         try:
             if not isinstance(training, DualTraining):
@@ -258,9 +238,6 @@ class DualLearner(Learner):
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         training = self._trained()
-        if not self.task.classifies:
-            self._begin_at(first_level(targets, weight))
-            weight = self._steps_to_make(X, at_most_whole(weight), "of_stream") if training.rule.projects else weight
         if not isinstance(training, DualTraining):
             super()._learn_once(X, targets, weight)
             return
@@ -272,26 +249,6 @@ class DualLearner(Learner):
             training.learn(dataset, targets, weight, np.arange(len(targets)))
         if training.stopped:
             raise KeyboardInterrupt
-
-    def begin_regression(self, X: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Begin with the mean of all numbers to learn, if ``init`` says so; the part of each row's step to make."""
-        self._begin_at(mean_level(y, weight))
-        if not self._trained().rule.projects:
-            return weight
-        return self._steps_to_make(X, relative_to_largest(weight), "of_all")
-
-    def _begin_at(self, level: float) -> None:
-        training = self._trained()
-        if not training.n_seen and self.settings.init == "mean":
-            begin_at(training, level)
-
-    def _steps_to_make(self, X: Any, weight: np.ndarray, by: str) -> np.ndarray:
-        """The part of each row's step that weight and ``damping`` leave."""
-        damping, q = self.settings.damping, square_lengths(X, self._trained())
-        if damping != "mean":
-            return weight * part_of_steps(q, float(damping))
-        self.mean_length, parts = getattr(self.mean_length, by)(q, weight)
-        return weight * parts
 
     # ------------------------------------------------------------------ runs over files
 
@@ -384,8 +341,7 @@ class DualLearner(Learner):
     @property
     def dual_coef_(self) -> np.ndarray:
         """Weights of the support examples: (classes, examples), (1, examples) for two classes and in regression."""
-        weights = hypothesis(self._dual("dual_coef_"))[0]
-        return np.array((self.task.columns(weights) if self.task.classifies else weights).T)
+        return np.array(self.task.columns(hypothesis(self._dual("dual_coef_"))[0]).T)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -394,6 +350,9 @@ class DualLearner(Learner):
                 "in the dual there are weights of examples, dual_coef_; to_primal() makes those of features"
             )
         return super().coef_
+
+    def kept_examples(self) -> Any:
+        return self.support_examples_
 
     def kernel_values(self, X: Any) -> np.ndarray:
         """The kernel values of examples with the support examples, one row an example."""
@@ -421,7 +380,7 @@ class DualLearner(Learner):
                 "there is no stage yet: one is the hypothesis after a pass of fit, and partial_fit has none"
             )
         for scores in staged_scores(training, self._rows(X, first=False).points, stages):
-            yield self.task.shaped(scores) if self.task.classifies else scores[:, 0]
+            yield self.task.shaped(scores)
 
     def certificate(self, X: Any, y: Any) -> Any:
         certificate = super().certificate(X, y)
@@ -483,8 +442,6 @@ class DualLearner(Learner):
         arrays.update(more)
         mine["kernel_as_text"] = isinstance(self.settings.kernel, str)
         mine["stopped"] = training.stopped
-        if not self.task.classifies:
-            mine["mean_length"] = self.mean_length
         if self.reduction is not None:
             mine["reduction"] = self.reduction._asdict()
         if isinstance(training, DualTraining):
@@ -515,8 +472,6 @@ class DualLearner(Learner):
         super()._unpack(facts, arrays)
         training = self._trained()
         training.stopped = mine.get("stopped")
-        if not self.task.classifies:
-            self.mean_length = MeanLength.unpack(mine["mean_length"])
         if mine.get("reduction") is not None:
             self.reduction = Reduction(**mine["reduction"])
         if isinstance(training, DualTraining):

@@ -84,5 +84,3 @@ KERNEL_REGRESSOR = Composition(
     own=parameters(dataclass(RegressionSettings)),
     families={"budget_policy": POLICIES},
 )
-
-KERNEL_COMPOSITIONS = {one.name: one for one in (KERNEL_CLASSIFIER, KERNEL_REGRESSOR)}

@@ -240,6 +240,12 @@ class Regression:
     def weighted(self, numbers: np.ndarray, weight: np.ndarray, class_weight: Any) -> np.ndarray:
         return weight
 
+    def columns(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+    def shaped(self, scores: np.ndarray) -> np.ndarray:
+        return scores[:, 0]
+
     def pack(self, separable: bool | None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {}, {}
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,10 +16,12 @@ from onlearn.dual.collapse import Reduction
 from onlearn.dual.estimate import Estimate
 from onlearn.dual.learner import ON_NUMBERS, DualLearner
 from onlearn.dual.policies import POLICIES
+from onlearn.dual.regressor import DualRegressor
 from onlearn.dual.settings import KERNEL_CLASSIFIER, KERNEL_REGRESSOR
 from onlearn.engine.compositions import FAMILIES, Composition
 from onlearn.engine.csr import CSR
-from onlearn.estimators.base import KERNEL, LearnerClassifier, LearnerEstimator, check_column
+from onlearn.estimators.base import KERNEL, IncrementalRegressor, LearnerEstimator
+from onlearn.estimators.linear import MistakeDrivenClassifier
 from onlearn.kernels.products import refuse_strings
 
 
@@ -28,7 +29,8 @@ class KernelEstimator(LearnerEstimator):
     """The part of an estimator with a kernel that is the same whatever it learns."""
 
     families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL, "budget_policy": POLICIES}
-    grow: bool = False
+    grow: bool | str = False
+    _kind: ClassVar[type[DualLearner]] = DualLearner
     _learner: DualLearner
 
     def __sklearn_tags__(self) -> Any:
@@ -38,7 +40,7 @@ class KernelEstimator(LearnerEstimator):
         return tags
 
     def _new_learner(self) -> DualLearner:
-        return DualLearner(self.composition.name, warning=ConvergenceWarning)
+        return self._kind(warning=ConvergenceWarning)
 
     def _check_rows(self, X: Any, first: bool) -> tuple[Any, list[str] | None]:
         """Rows of numbers checked, with the names of their columns; other examples the learner checks."""
@@ -50,7 +52,7 @@ class KernelEstimator(LearnerEstimator):
 
     def estimate(self, X: Any) -> Estimate:
         """What ``fit`` would take on these examples in the dual, by timing the kernel on a few of them."""
-        learner = DualLearner(self.composition.name, **self._values())
+        learner = self._kind(**self._values())
         learner.check()
         return learner.estimate(self._check_rows(X, first=True)[0])
 
@@ -132,7 +134,7 @@ class KernelEstimator(LearnerEstimator):
         return made
 
 
-class KernelClassifier(LearnerClassifier, KernelEstimator):
+class KernelClassifier(MistakeDrivenClassifier, KernelEstimator):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -231,7 +233,7 @@ class KernelClassifier(LearnerClassifier, KernelEstimator):
 KernelPerceptron = KernelClassifier  # its name in textbooks
 
 
-class KernelRegressor(RegressorMixin, KernelEstimator):
+class KernelRegressor(IncrementalRegressor, KernelEstimator):
     """Learns a regression in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is f(x) = b + sum_i alpha_i k(x_i, x). Every example on which a step was made is a support example;
@@ -269,6 +271,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     """
 
     composition: ClassVar[Composition] = KERNEL_REGRESSOR
+    _kind: ClassVar[type[DualLearner]] = DualRegressor
 
     def __init__(
         self,
@@ -315,24 +318,6 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
         self.intercept_scaling = intercept_scaling
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRegressor:
-        """Learn from all examples, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRegressor:
-        """Learn from the examples once, in their order. Many small calls leave the same state as one large one."""
-        self._partial_fit(X, y, sample_weight)
-        return self
-
-    def _check_targets(self, y: Any) -> np.ndarray:
-        return check_column(y, "number", type(self).__name__)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The number predicted for each example."""
-        learner, X = self._fitted(X)
-        return learner.predict(X)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """The predictions by the hypothesis after each pass of ``fit``; needs ``keep_stages``."""

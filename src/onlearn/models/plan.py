@@ -46,7 +46,6 @@ MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
 
 PASSES = 3  # for most learners, and the fewest
 AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # the learner that takes more
-KERNEL_REGRESSOR = "KernelRegressor"  # takes as many as its estimator
 MOST = 20  # passes
 EXAMPLES = 400_000  # over all passes, at most, if there are more than PASSES
 VALUES = 20_000_000  # that are not zero, likewise
@@ -116,11 +115,10 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
 def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
     """The number of passes over data of so many rows, with so many values that are not zero.
 
-    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it. So
-    does regression with a kernel, whose values are kept from pass to pass.
+    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
     """
-    if learner.name == KERNEL_REGRESSOR:
-        return int(learner.composition.parameters["epochs"].default)
+    if learner.usual_passes is not None:
+        return int(learner.usual_passes)
     chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
     if chosen != AVERAGED or is_text(features):
         return PASSES
