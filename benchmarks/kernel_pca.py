@@ -39,7 +39,9 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
         share = variance(X)
 
         def by_landmarks(X: np.ndarray = X) -> np.ndarray:
-            model = KernelPCA(f"gaussian({SIGMA})", COMPONENTS, method="nystroem", n_landmarks=LANDMARKS, random_state=0)
+            model = KernelPCA(
+                f"gaussian({SIGMA})", COMPONENTS, method="nystroem", n_landmarks=LANDMARKS, random_state=0
+            )
             return model.fit_transform(X)
 
         def two_steps(X: np.ndarray = X) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Kernel regression on Friedman's function of ten columns, with noise: KernelRegressor against scikit-learn's.
 
 onlearn makes ten passes of normalised least mean squares, averaged; "tube" is its passive-aggressive rule with the
-epsilon of SVR. KernelRidge solves for all weights at once, SVR is LIBSVM. Gaussian kernel, sigma 2, columns and y of mean
-0 and deviation 1, the peers' alpha and C at their defaults. '%' is R2 on 2,000 test rows without noise.
+epsilon of SVR. KernelRidge solves for all weights at once, SVR is LIBSVM. Gaussian kernel, sigma 2; columns and y
+have mean 0 and deviation 1; the peers' alpha and C at their defaults. '%' is R2 on 2,000 test rows without noise.
 """
 
 from __future__ import annotations
