@@ -39,6 +39,7 @@ METHODS = ("auto", "exact", "nystroem")
 MOST_EXACT = 4000  # examples up to which "auto" is exact
 LANDMARKS = 500  # of Nystrom's method, and
 PER_COMPONENT = 5  # at least so many for each component
+AMONG = 20  # examples for each landmark, among which they are chosen
 SMALL, FEW = 200, 0.1  # Lanczos' method is for matrices that are not small, and for a small part of their eigenvalues
 ALIKE = 1e-6  # entries of an eigenvector that differ by less are equally large
 
@@ -266,7 +267,10 @@ def _exact(kernel: Any, X: Any, P: Any, most: int | None) -> tuple[Components, n
 def _by_landmarks(kernel: Any, X: Any, P: Any, most: int | None, size: int, rng: np.random.Generator) -> Components:
     """By the covariance matrix of the features that landmarks give."""
     diagonal = diagonal_of(kernel, P)
-    rows = np.sort(rpcholesky(kernel, P, size, rng))
+    among = np.arange(len(P))
+    if len(P) > AMONG * size:
+        among = np.sort(rng.choice(len(P), AMONG * size, replace=False))
+    rows = np.sort(among[rpcholesky(kernel, P.take(among), size, rng)])
     rows = rows if len(rows) else np.zeros(1, dtype=np.int64)  # all kernel values are 0
     base = pick(X, rows)
     Q = kernel.points(base)
