@@ -67,6 +67,15 @@ def test_a_budget_and_a_tube(folder, tmp_path, run):
     assert report["support_examples"] == 40 and report["test"]["r2"] > 0.9
 
 
+def test_by_the_name_of_the_learner(folder, tmp_path, run, refused):
+    learner = "KernelRegressor(kernel='gaussian(1)', damping=0)"
+    line = ["train", folder / "a.csv", "-o", tmp_path / "m.onl", "--target", "price"]
+    report = json.loads(run(*line, "--learner", learner, "--test", folder / "b.csv", "--json"))
+    assert report["passes"] == 10 and report["test"]["r2"] > 0.97
+    assert "damping must be" in refused(*line, "--learner", "KernelRegressor(damping=-1)")
+    assert "predicts numbers" in refused(*line, "--learner", learner, "--task", "classify")
+
+
 def test_texts(tmp_path, run):
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("ab"), n)) for n in rng.integers(3, 9, 80)]
