@@ -15,6 +15,8 @@ from onlearn import KernelRegressor, OnlineRegressor, kernels, rule
 from onlearn.dual.regression import MeanLength, mean_level, part_of_steps
 from onlearn.dual.regressor import DualRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore:the mean squared error")  # of few examples, with rules of any rate
+
 RULES: dict[str, Any] = {
     "nlms": ref.NormalisedLeastMeanSquares(),
     "pa_epsilon(0.2)": ref.PassiveAggressiveEpsilon(0.2, np.inf),
@@ -259,7 +261,7 @@ def test_rules_of_users() -> None:
     np.testing.assert_allclose(model.predict(X), half.predict(X), rtol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:the mean squared error", "ignore:sigmoid")
+@pytest.mark.filterwarnings("ignore:sigmoid")
 def test_what_has_no_length_teaches_nothing() -> None:
     X = np.array([[0.0], [1.0]])
     model = KernelRegressor("linear", fit_intercept=False, epochs=3).fit(X, [7.0, 2.0])

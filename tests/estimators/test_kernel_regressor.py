@@ -230,6 +230,7 @@ def test_wrong_data_are_refused():
         KernelClassifier(rule="nlms").fit(X, Y > 0)
 
 
+@pytest.mark.filterwarnings("ignore:the weights grew")
 def test_rates_that_do_not_suit_the_kernel_are_told_of():
     with pytest.warns(UserWarning, match=r"mean squared error .* is more than the variance of y"):
         model = KernelRegressor("polynomial(3)", rule="lms", epochs=3, random_state=0).fit(X, Y)
