@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
+    "KernelRegressor": "onlearn.dual.regressor:DualRegressor",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
     "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
 }
