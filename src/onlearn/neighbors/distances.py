@@ -112,9 +112,8 @@ class Euclidean(Exact):
         self.centre = np.zeros(len(self.scale))  # any row near all of them serves
         self.unit = 1.0
         if self.numbers.size:
-            lowest, highest = extremes(self.numbers)
             self.centre = self.numbers[:: 1 + len(X) // SAMPLE].mean(axis=0, dtype=np.float64)
-            self.unit = float(power_of_two((np.maximum(highest - self.centre, self.centre - lowest) * self.scale).max()))
+            self.unit = float(power_of_two(self.reach(self.numbers)))
         self.bound = 1 - (X.shape[1] + 16) * SINGLE
 
     def _parts(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,6 +122,11 @@ class Euclidean(Exact):
         if not len(categories):
             return X, np.empty((len(X), 0), X.dtype)
         return np.ascontiguousarray(X[:, numbers]), np.ascontiguousarray(X[:, categories])
+
+    def reach(self, X: np.ndarray) -> float:
+        """The largest number of rows less the centre."""
+        lowest, highest = extremes(X)
+        return float((np.maximum(highest - self.centre, self.centre - lowest) * self.scale).max())
 
     @cached_property
     def coarse(self) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +181,7 @@ class EuclideanQueries:
         self.index, (self.numbers, self.codes) = index, index._parts(X)
         self.offsets = np.zeros(len(X)) if offsets is None else offsets
         self.units = np.full(len(X), index.unit)
-        if self.numbers.size:
+        if self.numbers.size and index.reach(self.numbers) * index.unit > FAR:
             largest = np.abs((self.numbers - index.centre) * index.scale).max(axis=1) * index.unit
             far = largest > FAR  # beyond single precision: all rows are measured
             self.units[far] *= power_of_two(largest[far])
