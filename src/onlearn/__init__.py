@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
+    "onlearn.estimators.neighbors": ["KNNClassifier", "KNNRegressor"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
@@ -67,6 +68,8 @@ __all__ = [
     "BalancedWinnow",
     "FeatureHasher",
     "Features",
+    "KNNClassifier",
+    "KNNRegressor",
     "KernelClassifier",
     "KernelPerceptron",
     "LinearSVM",
@@ -133,6 +136,7 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

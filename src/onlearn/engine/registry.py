@@ -23,6 +23,8 @@ CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
+    "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.

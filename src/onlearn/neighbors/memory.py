@@ -46,10 +46,10 @@ class Table:
         return len(self.targets)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("index", "make_index")}
+        return {name: value for name, value in vars(self).items() if name not in ("index", "make_index", "made_by")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, make_index=None)
+        self.__dict__.update(state, make_index=None, made_by=None)
 
     @cached_property
     def index(self) -> Any:
