@@ -327,6 +327,7 @@ class NeighborLearner(BaseLearner):
     # ------------------------------------------------------------------ the model file
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        self._path(self._table())
         facts, arrays = super()._pack()
         settings = self.settings
         mine: dict[str, Any] = {"categories": np.flatnonzero(self.categories).tolist(), "kernel": None}
@@ -369,6 +370,9 @@ class NeighborLearner(BaseLearner):
             raise ValueError("the learner does not have the shape that the header says")
         training.window = self.settings.window
         training.take_rows(facts, arrays, self.takes_objects(), self.dtype)
+        table = training.snapshot()
+        if table.path is not None and len(table.path.errors) != max(1, min(self.settings.k_max, len(table) - 1)):
+            raise ValueError("the errors for each k do not go with the examples kept")
         return training
 
 

@@ -156,11 +156,9 @@ class Neighbourhood(BaseTraining):
             raise ValueError("the examples kept are not in the order in which they came")
         self.met = facts["met"]
         table = Table(rows, arrays["targets"], arrays["weights"], arrays["numbers"])
-        if "errors" in arrays:
+        if facts.get("scored") is not None:
             check_facts(facts, {"scored": COUNT})
             errors = arrays["errors"]
-            if errors.ndim != 1 or not len(errors) or len(errors) > max(1, count - 1):
-                raise ValueError("the errors for each k do not go with the examples kept")
-            check_array("errors", errors, "float64", errors.shape, low=0)
+            check_array("errors", errors, "float64", (errors.size,), low=0)
             table.path = KPath(errors, facts["scored"])
         self.parts = (table,) if count else ()
