@@ -17,6 +17,7 @@ from onlearn import kernels
 from onlearn.dual.examples import check_examples, pick
 from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.engine.compositions import Composition
+from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.passes import warn_caller
 from onlearn.engine.spec import did_you_mean
 from onlearn.kernels.formula import copied
@@ -111,11 +112,12 @@ class NeighborLearner(BaseLearner):
         return X if first else in_precision(X, self.dtype)
 
     def _choose_categories(self, width: int, words: list[int], names: Any) -> None:
-        names = self.names if names is None else list(names)
         chosen = np.zeros(width, bool)
         chosen[words] = True
         given = as_given(self.settings.categorical)
         if given is not None:
+            names = self.feature_names if names is None else names
+            names = names.names if isinstance(names, FeatureNames) else names
             chosen[[column_number(one, width, names, "categorical") for one in given]] = True
         self.categories = chosen
 
