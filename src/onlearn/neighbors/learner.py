@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from onlearn.neighbors.settings import KNN_CLASSIFIER, KNN_REGRESSOR
 from onlearn.neighbors.votes import KPath, mean_of_neighbours, path_of_k, tally, vote
 
 NUMBER, ONE_HOT, OTHER = 0, 1, 2  # kinds of features that come from tables
+KINDS = {"number": NUMBER, "category": ONE_HOT, "matrix": NUMBER, "named": NUMBER}
 COMPARED = ("mixed", "hamming")  # metrics that compare categories
 MANY = 1_000_000  # rows from which on engine="auto" asks FAISS
 
@@ -42,7 +43,7 @@ class NeighborLearner(BaseLearner):
     whole = True
     is_progressive = False
     usual_passes = 1
-    scales_numbers = True
+    usual_features: ClassVar[dict[str, dict[str, Any]]] = {"number": {"scale": "none"}}  # scaled here, by all rows
     FIXED = ("metric", "kernel", "categorical", "window")
 
     training: Neighbourhood
@@ -78,9 +79,19 @@ class NeighborLearner(BaseLearner):
     def takes_objects(self) -> bool:
         return self.settings.kernel is not None and kernels.get(self.settings.kernel).data not in ("vectors", "matrix")
 
-    def describe_features(self, kinds: np.ndarray) -> None:
-        """What the features of a run are: numbers, one of the values of a category, or other things."""
-        self.kinds = np.asarray(kinds, np.uint8)
+    @property
+    def wants_sources(self) -> bool:  # type: ignore[override]
+        return self.settings.kernel is None
+
+    def columns_told(self) -> int:
+        return 0 if self.kinds is None else len(self.kinds)
+
+    def take_sources(self, codes: np.ndarray, sources: list[tuple[str, str]]) -> None:
+        """Features of a table are numbers, values of a category, or other things; others are taken as numbers."""
+        if not len(codes) or (self.kinds is None and all(source in ("matrix", "named") for source, _ in sources)):
+            return
+        kinds = np.array([KINDS.get(source, OTHER) for source, _ in sources], np.uint8)[codes]
+        self.kinds = kinds if self.kinds is None else np.concatenate([self.kinds, kinds])
 
     # ------------------------------------------------------------------ rows
 
@@ -290,6 +301,10 @@ class NeighborLearner(BaseLearner):
             raise AttributeError("strings and trees have no columns")
         return super().n_features_in_
 
+    @property
+    def coef_(self) -> np.ndarray:
+        raise AttributeError("neighbours have no weights of features: see explain for the votes of a prediction")
+
     def kept_examples(self) -> Any:
         return self._trained().snapshot().rows
 
@@ -299,7 +314,8 @@ class NeighborLearner(BaseLearner):
         told: dict[str, Any] = {"k": self._k(table), "rows_kept": len(table)}
         told["distance"] = settings.metric if self.kernel is None else f"of the kernel {self.kernel}"
         if path is not None:
-            told["error_by_k"] = [[k + 1, round(float(error), 6)] for k, error in enumerate(path.errors)]
+            told["least_error"] = float(path.errors.min())
+            told["error_by_k"] = [[k + 1, round(float(error), 4)] for k, error in enumerate(path.errors)]
         return told
 
     def contributions(self, X: Any) -> Contributions:

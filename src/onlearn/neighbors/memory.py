@@ -98,7 +98,7 @@ class Neighbourhood(BaseTraining):
         if not weights.all():
             table = table.take(np.flatnonzero(weights))
         self.met += len(targets)
-        self.count(len(targets), updates=len(table))
+        self.count(len(targets))
         if not len(table):
             return
         parts = [*self.parts, table]
