@@ -91,6 +91,9 @@ class Exact:
     def __len__(self) -> int:
         return int(self.rows.shape[0])
 
+    def prepare(self) -> None:
+        """Make what the first search would make."""
+
     def distances(self, queries: Any, values: np.ndarray) -> np.ndarray:
         return values
 
@@ -144,6 +147,9 @@ class Euclidean(Exact):
                 some[...] = (X[start : start + step] - self.centre) * scale
             squares[start : start + step] = np.einsum("ij,ij->i", some, some, dtype=np.float64)
         return made, squares
+
+    def prepare(self) -> None:
+        self.coarse  # noqa: B018  made when it is first asked for
 
     @cached_property
     def turned_codes(self) -> np.ndarray:
@@ -309,6 +315,9 @@ class Cosine(Exact):
     def queries(self, X: Any) -> Any:
         unit, zero = self.of_length_one(like_rows(X, self.rows))
         return SparseQueries(self.inner, unit, zero) if isinstance(unit, CSR) else EuclideanQueries(self.inner, unit, zero)
+
+    def prepare(self) -> None:
+        self.inner.prepare()
 
     def effort(self, queries: Any) -> float:
         return float(self.inner.effort(queries))

@@ -84,6 +84,9 @@ class FaissIndex:
         made.add(rows)
         return made
 
+    def prepare(self) -> None:
+        self.found_by  # noqa: B018  made when it is first asked for
+
     def queries(self, X: Any) -> Any:
         return self.index.queries(X)
 

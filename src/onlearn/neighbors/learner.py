@@ -174,7 +174,7 @@ class NeighborLearner(BaseLearner):
     def _learn_all(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         self._learn_once(X, targets, weight)
         table = self._table()
-        table.index  # noqa: B018  says what is wrong with the rows
+        table.index.prepare()  # which says what is wrong with the rows
         self._path(table)
         self.end_pass()
         k = self.settings.k

@@ -38,6 +38,9 @@ class Index(Protocol):
 
     def __len__(self) -> int: ...
 
+    def prepare(self) -> None:
+        """Make what the first search would make."""
+
     def queries(self, X: Any) -> Any:
         """Rows to search the neighbours of, prepared."""
 
