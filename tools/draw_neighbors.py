@@ -68,7 +68,8 @@ def curve(path: list[tuple[int, float]], best: int, left: int) -> list[str]:
     for k in (1, 10, 20, 30, 40):
         made.append(f'<text x="{place[k][0]:.1f}" y="{bottom + 14}" text-anchor="middle">{k}</text>')
     for tick in np.arange(0, most, 0.05):
-        made.append(f'<text x="{left + 26}" y="{bottom - SIDE * tick / most + 4:.1f}" text-anchor="end">{tick:g}</text>')
+        height = bottom - SIDE * tick / most + 4
+        made.append(f'<text x="{left + 26}" y="{height:.1f}" text-anchor="end">{tick:g}</text>')
     made.append(f'<polyline fill="none" stroke="{POINTS[0]}" stroke-width="1.5" points="{points}"/>')
     return [*made, f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{POINTS[1]}"/>']
 

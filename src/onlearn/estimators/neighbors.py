@@ -50,9 +50,9 @@ class NeighborEstimator(LearnerEstimator):
         are row numbers of its X. Without X, the neighbours of each row kept are found, itself left out.
         """
         if X is None:
-            return self._begun().kneighbors(None, k)  # type: ignore[no-any-return]
+            return self._begun().kneighbors(None, k)
         learner, X = self._fitted(X)
-        return learner.kneighbors(X, k)  # type: ignore[no-any-return]
+        return learner.kneighbors(X, k)
 
     @property
     def k_(self) -> int:

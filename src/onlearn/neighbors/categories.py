@@ -1,7 +1,7 @@
 """Tables with categories as numbers: a text becomes a number of 52 bits, made of the text alone.
 
-So there is no list of categories to learn, to keep and to extend: equal texts are equal numbers, and two that differ are
-the same number once in 2^52 pairs.
+So there is no list of categories to learn, to keep and to extend: equal texts are equal numbers, and two that differ
+are the same number once in 2^52 pairs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _columns(X: Any) -> Any:
 
 
 def _is_words(column: np.ndarray) -> bool:
-    return column.dtype.kind in "US" or (column.dtype == object and any(isinstance(one, (str, bytes)) for one in column))
+    if column.dtype != object:
+        return column.dtype.kind in "US"
+    return any(isinstance(one, (str, bytes)) for one in column)
 
 
 def _codes(column: np.ndarray, j: int, name: str | None) -> np.ndarray:

@@ -314,7 +314,8 @@ class Cosine(Exact):
 
     def queries(self, X: Any) -> Any:
         unit, zero = self.of_length_one(like_rows(X, self.rows))
-        return SparseQueries(self.inner, unit, zero) if isinstance(unit, CSR) else EuclideanQueries(self.inner, unit, zero)
+        made = SparseQueries if isinstance(unit, CSR) else EuclideanQueries
+        return made(self.inner, unit, zero)
 
     def prepare(self) -> None:
         self.inner.prepare()
@@ -329,7 +330,7 @@ class Cosine(Exact):
         return values / self.inner.unit**2 / 2
 
 
-# ---------------------------------------------------------------------------------------------------- Manhattan, Hamming
+# --------------------------------------------------------------------------------------------- Manhattan, Hamming
 
 
 class Manhattan(Exact):

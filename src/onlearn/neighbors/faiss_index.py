@@ -26,7 +26,7 @@ MORE = 16  # neighbours that are asked for beyond 2 k
 
 def check_installed() -> None:
     if not is_installed():
-        raise ImportError("engine='faiss' needs the package faiss-cpu, which is not installed: pip install onlearn[faiss]")
+        raise ImportError("engine='faiss' needs the package faiss-cpu, which is missing: pip install onlearn[faiss]")
 
 
 def is_installed() -> bool:
@@ -75,7 +75,7 @@ class FaissIndex:
         rows = self.inner.coarse[0]
         count, width = rows.shape
         if not self.approximate:
-            made = faiss.IndexFlatL2(width)
+            made: Any = faiss.IndexFlatL2(width)
         else:
             cells = int(CELLS * np.sqrt(count))
             made = faiss.IndexIVFFlat(faiss.IndexFlatL2(width), width, cells)

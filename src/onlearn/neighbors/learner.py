@@ -459,4 +459,4 @@ def plain_key(one: Any) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    return {column: weight for column, weight in value["pairs"]} if isinstance(value, dict) else value
+    return dict(value["pairs"]) if isinstance(value, dict) else value

@@ -45,7 +45,7 @@ class NeighborSettings:
     )
     engine: str = param(
         "exact",
-        "'faiss': the index of that package, which may miss neighbours in many rows; 'auto': that from a million rows on",
+        "'faiss' searches with that package, which may miss neighbours in many rows; 'auto' from a million rows on",
         words=("exact", "auto", "faiss"),
     )
 

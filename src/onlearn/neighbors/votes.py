@@ -98,9 +98,8 @@ class KPath(NamedTuple):
         return int(np.argmin(self.errors)) + 1
 
 
-def path_of_k(
-    index: Index, X: Any, take: Any, targets: np.ndarray, weights: np.ndarray, by_distance: bool, classes: int, most: int
-) -> KPath:
+def path_of_k(index: Index, X: Any, take: Any, targets: np.ndarray, weights: np.ndarray, by_distance: bool,
+              classes: int, most: int) -> KPath:  # fmt: skip
     """Leave-one-out errors for k up to ``most``, from one search of the neighbours of each row among all others.
 
     ``classes`` is 0 in regression, where the error is the mean squared one; ``take`` takes some of the rows X.
