@@ -102,8 +102,8 @@ def test_k_auto_is_decided_by_the_run(tmp_path, capsys):
 def test_explain_shows_the_neighbours_and_their_votes(trained, capsys):
     row = '{"size": 110, "colour": "blue", "ripe": "True"}'
     made = report(capsys, "explain", trained, row)
-    assert made["prediction"] == "plum" and len(made["parts"]) == 5
-    assert sum(part["contribution"] for part in made["parts"]) == pytest.approx(made["total"])
+    assert made["prediction"] == "plum" and len(made["examples"]) == 5
+    assert sum(part["contribution"] for part in made["examples"]) == pytest.approx(made["total"])
     text = told(capsys, "explain", trained, row)
     assert "5 neighbours, the nearest at the distance" in text and "distance" in text and "colour=blue" in text
 
