@@ -13,6 +13,7 @@ _HOMES = {
     "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
     "onlearn.estimators.kernel_pca": ["KernelPCA"],
+    "onlearn.estimators.neighbors": ["KNNClassifier", "KNNRegressor"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
@@ -69,6 +70,8 @@ __all__ = [
     "BalancedWinnow",
     "FeatureHasher",
     "Features",
+    "KNNClassifier",
+    "KNNRegressor",
     "KernelClassifier",
     "KernelPCA",
     "KernelPerceptron",
@@ -140,6 +143,7 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

@@ -25,6 +25,8 @@ CLASSES = {
     "KernelRegressor": "onlearn.dual.regressor:DualRegressor",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
     "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
+    "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
+    "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.
