@@ -50,7 +50,7 @@ class Panel:
     def classes(self, X: np.ndarray, y: np.ndarray, size: float = 2.5) -> None:
         """The points of each class in its colour."""
         for label, colour in zip(np.unique(y), COLOURS, strict=False):
-            self.dots(*X[y == label].T, colour, size)
+            self.dots(X[y == label, 0], X[y == label, 1], colour, size)
 
     def rings(self, x: Any, y: Any, size: float = 4.0) -> None:
         for a, b in self.place(x, y):
@@ -96,8 +96,8 @@ class Panel:
                         share = p / (p - q)
                         ends.append((x[b] + share * (x[d] - x[b]), y[a] + share * (y[c] - y[a])))
                 for n in range(0, len(ends) - 1, 2):
-                    (a, b), (c, d) = self.place(*zip(ends[n], ends[n + 1], strict=True))
-                    strokes.append(f"M{a:g} {b:g}L{c:g} {d:g}")
+                    start, stop = self.place(*zip(ends[n], ends[n + 1], strict=True))
+                    strokes.append(f"M{start[0]:g} {start[1]:g}L{stop[0]:g} {stop[1]:g}")
         width = 1 if dashes else 2
         style = f'fill="none" stroke="#333" stroke-width="{width}" stroke-dasharray="{dashes}"'
         self.parts.append(f'<path {style} d="{"".join(strokes)}"/>')
