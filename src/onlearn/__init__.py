@@ -16,6 +16,7 @@ _HOMES = {
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
@@ -77,6 +78,7 @@ __all__ = [
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
     "OnlineClassifier",
@@ -112,6 +114,7 @@ if TYPE_CHECKING:
 
     from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
+    from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks

@@ -25,6 +25,7 @@ CLASSES = {
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
     "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
     "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
+    "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.
