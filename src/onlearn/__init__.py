@@ -10,8 +10,9 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to import than all
 __version__ = "0.1.0"
 
 _HOMES = {
-    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
+    "onlearn.estimators.kernel_pca": ["KernelPCA"],
     "onlearn.estimators.neighbors": ["KNNClassifier", "KNNRegressor"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
@@ -72,7 +73,9 @@ __all__ = [
     "KNNClassifier",
     "KNNRegressor",
     "KernelClassifier",
+    "KernelPCA",
     "KernelPerceptron",
+    "KernelRegressor",
     "LinearSVM",
     "LogisticRegression",
     "MarginPerceptron",
@@ -116,7 +119,8 @@ if TYPE_CHECKING:
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.hasher import FeatureHasher
-    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
+    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
+    from onlearn.estimators.kernel_pca import KernelPCA
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
     from onlearn.estimators.linear import (
         AROW,

@@ -177,10 +177,10 @@ def _print(report: dict[str, Any]) -> None:
     show(table)
     for name, listed in (report["top"] or {}).items():
         if listed:
-            weights = plain_table(name if labels is not None else "feature", "weight")
+            what = "example" if "kernel" in report else "feature"
+            weights = plain_table(name if labels is not None else what, "weight")
             for one in listed:
-                what = one["example" if "kernel" in report else "feature"]
-                weights.add_row(visible(what), f"{one['weight']:.4g}")
+                weights.add_row(visible(one[what]), f"{one['weight']:.4g}")
             show(weights)
 
 

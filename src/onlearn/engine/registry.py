@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
+    "KernelRegressor": "onlearn.dual.regressor:DualRegressor",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
     "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
     "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
-    "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.

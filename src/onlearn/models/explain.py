@@ -185,7 +185,7 @@ def top_weights(model: Model, count: int, label: str | None = None) -> dict[str,
     name_of = example_name if is_dual(model) else feature_name
     if model.labels is None:
         places = largest(np.abs(coef[0]), count)
-        return {"target": [(feature_name(model, k), float(coef[0, k])) for k in places]}
+        return {"target": [(name_of(model, k), float(coef[0, k])) for k in places]}
     found = {}
     for k, name in enumerate(model.labels):
         if label is None or label == name:
