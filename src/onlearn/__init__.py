@@ -13,9 +13,11 @@ _HOMES = {
     "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
     "onlearn.estimators.kernel_pca": ["KernelPCA"],
+    "onlearn.estimators.neighbors": ["KNNClassifier", "KNNRegressor"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
@@ -68,6 +70,8 @@ __all__ = [
     "BalancedWinnow",
     "FeatureHasher",
     "Features",
+    "KNNClassifier",
+    "KNNRegressor",
     "KernelClassifier",
     "KernelPCA",
     "KernelPerceptron",
@@ -77,6 +81,7 @@ __all__ = [
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
     "OnlineClassifier",
@@ -112,6 +117,7 @@ if TYPE_CHECKING:
 
     from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
+    from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.hasher import FeatureHasher
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
     from onlearn.estimators.kernel_pca import KernelPCA
@@ -137,6 +143,7 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

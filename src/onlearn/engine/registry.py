@@ -24,6 +24,9 @@ CLASSES = {
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
     "KernelRegressor": "onlearn.dual.regressor:DualRegressor",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
+    "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
+    "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.
