@@ -23,6 +23,7 @@ LAYERS = {
     "engine": "engine",
     "kernels": "kernels",
     "dual": "dual",
+    "svm": "svm",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
