@@ -5,7 +5,7 @@ f_c(x) = sum_s w_sc k(x_s, x) + b_c, with w_sc = a_s y_s of problem c. A support
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,21 @@ from onlearn.engine.scoring import linear_scores
 from onlearn.engine.stabilizers import Last
 from onlearn.model_file import check_array
 
-UNKNOWN = -1  # the row of a support vector that is of no row of the last ``fit``
+UNKNOWN = -1  # the row of a support vector that is no row of the last ``fit``
+NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Support vectors and their weights; ``rows`` says which rows of the data set they are.
-
-    In the primal there are no ``supports``, and ``coefs`` are the weights of the kernel's features.
-    """
+    """Support vectors and their weights. In the primal there are none, and the weights are of the kernel's features."""
 
     kernel: Any
     coefs: np.ndarray  # support vectors (or features) x problems
     intercepts: np.ndarray
     supports: SupportSet | None = None
-    rows: np.ndarray | None = None
+    rows: np.ndarray = field(default_factory=lambda: NONE)  # of the data set; ``UNKNOWN``: none of them
+    targets: np.ndarray = field(default_factory=lambda: NONE)  # numbers of classes, or numbers
+    weight: np.ndarray = field(default_factory=lambda: NONE)  # C_i / C; empty after ``reduced``
 
     # what ``staged_scores`` reads besides
     bias = 1.0
@@ -55,11 +55,11 @@ class Hypothesis:
             return linear_scores(self.kernel.features(examples), self.coefs, self.intercepts)[0]
         return staged_scores(self, points, [self.weights()])[0]
 
-    def features_of_linear(self) -> np.ndarray:
-        """The weights of the columns, problems x columns, where the kernel is linear."""
-        if self.supports is None:
-            return self.coefs.T.copy()
-        return collapse(self._training()).weights()[1:].T
+    def feature_weights(self, width: int) -> np.ndarray:
+        """The weights of the kernel's features, problems x features."""
+        if self.supports is None or not len(self.supports):
+            return self.coefs.T.copy() if self.supports is None else np.zeros((self.outputs, width))
+        return np.ascontiguousarray(collapse(self._training()).weights()[1:].T)
 
     # ------------------------------------------------------------------ other forms
 
@@ -79,14 +79,18 @@ class Hypothesis:
         if verdict.name == "dual" and not force:
             raise ValueError(f"weights of features would be {verdict.reason}; force=True collapses nevertheless")
         coefs = collapse(training).weights()[1:]
-        return replace(self, coefs=coefs, supports=None, rows=None), verdict.reason
+        return Hypothesis(self.kernel, coefs, self.intercepts), verdict.reason
 
     def reduced(self, size: int) -> tuple[Hypothesis, float]:
         """At most ``size`` support vectors whose span is near, and the distance |w - w'| / |w|."""
         smaller, lost = reduce_supports(self._training(), size)
         weights = smaller.weights()
         rows = np.full(len(smaller.supports), UNKNOWN)
-        return replace(self, coefs=weights[1:], intercepts=weights[0], supports=smaller.supports, rows=rows), lost
+        return Hypothesis(self.kernel, weights[1:], weights[0], smaller.supports, rows), lost
+
+    def elsewhere(self) -> Hypothesis:
+        """The same, of a data set whose rows are not at hand any more."""
+        return replace(self, rows=np.full(len(self.rows), UNKNOWN))
 
     # ------------------------------------------------------------------ the model file
 
@@ -95,25 +99,35 @@ class Hypothesis:
         if self.supports is None:
             return {"supports": None}, arrays
         facts, more = self.supports.pack()
-        return {"supports": facts}, {**arrays, "rows": self.rows, **{f"s.{key}": one for key, one in more.items()}}
+        arrays.update(rows=self.rows, targets=self.targets, weight=self.weight)
+        return {"supports": facts}, {**arrays, **{f"support.{key}": one for key, one in more.items()}}
 
     @classmethod
-    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray], problems: int) -> Hypothesis:
+    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray], problems: int,
+               classes: int) -> Hypothesis:  # fmt: skip
+        """What ``pack`` described, of so many classes (0 in regression)."""
         coefs, intercepts = arrays["coefs"], arrays["intercepts"]
         check_array("intercepts", intercepts, "float64", (problems,))
         if facts["supports"] is None:
             check_array("coefs", coefs, "float64", (coefs.shape[0], problems))
             return cls(kernel, coefs, intercepts)
-        supports = SupportSet.unpack(kernel, facts["supports"], under("s.", arrays))
-        check_array("coefs", coefs, "float64", (len(supports), problems))
-        check_array("rows", arrays["rows"], "int64", (len(supports),), low=UNKNOWN)
-        return cls(kernel, coefs, intercepts, supports, arrays["rows"])
+        supports = SupportSet.unpack(kernel, facts["supports"], under("support.", arrays))
+        count = len(supports)
+        check_array("coefs", coefs, "float64", (count, problems))
+        check_array("rows", arrays["rows"], "int64", (count,), low=UNKNOWN)
+        kept = count if arrays["weight"].size else 0
+        top = {"low": 0, "high": classes - 1, "whole": True} if classes else {}
+        check_array("targets", arrays["targets"], "float64", (kept,), **top)
+        check_array("weight", arrays["weight"], "float64", (kept,), low=0)
+        return cls(kernel, coefs, intercepts, supports, arrays["rows"], arrays["targets"], arrays["weight"])
 
 
-def of_examples(kernel: Any, raw: Any, points: Any, coefs: np.ndarray, intercepts: np.ndarray) -> Hypothesis:
+def of_examples(kernel: Any, raw: Any, points: Any, coefs: np.ndarray, intercepts: np.ndarray, targets: np.ndarray,
+                weight: np.ndarray) -> Hypothesis:  # fmt: skip
     """The hypothesis with weights of all examples, examples x problems, of which only those not 0 are kept."""
     rows = np.flatnonzero((coefs != 0).any(axis=1))
     supports = SupportSet(kernel)
     if len(rows):
         supports.add(pick(raw, rows), points.take(rows))
-    return Hypothesis(kernel, coefs[rows], intercepts, supports, rows)
+    kept = targets[rows].astype(np.float64), weight[rows].astype(np.float64)
+    return Hypothesis(kernel, coefs[rows], intercepts, supports, rows, *kept)

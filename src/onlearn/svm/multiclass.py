@@ -39,6 +39,10 @@ class Machine(NamedTuple):
         """sum of a_i y_i over the variables of each of ``count`` examples."""
         return np.bincount(self.examples, weights=alpha * self.signs, minlength=count)
 
+    def start(self, coefs: np.ndarray) -> np.ndarray:
+        """The variables that give these weights of all examples: a_i = y_i w_i where that is not below 0."""
+        return np.maximum(self.signs * coefs[self.examples], 0.0)
+
     def sums(self, gradient: np.ndarray) -> np.ndarray:
         """The scores of the examples of its variables, without the intercept: F_i = y_i (G_i - p_i)."""
         return self.signs * (gradient - self.linear)
@@ -73,6 +77,13 @@ def pairs(classes: int, kind: str) -> list[tuple[int, int]]:
     return [(i, j) for i in range(classes) for j in range(i + 1, classes)]
 
 
+def problem_count(classes: int, kind: str) -> int:
+    """How many problems there are; regression, of 0 classes, is one."""
+    if classes <= 2:
+        return 1
+    return classes if kind == "one-vs-all" else classes * (classes - 1) // 2
+
+
 def classification(codes: np.ndarray, weight: np.ndarray, classes: int, kind: str) -> list[Machine]:
     """The problems of the examples with these classes; those of weight 0 are in none."""
     made = []
@@ -94,8 +105,8 @@ def regression(targets: np.ndarray, weight: np.ndarray, epsilon: float) -> list[
 
 def ballots(classes: int) -> np.ndarray:
     """Pairs x classes: +1 for the positive class of a pair, -1 for the negative one."""
-    made = np.zeros((classes * (classes - 1) // 2, classes))
-    for n, (negative, positive) in enumerate(pairs(classes, "one-vs-one") if classes > 2 else [(0, 1)]):
+    made = np.zeros((problem_count(classes, "one-vs-one"), classes))
+    for n, (negative, positive) in enumerate(pairs(classes, "one-vs-one")):
         made[n, positive], made[n, negative] = 1.0, -1.0
     return made
 

@@ -30,7 +30,8 @@ def along(machines: Sequence[Machine], columns: KernelColumns, Cs: Sequence[floa
     """The solutions at each C, from the smallest on, with the place of C among ``Cs``."""
     before = None
     for place in np.argsort(Cs, kind="stable").tolist():
-        before = solve_all(machines, columns, Cs[place], solver, bias, budget, before)
+        starts = None if before is None else before.starts(Cs[place])
+        before = solve_all(machines, columns, Cs[place], solver, bias, budget, starts)
         yield place, before
 
 

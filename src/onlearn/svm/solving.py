@@ -54,17 +54,21 @@ class Solved(NamedTuple):
             one.coefs(solution.alpha, count) for one, solution in zip(self.machines, self.solutions, strict=True)
         ])  # fmt: skip
 
+    def starts(self, C: float) -> list[np.ndarray]:
+        """Where to start at another C: weights at their bound stay there."""
+        return [one.alpha * (C / self.C) for one in self.solutions]
+
     @property
     def intercepts(self) -> np.ndarray:
         return np.array([one.intercept for one in self.solutions])
 
 
 def solve_all(machines: Sequence[Machine], columns: KernelColumns, C: float, solver: str, bias: bool, budget: Budget,
-              before: Solved | None = None) -> Solved:  # fmt: skip
-    """Solve all problems; ``before`` are their solutions at another C, to start from."""
+              starts: Sequence[np.ndarray] | None = None) -> Solved:  # fmt: skip
+    """Solve all problems, from ``starts`` if there are some."""
     solutions, reports = [], []
     for number, machine in enumerate(machines):
-        start = None if before is None else before.solutions[number].alpha * (C / before.C)
+        start = None if starts is None else starts[number]
         began = time.perf_counter()
         problem = machine.problem(columns, C, bias)
         limits = budget.limits(number, machine, len(machines) - number)
