@@ -18,7 +18,9 @@ import numpy as np
 
 from onlearn.svm.columns import KernelColumns
 
-__all__ = ["KernelColumns", "Limits", "Problem", "Solution", "check_problem", "feasible", "solution", "violation"]
+FARTHEST = 1e12  # the largest variable, where C is larger: times p, for kernel values of 1
+
+__all__ = ["KernelColumns", "Limits", "Problem", "Solution", "bounded", "check_problem", "feasible", "solution", "violation"]
 
 
 class Problem(NamedTuple):
@@ -81,8 +83,15 @@ def check_problem(problem: Problem) -> None:
         raise ValueError("upper must hold numbers of at least 0: C times the weight of each example")
 
 
+def bounded(problem: Problem) -> Problem:
+    """The problem with a bound for variables without one, beyond all that a solution in double precision can reach."""
+    scale = float(np.max(np.abs(problem.columns.diagonal), initial=0.0)) or 1.0
+    size = float(np.max(np.abs(problem.linear), initial=0.0)) or 1.0
+    return problem._replace(upper=np.minimum(problem.upper, FARTHEST * size / scale))
+
+
 def feasible(problem: Problem, start: np.ndarray | None) -> np.ndarray:
-    """``start`` (by default 0) clipped to the bounds; with a bias, the side with the larger sum is scaled to the other."""
+    """``start`` (by default 0) clipped to the bounds; with a bias the side of the larger sum is scaled down."""
     if start is None:
         return np.zeros(len(problem.upper))
     if np.shape(start) != problem.upper.shape:

@@ -1,52 +1,200 @@
-"""Sequential minimal optimisation (plain version)."""
+"""Sequential minimal optimisation with large working sets.
+
+A round selects the variables that violate the KKT conditions most and those nearest to them, computes the square of the
+kernel matrix that belongs to them, and solves the problem of these variables alone by SMO with second-order selection
+(``working_set``), whose steps then cost a few microseconds. Then one sum of kernel rows, of the variables that changed,
+brings F_i = sum_j a_j y_j k(x_i, x_j) of all examples up to date. With thousands of variables in the working set a
+dozen rounds do, and kernel rows are computed in blocks for the variables that changed only.
+
+Thorsten Joachims (1998) has the decomposition, Fan, Chen and Lin (2005) the selection of pairs.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from onlearn.svm.problem import Limits, Problem, Solution, check_problem, feasible, solution, violation
+from onlearn.svm.columns import KernelColumns
+from onlearn.svm.problem import Limits, Problem, Solution, bounded, check_problem, feasible, solution
+from onlearn.svm.working_set import STRIP, solve_pairs, solve_singles
+
+FEWEST, MOST = 1024, 8192  # variables of a working set
+SLICE = 20_000  # steps between two looks at the limits
+INNER = 0.1  # a working set is solved to this part of the violation of the whole problem
+STEPS = 10_000_000  # and 100 a variable: the limit where the caller has none
+NOISE = 0.25  # of the tolerance, which rounding may use up
+STALLS = 10  # rounds in which the objective does not fall, before the solver gives up
+SAMPLE = 64  # examples whose sums are checked in double precision
 
 
 def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None = None) -> Solution:  # noqa: B008
-    """The solution by pairs (or, without a bias, single variables) of largest gain."""
+    """The solution of a problem; ``start`` is a warm start."""
     check_problem(problem)
-    a, y, C = feasible(problem, start), problem.signs, problem.upper
-    e, columns = problem.examples, problem.columns
-    diagonal = columns.diagonal[e]
-    G = problem.linear.copy()
-    if a.any():
-        used = np.flatnonzero(a)
-        G += y * ((a * y)[used] @ columns.rows(e[used]).astype(float)[:, e])
-    done, stopped = 0, "tol"
-    tau = 1e-10 * max(1e-300, float(np.abs(diagonal).max(initial=0)))
-    while (worst := violation(problem, a, G)) > limits.tol:
-        if done % 100 == 0 and (why := limits.reached(done, worst)):
-            stopped = why
-            break
-        if limits.max_iter is not None and done >= limits.max_iter:
-            stopped = "iterations"
-            break
-        done += 1
-        if problem.bias:
-            s = -y * G
-            up = np.where(y > 0, a < C, a > 0)
-            low = np.where(y > 0, a > 0, a < C)
-            i = int(np.argmax(np.where(up, s, -np.inf)))
-            row = columns.rows(e[[i]])[0].astype(float)[e]
-            curve = np.maximum(diagonal[i] + diagonal - 2 * row, tau)
-            gain = np.where(low & (s < s[i]), (s[i] - s) ** 2 / curve, -1.0)
-            j = int(np.argmax(gain))
-            other = columns.rows(e[[j]])[0].astype(float)[e]
-            t = (s[i] - s[j]) / curve[j]
-            t = min(t, C[i] - a[i] if y[i] > 0 else a[i], a[j] if y[j] > 0 else C[j] - a[j])
-            a[i] = min(max(a[i] + y[i] * t, 0.0), C[i])
-            a[j] = min(max(a[j] - y[j] * t, 0.0), C[j])
-            G += y * t * (row - other)
+    state = State(bounded(problem), feasible(bounded(problem), start))
+    most = limits.max_iter if limits.max_iter is not None else max(STEPS, 100 * len(problem.upper))
+    limits = limits._replace(max_iter=most)
+    stopped = ""
+    while not stopped:
+        worst = state.violation()
+        if worst <= state.tolerance(limits.tol):
+            if not state.refine(limits.tol):
+                stopped = "tol"
+            continue
+        stopped = limits.reached(state.steps, worst) or state.round(limits, worst)
+    return solution(state.problem, state.alpha, state.gradient(), state.steps, stopped)
+
+
+class State:
+    """Where the solver stands: alpha, and F of all examples of the problem."""
+
+    def __init__(self, problem: Problem, alpha: np.ndarray) -> None:
+        self.problem, self.alpha, self.steps = problem, alpha, 0
+        self.examples, self.place = np.unique(problem.examples, return_inverse=True)  # whose F is kept, and where
+        self.offsets = problem.signs * problem.linear
+        self.shuffled = np.random.default_rng(0).permutation(len(alpha))  # ties are broken at random
+        self.size = FEWEST
+        self.lowest, self.stalled = np.inf, 0
+        self.use(problem.columns)
+
+    def use(self, columns: KernelColumns) -> None:
+        """Compute F anew by these kernel values."""
+        self.columns, self.window = columns, columns.window(self.examples)
+        self.F = np.zeros(len(self.examples))
+        self.add(np.flatnonzero(self.alpha), self.alpha[self.alpha != 0])
+
+    def add(self, variables: np.ndarray, changes: np.ndarray) -> None:
+        """Bring F up to date with changes of some variables."""
+        e, y = self.problem.examples[variables], self.problem.signs[variables]
+        which, at = np.unique(e, return_inverse=True)
+        amounts = np.bincount(at, changes * y, len(which))
+        some = amounts != 0  # both variables of an example of a regression may change alike
+        self.window.add(self.F, which[some], amounts[some])
+
+    def gradient(self) -> np.ndarray:
+        return self.problem.signs * self.F[self.place] + self.problem.linear
+
+    # -- violation and selection
+
+    def slopes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """s = -y G, and which variables may move up and down (in the direction of y)."""
+        a, plus = self.alpha, self.problem.signs > 0
+        above, below = a > 0, a < self.problem.upper
+        return -self.F[self.place] - self.offsets, np.where(plus, below, above), np.where(plus, above, below)
+
+    def violation(self) -> float:
+        """The largest violation; keeps what ``select`` needs."""
+        s, up, down = self.slopes()
+        highest, lowest = np.max(s[up], initial=-np.inf), np.min(s[down], initial=np.inf)
+        if self.problem.bias:
+            b, worst = (highest + lowest) / 2, highest - lowest
         else:
-            curve = np.maximum(diagonal, tau)
-            target = np.clip(a - G / curve, 0.0, C)
-            i = int(np.argmax(np.abs(target - a) * np.abs(G)))
-            t = target[i] - a[i]
-            a[i] = target[i]
-            G += y * (t * y[i]) * columns.rows(e[[i]])[0].astype(float)[e]
-    return solution(problem, a, G, done, stopped)
+            b, worst = 0.0, max(highest, -lowest)
+        self.s, self.up, self.down = s, up, down
+        worst = float(worst) if np.isfinite(worst) else 0.0
+        self.b = float(b) if np.isfinite(b) else 0.0
+        return max(0.0, worst)
+
+    def select(self) -> np.ndarray:
+        """The working set: half of it the worst on either side, then those that violate most or are nearest to it."""
+        n, order = len(self.alpha), self.shuffled
+        count = min(self.size, n)
+        rises = np.where(self.up, self.s - self.b, -np.inf)[order]
+        falls = np.where(self.down, self.b - self.s, -np.inf)[order]
+        reach = np.maximum(rises, falls)
+        if count < n:
+            chosen = np.zeros(n, dtype=bool)
+            for side in (rises, falls):
+                worst = np.argpartition(side, n - count // 4)[n - count // 4 :]
+                chosen[worst[side[worst] > 0]] = True
+            left = count - np.count_nonzero(chosen)
+            reach[chosen] = -np.inf
+            if left:
+                chosen[np.argpartition(reach, n - left)[n - left :]] = True
+            picked = order[chosen]
+        else:
+            picked = order
+        picked = picked[self.problem.upper[picked] > 0]
+        return np.sort(picked)
+
+    # -- a round
+
+    def round(self, limits: Limits, worst: float) -> str:
+        """Solve the problem of one working set and update F; returns why to stop, or ""."""
+        p, w = self.problem, self.select()
+        e, at = np.unique(p.examples[w], return_inverse=True)
+        K = self.columns.square(e)
+        if len(e) < len(w):
+            K = K[np.ix_(at, at)]
+        count = len(w)
+        size = -(-count // STRIP) * STRIP
+        if size > count:
+            K = np.pad(K, (0, size - count))
+
+        def filled(values: Any, filler: float) -> np.ndarray:
+            return np.concatenate([values, np.full(size - count, filler)])
+
+        a, s = filled(self.alpha[w], 0.0), filled(self.s[w], 0.0)
+        y, C = filled(p.signs[w], 1.0), filled(p.upper[w], 0.0)
+        up, down = (filled(np.where(side[w], 0.0, -np.inf), -np.inf) for side in (self.up, self.down))
+        diagonal = K.diagonal().astype(np.float64)
+        floor = max(float(np.max(np.abs(diagonal), initial=0.0)) * float(np.finfo(K.dtype).eps), 1e-300)
+        inner = solve_pairs if p.bias else solve_singles
+        values, best = np.empty(size), np.empty(size // STRIP)
+        tol = max(INNER * worst, 0.5 * limits.tol)
+        before, stopped = self.steps, ""
+        while not stopped:
+            most = min(SLICE, limits.max_iter - self.steps) if limits.max_iter is not None else SLICE
+            made = inner(K, diagonal, a, s, y, C, up, down, values, best, floor, tol, most)
+            self.steps += made
+            if made < most:
+                break
+            stopped = limits.reached(self.steps, worst)
+        changes = a[:count] - self.alpha[w]
+        moved = changes != 0
+        self.alpha[w] = a[:count]
+        self.add(w[moved], changes[moved])
+        return stopped or self.progressed(self.steps - before)
+
+    def progressed(self, steps: int) -> str:
+        """Whether the objective still falls; if not, go on in double precision, or give up."""
+        value = 0.5 * float(self.alpha @ (self.gradient() + self.problem.linear))
+        if steps and value < self.lowest - 1e-13 * abs(self.lowest if np.isfinite(self.lowest) else 0.0):
+            self.lowest, self.stalled = value, 0
+            return ""
+        self.stalled += 1
+        if steps and self.stalled < STALLS:
+            return ""
+        finer = self.columns.precise()
+        if finer is None:
+            return "precision"
+        self.use(finer)
+        self.lowest, self.stalled = np.inf, 0
+        return ""
+
+    # -- accuracy
+
+    def tolerance(self, tol: float) -> float:
+        """The tolerance, but no less than rounding allows."""
+        return max(tol, 1e-14 * float(np.max(np.abs(self.s), initial=0.0)))
+
+    def refine(self, tol: float) -> bool:
+        """Whether single precision was too coarse: F of a few examples is checked, and all is computed anew if it is.
+
+        Those that are nearest to a violation are checked, for these decide whether the problem is solved.
+        """
+        used = np.flatnonzero(self.alpha)
+        if self.columns.dtype == np.float64 or not len(used):
+            return False
+        reach = np.maximum(np.where(self.up, self.s - self.b, -np.inf), np.where(self.down, self.b - self.s, -np.inf))
+        few = self.place[np.argsort(-reach, kind="stable")[: SAMPLE // 2]]
+        few = np.unique(np.concatenate([few, np.linspace(0, len(self.F) - 1, SAMPLE // 2).astype(np.int64)]))
+        exact = self.columns.exact(self.examples[few], self.problem.examples[used])
+        if exact is None:
+            return False
+        sums = exact @ (self.alpha * self.problem.signs)[used]
+        finer = self.columns.precise() if np.max(np.abs(sums - self.F[few])) > NOISE * tol else None
+        if finer is None:
+            return False
+        self.use(finer)
+        return True
