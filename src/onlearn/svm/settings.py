@@ -13,6 +13,7 @@ from onlearn.svm.probabilities import CALIBRATIONS
 SECONDS = "a number of seconds above 0, or None"
 
 
+@dataclass
 class Shared:
     """The parameters of classification and regression."""
 
