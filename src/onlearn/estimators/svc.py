@@ -92,6 +92,11 @@ class SVMEstimator(LearnerEstimator):
         return stopped
 
     @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver, in all problems."""
+        return int(self._known("n_iter_"))
+
+    @property
     def support_(self) -> np.ndarray:
         """The rows of the support vectors in the data of ``fit``; -1 for those of other data."""
         return np.asarray(self._known("support_"))

@@ -38,6 +38,7 @@ from onlearn.svm.training import NO_CURVES, SVMTraining
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+SINGLE = 1e30  # the largest kernel value for single precision
 
 class SVMLearner(BaseLearner):
     """What classification and regression share."""
@@ -143,15 +144,12 @@ class SVMLearner(BaseLearner):
         self._warn(report)
 
     def _columns(self, X: Examples) -> KernelColumns:
+        """Kernel columns in single precision, where that holds the values: the solver sees to what it rounds off."""
         with np.errstate(over="ignore"):
-            columns = KernelColumns(self.kernel, X.points, int(self.settings.cache_mb * 2**20))
-        large = ~(np.abs(columns.diagonal) < np.finfo(X.dtype).max / 2)
-        if large.any():
-            raise OverflowError(
-                f"{self.kernel} of row {int(np.argmax(large))} with itself is too large for {X.dtype}: "
-                f"{self.kernel.remedy()}"
-            )
-        return columns
+            largest = float(np.max(np.abs(self.kernel.diagonal(X.points)), initial=0.0))
+            single = self.kernel.data == "vectors" and largest < SINGLE
+            room = int(self.settings.cache_mb * 2**20)
+            return KernelColumns(self.kernel, X.points, room, np.float32 if single else None)
 
     @contextmanager
     def _budget(self, problems: int) -> Iterator[Budget]:
@@ -301,6 +299,11 @@ class SVMLearner(BaseLearner):
     def stopped_(self) -> str | None:
         """Why learning stopped before it converged, if it did."""
         return self._trained().stopped
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver, in all problems."""
+        return self.report_.iterations
 
     @property
     def support_(self) -> np.ndarray:

@@ -27,6 +27,7 @@ from onlearn.svm.problem import KernelColumns, Solution
 
 SAMPLE = 2000  # examples whose scores a sigmoid is fitted to
 BASIS = 500  # free support vectors that span what others are measured from
+FARTHEST = 0.9  # the quantile of the scores that no score of an example left out is beyond
 RIDGE = 1e-8  # relative to the diagonal
 BLOCK = 1 << 12  # rows whose pairs are coupled at a time
 
@@ -70,9 +71,11 @@ def left_out(machine: Machine, solution: Solution, columns: KernelColumns, C: fl
     scores = machine.sums(solution.gradient)[which] + solution.intercept
     held = which[solution.alpha[which] > 0]
     if len(held):
+        top = np.quantile(np.abs(scores), FARTHEST)
         fall = np.zeros(len(machine.signs))
         fall[held] = solution.alpha[held] * spans(machine, solution, columns, C, bias, held, rng)
-        scores = scores - machine.signs[which] * fall[which]
+        # With a large C the others would change their status, and the score fall less.
+        scores = np.clip(scores - machine.signs[which] * fall[which], -top, top)
     return scores, machine.signs[which] > 0, machine.weight[which]
 
 
@@ -113,8 +116,10 @@ def _some(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def fit_curve(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """A and B of one problem."""
-    return fit_sigmoid(scores, positive, None if (weight == weight[:1]).all() else weight)
+    """A and B of one problem; a score at the margin, 1, is at most as certain as the target of n examples can be."""
+    a, b = fit_sigmoid(scores, positive, None if (weight == weight[:1]).all() else weight)
+    most = float(np.log(len(scores) + 1))
+    return (a, b) if a <= most else (most, float(np.clip(b, -most, most)))
 
 
 # ----------------------------------------------------------------------------------------------------
