@@ -64,7 +64,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     import numpy as np
 
     from onlearn.models.explain import top_weights, weights
-    from onlearn.models.run_report import hashed_features, kernel_facts, mixture_facts
+    from onlearn.models.run_report import described, hashed_features, kernel_facts, mixture_facts
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -78,11 +78,12 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "trained": model.trained,
         "reading": {name: value for name, value in model.reading.items() if value is not None},
         "examples": int(learner.n_seen_),
-        "mistakes": int(learner.n_mistakes_) if model.labels is not None else None,
+        "mistakes": int(learner.n_mistakes_) if model.labels is not None and learner.is_progressive else None,
         "updates": int(learner.n_updates_),
         "features": {"rows": features.kind_, "count": None if model.compares_texts else learner.n_features_in_},
         **kernel_facts(learner),
         **mixture_facts(learner),
+        **described(learner),
     }
     if features.has_vocabulary:
         made["features"]["names"] = len(features.vocabulary_)
@@ -133,7 +134,9 @@ def _print(report: dict[str, Any]) -> None:
     if labels is not None:
         more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
         rows["labels"] = f"{len(labels)}: {', '.join(labels[:SHOWN])}{more}"
-    rows["examples"] = f"{report['examples']:,}, over all passes; {report['updates']:,} changed the weights"
+    rows["examples"] = f"{report['examples']:,}, over all passes"
+    if report["updates"]:
+        rows["examples"] += f"; {report['updates']:,} changed the weights"
     if report["mistakes"] is not None:
         rows["mistakes"] = f"{report['mistakes']:,} while learning"
     if "kernel" in report:
@@ -144,6 +147,8 @@ def _print(report: dict[str, Any]) -> None:
         listed = report["mixture"]["learners"]
         lines = (f"{one['learner']}: {one['weight']:.3g}, log-loss {one['loss']:,.6g}" for one in listed)
         rows["its learners"] = "\n".join(lines)
+    for name, value in report.get("described", {}).items():
+        rows[name.replace("_", " ")] = terminal.as_line(value)
     count = report["features"]["count"]
     made = "none: texts as they are"
     if count is not None:

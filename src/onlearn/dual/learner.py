@@ -62,6 +62,8 @@ class DualLearner(Learner):
     array([0, 1, 1, 0])
     """
 
+    is_linear = False
+
     def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         super().__init__(KERNEL_CLASSIFIER.name, warning=warning, **params)
         self.kernel: Any = None  # the kernel that it learns with, once learning has begun
@@ -341,6 +343,9 @@ class DualLearner(Learner):
                 "in the dual there are weights of examples, dual_coef_; to_primal() makes those of features"
             )
         return super().coef_
+
+    def kept_examples(self) -> Any:
+        return self.support_examples_
 
     def kernel_values(self, X: Any) -> np.ndarray:
         """The kernel values of examples with the support examples, one row an example."""

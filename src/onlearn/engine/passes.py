@@ -254,7 +254,11 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         if training is not None:
             # Only what a user wrote can fail once learning has begun; and only passes that go on are interrupted in it.
             # (In the dual they stop when they are asked to, and what was learned is kept.)
-            going_on = method.__name__ == "fit" and self.settings.warm_start and not hasattr(training, "interrupted")
+            going_on = (
+                method.__name__ == "fit"
+                and getattr(self.settings, "warm_start", False)
+                and not hasattr(training, "interrupted")
+            )
             whole, seen = training.may_fail or going_on, training.n_seen
             before["training"] = copy.deepcopy(training) if whole else copy.copy(training)
         try:

@@ -19,11 +19,12 @@ from onlearn.dual.policies import POLICIES
 from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.engine.compositions import FAMILIES, Composition
 from onlearn.engine.csr import CSR
-from onlearn.estimators.base import KERNEL, LearnerClassifier
+from onlearn.estimators.base import KERNEL
+from onlearn.estimators.linear import MistakeDrivenClassifier
 from onlearn.kernels.products import refuse_strings
 
 
-class KernelClassifier(LearnerClassifier):
+class KernelClassifier(MistakeDrivenClassifier):
     """Learns a classifier in the feature space of a kernel, from examples one at a time.
 
     The hypothesis is that of the serial algorithm: a weighted sum of the kernel's values with the support examples,
@@ -65,7 +66,7 @@ class KernelClassifier(LearnerClassifier):
 
     families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL, "budget_policy": POLICIES}
     composition: ClassVar[Composition] = KERNEL_CLASSIFIER
-    grow: bool = False
+    grow: bool | str = False
     _learner: DualLearner
 
     def __init__(

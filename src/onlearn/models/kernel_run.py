@@ -77,19 +77,22 @@ class KernelPasses(Passes):
         self.examples: Any = learner.prepare_rows(self._matrix(batches) if texts is None else texts)
 
     def _matrix(self, batches: list[Any]) -> Any:
-        """All rows as one matrix, dense if most values are not zero."""
-        width = self.model.features.n_features_out_
-        X = stacked([X for X, _, _ in batches])
-        X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
-        before = self.model.learner.support_examples_  # of a model that is continued
-        dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
-        return X.toarray() if dense else X.with_sorted_columns()
+        before = self.model.learner.kept_examples()  # of a model that is continued
+        return as_one_matrix(batches, self.model.features.n_features_out_, self.feature_numbers, before)
 
     def _shuffled(self, rows: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         if turn >= self.examples.passes:  # else an earlier part of the run has begun it
             with self.lessons.uninterrupted():
                 self.examples.begin_pass()
         yield self.examples, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
+
+
+def as_one_matrix(batches: list[Any], width: int, feature_numbers: np.ndarray | None, before: Any) -> Any:
+    """All rows as one matrix: dense if most values are not zero, or if the examples from ``before`` are."""
+    X = stacked([X for X, _, _ in batches])
+    X = X.of_width(width) if feature_numbers is None else select(X, feature_numbers, width)
+    dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
+    return X.toarray() if dense else X.with_sorted_columns()
 
 
 class KernelReading(Reading):
@@ -115,6 +118,8 @@ class KernelReading(Reading):
         return super()._targets(batch)
 
     def _settings(self, classes: int) -> dict[str, Any]:
+        if "epochs" not in self.learner.composition.parameters:
+            return {}
         return {"epochs": self.passes.count}  # of fit, should the learner be fitted in Python later
 
     def _checked(self, X: Any) -> Any:
@@ -192,8 +197,8 @@ class MemoryRows:
         self.nbytes += size_of(X)
         if self.nbytes > self.memory:
             raise data.DataError(
-                f"the rows take more than {self.memory >> 20} MB, and a kernel needs all of them at once: "
-                "learn from fewer rows, or without kernel="
+                f"the rows take more than {self.memory >> 20} MB, and this learner needs all of them at once: "
+                "learn from fewer rows, or with a linear learner"
             )
         self.batches.append((X, y, weight))
 

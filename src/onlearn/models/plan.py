@@ -117,6 +117,8 @@ def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -
 
     Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
     """
+    if learner.usual_passes is not None:
+        return int(learner.usual_passes)
     chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
     if chosen != AVERAGED or is_text(features):
         return PASSES
