@@ -16,6 +16,7 @@ _HOMES = {
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -60,6 +61,8 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AROW",
     "FTRL",
+    "SVC",
+    "SVR",
     "AdaGrad",
     "Adaline",
     "AggressivePerceptron",
@@ -135,6 +138,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
+    from onlearn.estimators.svc import SVC, SVR
     from onlearn.features import Features, feature
     from onlearn.model_file import load
     from onlearn.models.model import Model

@@ -23,6 +23,8 @@ CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "SVC": "onlearn.svm.learner:SVCLearner",
+    "SVR": "onlearn.svm.learner:SVRLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.
