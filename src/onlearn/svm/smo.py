@@ -19,7 +19,9 @@ from onlearn.svm.columns import KernelColumns
 from onlearn.svm.problem import Limits, Problem, Solution, bounded, check_problem, feasible, solution
 from onlearn.svm.working_set import STRIP, solve_pairs, solve_singles
 
-FEWEST, MOST = 1024, 8192  # variables of a working set
+FEWEST, MOST = 4096, 16384  # variables of a working set
+SHARE = 4  # the square of a working set may take one part in so many of the memory of the cache
+WORST = 0.25  # of a working set are the worst; the others are drawn, for the worst alone are no fair sample
 SLICE = 20_000  # steps between two looks at the limits
 INNER = 0.1  # a working set is solved to this part of the violation of the whole problem
 STEPS = 10_000_000  # and 100 a variable: the limit where the caller has none
@@ -51,9 +53,12 @@ class State:
     def __init__(self, problem: Problem, alpha: np.ndarray) -> None:
         self.problem, self.alpha, self.steps = problem, alpha, 0
         self.examples, self.place = np.unique(problem.examples, return_inverse=True)  # whose F is kept, and where
+        self.random = np.random.default_rng(0)
         self.offsets = problem.signs * problem.linear
-        self.shuffled = np.random.default_rng(0).permutation(len(alpha))  # ties are broken at random
-        self.size = FEWEST
+        self.shuffled = self.random.permutation(len(alpha))  # ties are broken at random
+        room = int(np.sqrt(max(0, problem.columns.cache_bytes) / SHARE / problem.columns.dtype.itemsize))
+        self.most = min(MOST, max(512, room // STRIP * STRIP))
+        self.size = min(FEWEST, self.most)
         self.lowest, self.stalled = np.inf, 0
         self.use(problem.columns)
 
@@ -98,18 +103,25 @@ class State:
     def select(self) -> np.ndarray:
         """The working set: half of it the worst on either side, then those that violate most or are nearest to it."""
         n, order = len(self.alpha), self.shuffled
+        # Where the free variables do not fit into one working set, many rounds are needed.
+        free = int(np.count_nonzero(self.up & self.down))
+        self.size = min(self.most, max(self.size, -(-3 * free // (2 * STRIP)) * STRIP))
         count = min(self.size, n)
         rises = np.where(self.up, self.s - self.b, -np.inf)[order]
         falls = np.where(self.down, self.b - self.s, -np.inf)[order]
         reach = np.maximum(rises, falls)
         if count < n:
             chosen = np.zeros(n, dtype=bool)
+            few = int(count * WORST / 2)
             for side in (rises, falls):
-                worst = np.argpartition(side, n - count // 4)[n - count // 4 :]
+                worst = np.argpartition(side, n - few)[n - few :]
                 chosen[worst[side[worst] > 0]] = True
-            left = count - np.count_nonzero(chosen)
             reach[chosen] = -np.inf
-            if left:
+            left = count - np.count_nonzero(chosen)
+            violators = np.flatnonzero(reach > 0.0)
+            if len(violators) > left:
+                chosen[self.random.choice(violators, left, replace=False)] = True
+            else:
                 chosen[np.argpartition(reach, n - left)[n - left :]] = True
             picked = order[chosen]
         else:
@@ -141,7 +153,7 @@ class State:
         floor = max(float(np.max(np.abs(diagonal), initial=0.0)) * float(np.finfo(K.dtype).eps), 1e-300)
         inner = solve_pairs if p.bias else solve_singles
         values, best = np.empty(size), np.empty(size // STRIP)
-        tol = max(INNER * worst, 0.5 * limits.tol)
+        tol = 0.5 * limits.tol if count == len(self.alpha) else max(INNER * worst, 0.5 * limits.tol)
         before, stopped = self.steps, ""
         while not stopped:
             most = min(SLICE, limits.max_iter - self.steps) if limits.max_iter is not None else SLICE
