@@ -68,7 +68,8 @@ def _program(solve_qp: Any, problem: Problem, K: np.ndarray, movable: np.ndarray
     )  # fmt: skip
     if found is None or not np.isfinite(found).all():
         raise ValueError('the solver "qp" found no solution: scale the data, or choose the solver "smo"')
-    return _at_bounds(problem, movable, Q, p / size, np.clip(found, 0.0, high), high) * (size / scale)
+    a = _at_bounds(problem, movable, Q, p / size, np.clip(found, 0.0, high), high)
+    return np.where(a < high, np.minimum(a * (size / scale), C), C)  # exactly at the bound, whatever the rounding
 
 
 def _at_bounds(
