@@ -17,6 +17,7 @@ from onlearn.threads import over_rows
 
 BLOCK = 256  # rows computed together, at most
 BYTES = 1 << 26  # of rows computed together, about
+SMALLEST = 1e-30  # k(x, x) that single precision serves; 1 / SMALLEST is the largest
 PART = 2048  # sums that stay in the nearest cache while rows are added to them
 
 
@@ -31,10 +32,13 @@ class KernelColumns:
     def __init__(self, kernel: Any, points: Any, cache_bytes: int, dtype: Any = None) -> None:
         self.kernel, self.original = kernel, points
         self.dtype = np.dtype(points.dtype if dtype is None else dtype)
-        if self.dtype.kind != "f":
-            self.dtype = np.dtype(np.float64)
         self.n = len(points)
-        self.diagonal = np.asarray(kernel.diagonal(points), dtype=np.float64)
+        with np.errstate(over="ignore"):
+            self.diagonal = np.asarray(kernel.diagonal(points), dtype=np.float64)
+        largest = float(np.max(np.abs(self.diagonal), initial=0.0))
+        # Beyond the range of single precision, where that is the precision of numbers alone.
+        if self.dtype != np.float64 and not (SMALLEST < largest < 1 / SMALLEST or largest == 0):
+            self.dtype = np.dtype(np.float64 if cast_points(points.take(slice(0, 1)), np.float64) else self.dtype)
         self._refuse_large()
         rounded = cast_points(points, self.dtype) or points
         self.points = (rounded.thinned() if kernel.of_products else rounded).lasts()
@@ -222,7 +226,7 @@ class Window:
                 add_gathered(sums, columns.lines, slots, amounts[some], self.subset)
 
 
-def cast_points(points: Any, dtype: np.dtype) -> Any:
+def cast_points(points: Any, dtype: Any) -> Any:
     """The points with rows of numbers in another precision; None where a view cannot be changed."""
     views = {}
     for name, view in points.views.items():

@@ -19,6 +19,7 @@ import numpy as np
 from onlearn.svm.columns import KernelColumns
 
 FARTHEST = 1e12  # the largest variable, where C is larger: times p, for kernel values of 1
+LITTLE = 1e-3  # of the sum of all variables of a sign
 
 __all__ = ["KernelColumns", "Limits", "Problem", "Solution", "bounded", "check_problem", "feasible", "solution", "violation"]
 
@@ -91,27 +92,42 @@ def bounded(problem: Problem) -> Problem:
 
 
 def feasible(problem: Problem, start: np.ndarray | None) -> np.ndarray:
-    """``start`` (by default 0) clipped to the bounds; with a bias the side of the larger sum is scaled down."""
+    """``start`` (by default 0) clipped to the bounds, and with y'a = 0 if there is a bias."""
     if start is None:
         return np.zeros(len(problem.upper))
     if np.shape(start) != problem.upper.shape:
         raise ValueError(f"the start has {np.size(start)} variables, but the problem has {len(problem.upper)}")
     alpha = np.clip(np.nan_to_num(np.asarray(start, dtype=np.float64), posinf=0.0), 0.0, problem.upper)
     if problem.bias:
-        plus = problem.signs > 0
-        sums = float(alpha[plus].sum()), float(alpha[~plus].sum())
-        if sums[0] > sums[1]:
-            alpha[plus] *= sums[1] / sums[0]
-        elif sums[1] > sums[0]:
-            alpha[~plus] *= sums[0] / sums[1]
+        _balance(alpha, problem)
     return alpha
+
+
+def _balance(alpha: np.ndarray, problem: Problem) -> None:
+    """Take from the sign with the larger sum what it has more than the other.
+
+    A little is taken from the largest free variables, so that variables at their bounds stay there; much of all.
+    """
+    plus = problem.signs > 0
+    more, less = (plus, ~plus) if alpha[plus].sum() > alpha[~plus].sum() else (~plus, plus)
+    total, rest = float(alpha[more].sum()), float(alpha[more].sum() - alpha[less].sum())
+    if rest <= LITTLE * total:
+        free = np.flatnonzero(more & (alpha > 0) & (alpha < problem.upper))
+        for i in free[np.argsort(-alpha[free], kind="stable")]:
+            taken = min(rest, alpha[i])
+            alpha[i] -= taken
+            rest -= taken
+            if rest <= 0:
+                return
+    if rest > 0:
+        alpha[more] *= float(alpha[less].sum()) / float(alpha[more].sum())
 
 
 def violation(problem: Problem, alpha: np.ndarray, gradient: np.ndarray) -> float:
     """The largest violation of the KKT conditions: m(a) - M(a) with a bias, else of the projected gradient."""
     low, high = extremes(problem, alpha, gradient)
     if problem.bias:
-        return float(max(0.0, high - low)) if np.isfinite(high - low) else 0.0
+        return float(max(0.0, high - low)) if np.isfinite(high) and np.isfinite(low) else 0.0
     grows = alpha < problem.upper
     return float(max(np.max(-gradient[grows], initial=0.0), np.max(gradient[alpha > 0], initial=0.0)))
 

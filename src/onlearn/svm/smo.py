@@ -6,6 +6,9 @@ kernel matrix that belongs to them, and solves the problem of these variables al
 brings F_i = sum_j a_j y_j k(x_i, x_j) of all examples up to date. With thousands of variables in the working set a
 dozen rounds do, and kernel rows are computed in blocks for the variables that changed only.
 
+Shrinking: where the cache is too small for the kernel rows of all support vectors, examples that are far from violating
+the conditions are left out, and their F is brought up to date when the others are nearly solved.
+
 Thorsten Joachims (1998) has the decomposition, Fan, Chen and Lin (2005) the selection of pairs.
 """
 
@@ -19,30 +22,43 @@ from onlearn.svm.columns import KernelColumns
 from onlearn.svm.problem import Limits, Problem, Solution, bounded, check_problem, feasible, solution
 from onlearn.svm.working_set import STRIP, solve_pairs, solve_singles
 
-FEWEST, MOST = 1024, 8192  # variables of a working set
+FEWEST, MOST = 4096, 16384  # variables of a working set
+SHARE = 4  # the square of a working set may take one part in so many of the memory of the cache
+WORST = 0.25  # of a working set are the worst; the others are drawn, for the worst alone are no fair sample
 SLICE = 20_000  # steps between two looks at the limits
 INNER = 0.1  # a working set is solved to this part of the violation of the whole problem
 STEPS = 10_000_000  # and 100 a variable: the limit where the caller has none
 NOISE = 0.25  # of the tolerance, which rounding may use up
+CLOSER = 0.1  # of the violation at which examples were left out
+LEAST = 1e-14  # of the objective: a smaller fall is rounding
 STALLS = 10  # rounds in which the objective does not fall, before the solver gives up
 SAMPLE = 64  # examples whose sums are checked in double precision
 
 
-def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None = None) -> Solution:  # noqa: B008
+def solve(
+    problem: Problem,
+    limits: Limits = Limits(),  # noqa: B008
+    start: np.ndarray | None = None,
+    shrinking: bool = True,
+) -> Solution:
     """The solution of a problem; ``start`` is a warm start."""
     check_problem(problem)
-    state = State(bounded(problem), feasible(bounded(problem), start))
+    problem = bounded(problem)
+    state = State(problem, feasible(problem, start))
     most = limits.max_iter if limits.max_iter is not None else max(STEPS, 100 * len(problem.upper))
     limits = limits._replace(max_iter=most)
     stopped = ""
     while not stopped:
         worst = state.violation()
-        if worst <= state.tolerance(limits.tol):
-            if not state.refine(limits.tol):
+        if worst <= max(state.tolerance(limits.tol), state.enough):
+            if not state.activate_all() and not state.refine(limits.tol):
                 stopped = "tol"
             continue
+        if shrinking and state.active is None:
+            state.shrink(worst)
         stopped = limits.reached(state.steps, worst) or state.round(limits, worst)
-    return solution(state.problem, state.alpha, state.gradient(), state.steps, stopped)
+    state.activate_all()
+    return solution(problem, state.alpha, state.gradient(), state.steps, stopped)
 
 
 class State:
@@ -51,15 +67,20 @@ class State:
     def __init__(self, problem: Problem, alpha: np.ndarray) -> None:
         self.problem, self.alpha, self.steps = problem, alpha, 0
         self.examples, self.place = np.unique(problem.examples, return_inverse=True)  # whose F is kept, and where
+        self.random = np.random.default_rng(0)
         self.offsets = problem.signs * problem.linear
-        self.shuffled = np.random.default_rng(0).permutation(len(alpha))  # ties are broken at random
-        self.size = FEWEST
-        self.lowest, self.stalled = np.inf, 0
+        self.shuffled = self.random.permutation(len(alpha))  # ties are broken at random
+        room = int(np.sqrt(max(0, problem.columns.cache_bytes) / SHARE / problem.columns.dtype.itemsize))
+        self.most = min(MOST, max(512, room // STRIP * STRIP))
+        self.size = min(FEWEST, self.most)
+        self.value, self.stalled = 0.0, 0  # the fall of the objective so far
         self.use(problem.columns)
 
     def use(self, columns: KernelColumns) -> None:
         """Compute F anew by these kernel values."""
         self.columns, self.window = columns, columns.window(self.examples)
+        self.active: np.ndarray | None = None  # where the examples are whose F is kept current; None: all
+        self.enough = 0.0  # the violation of the active variables at which the others are looked at again
         self.F = np.zeros(len(self.examples))
         self.add(np.flatnonzero(self.alpha), self.alpha[self.alpha != 0])
 
@@ -69,10 +90,44 @@ class State:
         which, at = np.unique(e, return_inverse=True)
         amounts = np.bincount(at, changes * y, len(which))
         some = amounts != 0  # both variables of an example of a regression may change alike
-        self.window.add(self.F, which[some], amounts[some])
+        which, amounts = which[some], amounts[some]
+        if self.active is None:
+            self.window.add(self.F, which, amounts)
+        else:
+            sums = self.F[self.active]
+            self.part.add(sums, which, amounts)
+            self.F[self.active] = sums
+            self.pending[which] += amounts
 
     def gradient(self) -> np.ndarray:
         return self.problem.signs * self.F[self.place] + self.problem.linear
+
+    # -- shrinking
+
+    def shrink(self, worst: float) -> None:
+        """Leave out the examples that are far from a violation, if these are most and rows must be computed again."""
+        if np.count_nonzero(self.alpha) <= self.columns.capacity or not self.columns.kernel.of_products:
+            return
+        near = self.reach() > -worst
+        near |= self.up & self.down
+        active = np.zeros(len(self.examples), dtype=bool)
+        active[self.place[near]] = True
+        if 2 * np.count_nonzero(active) < len(active):
+            self.active, self.enough = np.flatnonzero(active), CLOSER * worst
+            self.part, self.pending = self.columns.window(self.examples[active]), np.zeros(self.columns.n)
+            self.up &= active[self.place]
+            self.down &= active[self.place]
+
+    def activate_all(self) -> bool:
+        """Bring F of the examples that were left out up to date; False if there are none."""
+        if self.active is None:
+            return False
+        others, changed = np.delete(np.arange(len(self.examples)), self.active), np.flatnonzero(self.pending)
+        sums = self.F[others]
+        self.columns.window(self.examples[others]).add(sums, changed, self.pending[changed])
+        self.F[others] = sums
+        self.active, self.enough = None, 0.0
+        return True
 
     # -- violation and selection
 
@@ -80,42 +135,57 @@ class State:
         """s = -y G, and which variables may move up and down (in the direction of y)."""
         a, plus = self.alpha, self.problem.signs > 0
         above, below = a > 0, a < self.problem.upper
-        return -self.F[self.place] - self.offsets, np.where(plus, below, above), np.where(plus, above, below)
+        up, down = np.where(plus, below, above), np.where(plus, above, below)
+        if self.active is not None:
+            active = np.zeros(len(self.examples), dtype=bool)
+            active[self.active] = True
+            up, down = up & active[self.place], down & active[self.place]
+        return -self.F[self.place] - self.offsets, up, down
 
     def violation(self) -> float:
         """The largest violation; keeps what ``select`` needs."""
         s, up, down = self.slopes()
         highest, lowest = np.max(s[up], initial=-np.inf), np.min(s[down], initial=np.inf)
-        if self.problem.bias:
-            b, worst = (highest + lowest) / 2, highest - lowest
-        else:
-            b, worst = 0.0, max(highest, -lowest)
-        self.s, self.up, self.down = s, up, down
-        worst = float(worst) if np.isfinite(worst) else 0.0
-        self.b = float(b) if np.isfinite(b) else 0.0
-        return max(0.0, worst)
+        self.s, self.up, self.down, self.b = s, up, down, 0.0
+        if not self.problem.bias:
+            return float(max(0.0, highest, -lowest))
+        if not (np.isfinite(highest) and np.isfinite(lowest)):
+            return 0.0
+        self.b = float(highest + lowest) / 2
+        return float(max(0.0, highest - lowest))
+
+    def reach(self) -> np.ndarray:
+        """How far each variable violates the conditions; negative for those that do not, -infinity if it cannot move."""
+        rises, falls = np.where(self.up, self.s - self.b, -np.inf), np.where(self.down, self.b - self.s, -np.inf)
+        return np.maximum(rises, falls)
 
     def select(self) -> np.ndarray:
         """The working set: half of it the worst on either side, then those that violate most or are nearest to it."""
         n, order = len(self.alpha), self.shuffled
+        # Where the free variables do not fit into one working set, many rounds are needed.
+        free = int(np.count_nonzero(self.up & self.down))
+        self.size = min(self.most, max(self.size, -(-3 * free // (2 * STRIP)) * STRIP))
         count = min(self.size, n)
         rises = np.where(self.up, self.s - self.b, -np.inf)[order]
         falls = np.where(self.down, self.b - self.s, -np.inf)[order]
         reach = np.maximum(rises, falls)
         if count < n:
             chosen = np.zeros(n, dtype=bool)
+            few = int(count * WORST / 2)
             for side in (rises, falls):
-                worst = np.argpartition(side, n - count // 4)[n - count // 4 :]
+                worst = np.argpartition(side, n - few)[n - few :]
                 chosen[worst[side[worst] > 0]] = True
-            left = count - np.count_nonzero(chosen)
             reach[chosen] = -np.inf
-            if left:
+            left = count - np.count_nonzero(chosen)
+            violators = np.flatnonzero(reach > 0.0)
+            if len(violators) > left:
+                chosen[self.random.choice(violators, left, replace=False)] = True
+            else:
                 chosen[np.argpartition(reach, n - left)[n - left :]] = True
             picked = order[chosen]
         else:
             picked = order
-        picked = picked[self.problem.upper[picked] > 0]
-        return np.sort(picked)
+        return np.sort(picked[(self.up | self.down)[picked]])
 
     # -- a round
 
@@ -141,7 +211,7 @@ class State:
         floor = max(float(np.max(np.abs(diagonal), initial=0.0)) * float(np.finfo(K.dtype).eps), 1e-300)
         inner = solve_pairs if p.bias else solve_singles
         values, best = np.empty(size), np.empty(size // STRIP)
-        tol = max(INNER * worst, 0.5 * limits.tol)
+        tol = 0.5 * limits.tol if count == len(self.alpha) else max(INNER * worst, 0.5 * limits.tol)
         before, stopped = self.steps, ""
         while not stopped:
             most = min(SLICE, limits.max_iter - self.steps) if limits.max_iter is not None else SLICE
@@ -152,24 +222,23 @@ class State:
             stopped = limits.reached(self.steps, worst)
         changes = a[:count] - self.alpha[w]
         moved = changes != 0
+        # 1/2 (a' - a)'(G' + G): how much the objective of the problem falls, exactly.
+        fall = 0.5 * float(changes @ (p.signs[w] * (self.s[w] + s[:count])))
         self.alpha[w] = a[:count]
+        self.value -= fall
         self.add(w[moved], changes[moved])
-        return stopped or self.progressed(self.steps - before)
+        return stopped or self.progressed(self.steps > before and fall > LEAST * abs(self.value))
 
-    def progressed(self, steps: int) -> str:
+    def progressed(self, fell: bool) -> str:
         """Whether the objective still falls; if not, go on in double precision, or give up."""
-        value = 0.5 * float(self.alpha @ (self.gradient() + self.problem.linear))
-        if steps and value < self.lowest - 1e-13 * abs(self.lowest if np.isfinite(self.lowest) else 0.0):
-            self.lowest, self.stalled = value, 0
-            return ""
-        self.stalled += 1
-        if steps and self.stalled < STALLS:
+        self.stalled = 0 if fell else self.stalled + 1
+        if self.stalled < STALLS:
             return ""
         finer = self.columns.precise()
         if finer is None:
             return "precision"
         self.use(finer)
-        self.lowest, self.stalled = np.inf, 0
+        self.stalled = 0
         return ""
 
     # -- accuracy
@@ -186,8 +255,7 @@ class State:
         used = np.flatnonzero(self.alpha)
         if self.columns.dtype == np.float64 or not len(used):
             return False
-        reach = np.maximum(np.where(self.up, self.s - self.b, -np.inf), np.where(self.down, self.b - self.s, -np.inf))
-        few = self.place[np.argsort(-reach, kind="stable")[: SAMPLE // 2]]
+        few = self.place[np.argsort(-self.reach(), kind="stable")[: SAMPLE // 2]]
         few = np.unique(np.concatenate([few, np.linspace(0, len(self.F) - 1, SAMPLE // 2).astype(np.int64)]))
         exact = self.columns.exact(self.examples[few], self.problem.examples[used])
         if exact is None:
