@@ -28,7 +28,7 @@ from onlearn.kernels.products import in_precision, refuse_strings
 from onlearn.svm import multiclass, settings
 from onlearn.svm.hypothesis import Hypothesis, of_examples
 from onlearn.svm.multiclass import Machine, class_scores
-from onlearn.svm.path import Validation, along, check_folds, check_values, errors_of, fold_scores, stratified
+from onlearn.svm.path import Validation, along, check_folds, check_values, errors_of, fill, fold_scores, stratified
 from onlearn.svm.probabilities import fit_curve, left_out, probabilities
 from onlearn.svm.problem import KernelColumns
 from onlearn.svm.report import IN_WORDS, Report, progress_bar
@@ -250,6 +250,7 @@ class SVMLearner(BaseLearner):
         count = int(fold_of.max()) + 1
         errors, supports = np.zeros((len(values), count)), np.zeros(len(values))
         seen = np.zeros(len(values), dtype=np.int64)
+        fill(columns)
         with begun._budget(len(machines)) as budget:
             scored = fold_scores(machines, columns, values, fold_of, self.settings.solver, begun._bias, budget)
             for place, held, decisions, used in scored:

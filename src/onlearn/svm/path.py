@@ -25,6 +25,13 @@ def check_values(Cs: Any) -> list[float]:
     return values
 
 
+def fill(columns: KernelColumns) -> None:
+    """Compute the whole kernel matrix now if it can be kept: folds and values of C will ask for nearly all of it."""
+    if columns.complete:
+        for _ in columns.fetched(np.arange(columns.n)):
+            pass
+
+
 def along(machines: Sequence[Machine], columns: KernelColumns, Cs: Sequence[float], solver: str, bias: bool,
           budget: Budget) -> Iterator[tuple[int, Solved]]:  # fmt: skip
     """The solutions at each C, from the smallest on, with the place of C among ``Cs``."""
