@@ -118,7 +118,8 @@ def test_no_rows_and_a_source_that_changes():
             calls.append(0)
             rng = np.random.default_rng(len(calls))
             for _ in range(3 if len(calls) == 1 else 2):
-                yield rng.normal(size=(300, 2)), rng.choice([-1.0, 1.0], 300), None
+                X = rng.normal(size=(300, 2))
+                yield X, np.sign(X[:, 0]), None
 
     with pytest.raises(ValueError, match="same rows"):
-        solve_in_chunks(kernel, Shrinking(), as_classes(1e-3), chunk=20)
+        solve_in_chunks(kernel, Shrinking(), as_classes(1.0), chunk=50)

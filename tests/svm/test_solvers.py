@@ -174,6 +174,18 @@ def test_subsets_share_columns():
     assert shared.columns.hits
 
 
+def test_known_gradient():
+    X, y = many(500)
+    problem = classification(X, y, 1.0)
+    one = smo.solve(problem, TIGHT)
+    more = problem._replace(upper=np.full(500, 3.0))
+    scaled = 3.0 * (one.gradient - problem.linear) + problem.linear
+    with_it = smo.solve(more, TIGHT, 3.0 * one.alpha, scaled)
+    assert close(with_it.objective, smo.solve(more, TIGHT, 3.0 * one.alpha).objective, 1e-6)
+    wrong = smo.solve(more, TIGHT, np.full(500, 9.0), np.zeros(500))  # not feasible, so its gradient is not used
+    assert close(with_it.objective, wrong.objective, 1e-6)
+
+
 def test_limits():
     X, y = many(800)
     problem = classification(X, y, 10.0)

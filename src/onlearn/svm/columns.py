@@ -135,6 +135,27 @@ class KernelColumns:
             gather(self.lines, self.slots[indices[some]], where, some, out)
         return out
 
+    def fill(self) -> bool:
+        """Compute the whole kernel matrix now, each half once, if the cache can hold it; returns whether it is there."""
+        if not self.complete:
+            return False
+        missing = np.flatnonzero(self.slots < 0)
+        if len(missing) < self.n:
+            for _ in self.fetched(missing):
+                pass
+            return True
+        self.clear()
+        self.lines = np.empty((self.capacity, self.n), self.dtype)
+        self.misses += self.n
+        for first in range(0, self.n, BLOCK):
+            rows = slice(first, min(first + BLOCK, self.n))
+            self._block(self.points.take(rows), self.points.take(slice(first, self.n)), self.lines[rows, first:])
+            self.lines[rows.stop : self.n, rows] = self.lines[rows, rows.stop :].T
+        self.owners[: self.n] = self.slots[:] = np.arange(self.n)
+        self.used[:] = self.clock
+        self.open, self.filled = len(self.used) - 1, self.page
+        return True
+
     def fetched(self, indices: np.ndarray) -> Any:
         """Yield positions in ``indices`` whose rows are cached while the caller uses them: all, in several parts."""
         self.clock += 1

@@ -39,12 +39,18 @@ def solve(
     problem: Problem,
     limits: Limits = Limits(),  # noqa: B008
     start: np.ndarray | None = None,
+    gradient: np.ndarray | None = None,
     shrinking: bool = True,
 ) -> Solution:
-    """The solution of a problem; ``start`` is a warm start."""
+    """The solution of a problem.
+
+    ``start`` is a warm start. Who knows the ``gradient`` Qa + p there may pass it: it is used if the start is feasible.
+    """
     check_problem(problem)
     problem = bounded(problem)
-    state = State(problem, feasible(problem, start))
+    alpha = feasible(problem, start)
+    known = gradient is not None and start is not None and np.array_equal(alpha, start)
+    state = State(problem, alpha, gradient if known else None)
     most = limits.max_iter if limits.max_iter is not None else max(STEPS, 100 * len(problem.upper))
     limits = limits._replace(max_iter=most)
     stopped = ""
@@ -64,7 +70,7 @@ def solve(
 class State:
     """Where the solver stands: alpha, and F of all examples of the problem."""
 
-    def __init__(self, problem: Problem, alpha: np.ndarray) -> None:
+    def __init__(self, problem: Problem, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
         self.problem, self.alpha, self.steps = problem, alpha, 0
         self.examples, self.place = np.unique(problem.examples, return_inverse=True)  # whose F is kept, and where
         self.random = np.random.default_rng(0)
@@ -74,15 +80,18 @@ class State:
         self.most = min(MOST, max(512, room // STRIP * STRIP))
         self.size = min(FEWEST, self.most)
         self.value, self.stalled = 0.0, 0  # the fall of the objective so far
-        self.use(problem.columns)
+        self.use(problem.columns, gradient)
 
-    def use(self, columns: KernelColumns) -> None:
-        """Compute F anew by these kernel values."""
+    def use(self, columns: KernelColumns, gradient: np.ndarray | None = None) -> None:
+        """Compute F anew by these kernel values, unless the gradient is known."""
         self.columns, self.window = columns, columns.window(self.examples)
         self.active: np.ndarray | None = None  # where the examples are whose F is kept current; None: all
         self.enough = 0.0  # the violation of the active variables at which the others are looked at again
         self.F = np.zeros(len(self.examples))
-        self.add(np.flatnonzero(self.alpha), self.alpha[self.alpha != 0])
+        if gradient is None:
+            self.add(np.flatnonzero(self.alpha), self.alpha[self.alpha != 0])
+        else:
+            self.F[self.place] = self.problem.signs * (gradient - self.problem.linear)
 
     def add(self, variables: np.ndarray, changes: np.ndarray) -> None:
         """Bring F up to date with changes of some variables."""
