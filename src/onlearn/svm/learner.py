@@ -20,24 +20,29 @@ from onlearn import kernels
 from onlearn.dual.collapse import Reduction, check_kernel
 from onlearn.dual.examples import Examples, check_examples, concatenate
 from onlearn.dual.learner import ON_NUMBERS
+from onlearn.dual.supports import SupportSet
 from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.engine.compositions import Composition
+from onlearn.engine.inputs import check_weights
 from onlearn.engine.passes import first_ctrl_c, warn_caller
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
-from onlearn.svm import multiclass, settings
+from onlearn.svm import SOLVERS, multiclass, settings
+from onlearn.svm.chunks import Blocks, Found, Way, drawn_rows, in_blocks, learn_in_chunks, sub_problem
+from onlearn.svm.chunks import rows_at as chunk_rows
 from onlearn.svm.hypothesis import Hypothesis, of_examples
 from onlearn.svm.multiclass import Machine, class_scores
-from onlearn.svm.path import Validation, along, check_folds, check_values, errors_of, fill, fold_scores, stratified
+from onlearn.svm.path import Validation, along, check_folds, check_values, errors_of, fold_scores, stratified
 from onlearn.svm.probabilities import fit_curve, left_out, probabilities
 from onlearn.svm.problem import KernelColumns
 from onlearn.svm.report import IN_WORDS, Report, progress_bar
-from onlearn.svm.solving import Budget, Solved, solve_all
+from onlearn.svm.solving import Budget, Solved, Start, solve_all
 from onlearn.svm.training import NO_CURVES, SVMTraining
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+CHUNK = 10_000  # examples that are learned from at a time, where they come in parts
 SINGLE = 1e30  # the largest kernel value for single precision
 
 class SVMLearner(BaseLearner):
@@ -127,13 +132,84 @@ class SVMLearner(BaseLearner):
         raise NotImplementedError
 
     def _learn_all(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
-        self._solve(X, targets, weight, None)
+        size = self.settings.chunk_size
+        if size is None or size >= len(targets) or self.kernel.data == "matrix":
+            self._solve(X, targets, weight, None)
+        else:
+            self._solve_chunks(in_blocks(X.raw, int(size)), targets, weight)
+
+    def fit_blocks(self, blocks: Blocks, y: Any, sample_weight: Any = None, names: Any = None) -> Self:
+        """Learn in chunks from rows that are not in memory, but their targets and weights.
+
+        ``blocks()`` gives the rows, in parts, in the same order each time: it is called for every sweep.
+        """
+        with self.lock:
+            made = type(self)(warning=self.warning, **self.get_params())
+            made.check()
+            first = made._rows(next(iter(blocks())), first=True, names=names)
+            made.interrupted = self.interrupted
+            targets, weight = made.task.check(y, len(y)), check_weights(sample_weight, len(y), sees_all=True)
+            made.task = made.task.of_all(targets, weight)
+            made._begin(first, targets, names, sees_all=True)
+            numbers = made._numbers(targets, weight)
+            if isinstance(made._class_weight, str):
+                made.task = made.task.counted(numbers, weight)
+            weight = made.task.weighted(numbers, weight, made._class_weight)
+
+            def checked() -> Iterator[Any]:
+                for rows in blocks():
+                    yield made._rows(rows, first=False).raw
+
+            made._solve_chunks(checked, numbers, weight)
+            return self.become(made)
+
+    def _solve_chunks(self, blocks: Blocks, targets: np.ndarray, weight: np.ndarray) -> None:
+        training, settings, began = self._trained(), self.settings, time.perf_counter()
+        machines = self._machines(targets, weight)
+        room = int(settings.cache_mb * 2**20)
+        single = np.float32 if self.kernel.data == "vectors" else None
+        size = CHUNK if settings.chunk_size is None else int(settings.chunk_size)
+        way = Way(self.kernel, float(settings.C), self._bias, size, settings.chunk_keep, room, single,
+                  SOLVERS[settings.solver])  # fmt: skip
+        with self._budget(len(machines)) as budget:
+            found = learn_in_chunks(machines, blocks, way, budget)
+            if settings.chunk_keep is not None and len(found.rows):
+                found = self._solved_alone(found, targets, weight, budget)
+        supports = SupportSet(self.kernel)
+        if len(found.rows):
+            supports.add(found.raw, self.kernel.quick_points(found.raw))
+        hypothesis = Hypothesis(
+            self.kernel, found.coefs, found.intercepts, supports, found.rows,
+            targets[found.rows].astype(np.float64), weight[found.rows],
+        )  # fmt: skip
+        curves = self._curves_of_chunks(machines, found, hypothesis, blocks, len(targets))
+        memory = min(room, found.most**2 * self.dtype.itemsize)
+        report = Report(found.reports, time.perf_counter() - began, memory, 0, found.sweeps)
+        training.count(len(targets), updates=len(found.rows))
+        training.learned(hypothesis, curves, report)
+        self._warn(report)
+
+    def _solved_alone(self, found: Found, targets: np.ndarray, weight: np.ndarray, budget: Budget) -> Found:
+        """The solution of the support vectors that were kept alone: that of all chunks does not fit without others."""
+        machines, X = self._machines(targets[found.rows], weight[found.rows]), self._examples(found.raw)
+        solved = solve_all(machines, self._columns(X), self.settings.C, self.settings.solver, self._bias, budget)
+        reports = [
+            new._replace(violation=max(new.violation, old.violation), stopped=old.stopped)
+            for new, old in zip(solved.reports, found.reports, strict=True)
+        ]
+        return found._replace(
+            coefs=solved.coefs(len(found.rows)), intercepts=solved.intercepts, reports=tuple(reports)
+        )
+
+    def _curves_of_chunks(self, machines: list[Machine], found: Found, hypothesis: Hypothesis, blocks: Blocks,
+                          rows: int) -> np.ndarray:  # fmt: skip
+        return NO_CURVES
 
     def _solve(self, X: Examples, targets: np.ndarray, weight: np.ndarray, coefs: np.ndarray | None) -> None:
         """Learn from these examples, starting from ``coefs`` if these are known: examples x problems."""
         training, began = self._trained(), time.perf_counter()
         machines, columns = self._machines(targets, weight), self._columns(X)
-        starts = None if coefs is None else [one.start(coefs[:, n]) for n, one in enumerate(machines)]
+        starts = None if coefs is None else [Start(one.start(coefs[:, n])) for n, one in enumerate(machines)]
         with self._budget(len(machines)) as budget:
             solved = solve_all(machines, columns, self.settings.C, self.settings.solver, self._bias, budget, starts)
             curves = self._curves(solved, columns, targets, budget)
@@ -151,6 +227,9 @@ class SVMLearner(BaseLearner):
             room = int(self.settings.cache_mb * 2**20)
             return KernelColumns(self.kernel, X.points, room, np.float32 if single else None)
 
+    def _tolerance(self) -> float:
+        return float(self.settings.tol)
+
     @contextmanager
     def _budget(self, problems: int) -> Iterator[Budget]:
         """When to stop: a first Ctrl-C, or whoever runs this learner, may ask for it."""
@@ -160,7 +239,7 @@ class SVMLearner(BaseLearner):
         names = self.task.classes if self.task.classifies else None
         with first_ctrl_c() as pressed, progress_bar(settings.verbose, problems) as show:
             asked = self.interrupted or pressed
-            yield Budget(float(settings.tol), settings.max_iter, deadline, asked, show, names)
+            yield Budget(self._tolerance(), settings.max_iter, deadline, asked, show, names)
 
     def _hypothesis(self, X: Examples, solved: Solved, targets: np.ndarray, weight: np.ndarray) -> Hypothesis:
         coefs = solved.coefs(X.shape[0])
@@ -250,7 +329,7 @@ class SVMLearner(BaseLearner):
         count = int(fold_of.max()) + 1
         errors, supports = np.zeros((len(values), count)), np.zeros(len(values))
         seen = np.zeros(len(values), dtype=np.int64)
-        fill(columns)
+        columns.fill()
         with begun._budget(len(machines)) as budget:
             scored = fold_scores(machines, columns, values, fold_of, self.settings.solver, begun._bias, budget)
             for place, held, decisions, used in scored:
@@ -465,6 +544,26 @@ class SVCLearner(SVMLearner):
         made = [left_out(one, solution, columns, solved.C, self._bias, self.seed) for one, solution in pairs]
         return np.array([fit_curve(*one) for one in made])
 
+    def _curves_of_chunks(self, machines: list[Machine], found: Found, hypothesis: Hypothesis, blocks: Blocks,
+                          rows: int) -> np.ndarray:  # fmt: skip
+        """The curves from rows drawn from all; folds of chunks would be learned anew, so the rows are left out."""
+        if self.choices["calibration"].name == "none":
+            return NO_CURVES
+        C = float(self.settings.C)
+        drawn, numbers = drawn_rows(machines, found, C, rows, self.seed)
+        X = self._examples(chunk_rows(blocks, numbers))
+        sums = hypothesis.decisions(X.raw, X.points) - found.intercepts
+        coefs = np.zeros((len(numbers), len(machines)))
+        held = np.isin(found.rows, numbers)
+        coefs[np.searchsorted(numbers, found.rows[held])] = found.coefs[held]
+        columns, made = self._columns(X), []
+        for n, machine in enumerate(machines):
+            some, solution, which = sub_problem(
+                machine, numbers, drawn, coefs[:, n], sums[:, n], float(found.intercepts[n])
+            )
+            made.append(fit_curve(*left_out(some, solution, columns, C, self._bias, self.seed, which)))
+        return np.array(made)
+
     def _fold_scores(self, solved: Solved, columns: KernelColumns, targets: np.ndarray,
                      budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:  # fmt: skip
         """The scores of the examples of each problem by the solutions of other folds, whether they are positive, and
@@ -501,5 +600,10 @@ class SVRLearner(SVMLearner):
         return settings.SVR
 
     def _machines(self, targets: np.ndarray, weight: np.ndarray) -> list[Machine]:
+        self.spread = float(np.std(targets)) or 1.0
         return multiclass.regression(targets, weight, float(self.settings.epsilon))
+
+    def _tolerance(self) -> float:
+        """In units of the targets' deviation: what is little among millions is much among millionths."""
+        return float(self.settings.tol) * self.spread
 

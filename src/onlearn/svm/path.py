@@ -1,6 +1,7 @@
 """Solutions along values of C, and their errors by cross-validation, from one set of kernel columns.
 
-The solution at one C, scaled, is where the solver starts at the next one. A fold is the same problems with C_i = 0 for
+The solution at one C is where the solver starts at the next larger one (which takes fewer steps than from a solution
+that is scaled: where few variables are at their bound, the solution does not change). A fold is the same problems with C_i = 0 for
 the examples that are held out: so all folds share the columns, and the gradient, which is known for all variables,
 holds the scores of those held out.
 """
@@ -25,19 +26,12 @@ def check_values(Cs: Any) -> list[float]:
     return values
 
 
-def fill(columns: KernelColumns) -> None:
-    """Compute the whole kernel matrix now if it can be kept: folds and values of C will ask for nearly all of it."""
-    if columns.complete:
-        for _ in columns.fetched(np.arange(columns.n)):
-            pass
-
-
 def along(machines: Sequence[Machine], columns: KernelColumns, Cs: Sequence[float], solver: str, bias: bool,
           budget: Budget) -> Iterator[tuple[int, Solved]]:  # fmt: skip
     """The solutions at each C, from the smallest on, with the place of C among ``Cs``."""
     before = None
     for place in np.argsort(Cs, kind="stable").tolist():
-        starts = None if before is None else before.starts(Cs[place])
+        starts = None if before is None else before.starts()
         before = solve_all(machines, columns, Cs[place], solver, bias, budget, starts)
         yield place, before
 

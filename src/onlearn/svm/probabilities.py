@@ -64,11 +64,15 @@ class NoProbabilities:
 # Scores of examples that are left out
 
 
-def left_out(machine: Machine, solution: Solution, columns: KernelColumns, C: float, bias: bool,
-             seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Scores of some examples as if each had been left out, whether they are positive, and their weights."""
+def left_out(machine: Machine, solution: Solution, columns: KernelColumns, C: float, bias: bool, seed: int,
+             which: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Scores of some examples as if each had been left out, whether they are positive, and their weights.
+
+    ``which`` are those examples; else some are drawn.
+    """
     rng = np.random.default_rng([seed, 3])
-    which = _some(np.arange(len(machine.signs)), SAMPLE, rng)
+    if which is None:
+        which = some_of(np.arange(len(machine.signs)), SAMPLE, rng)
     scores = machine.sums(solution.gradient)[which] + solution.intercept
     held = which[solution.alpha[which] > 0]
     if len(held):
@@ -85,7 +89,7 @@ def spans(machine: Machine, solution: Solution, columns: KernelColumns, C: float
     """S_p^2 of some support vectors, about; with more free ones than ``BASIS``, from the span of some of them."""
     alpha, upper = solution.alpha, C * machine.weight
     own = columns.diagonal[machine.examples[which]]
-    free = _some(np.flatnonzero((alpha > 0) & (alpha < upper)), BASIS, rng)
+    free = some_of(np.flatnonzero((alpha > 0) & (alpha < upper)), BASIS, rng)
     if len(free) < 2:
         return own
     values = columns.rows(machine.examples[free], machine.examples[np.concatenate([free, which])]).astype(np.float64)
@@ -112,7 +116,7 @@ def _inverse(H: np.ndarray) -> np.ndarray:
         return np.linalg.pinv(H, hermitian=True)
 
 
-def _some(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+def some_of(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 

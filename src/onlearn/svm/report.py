@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.model_file import COUNT, NUMBER, Kind, check_facts
+from onlearn.model_file import COUNT, NUMBER, Kind, check_facts, either
 from onlearn.svm.multiclass import REST, Machine
 from onlearn.svm.problem import Solution
 
-REASONS = ("tol", "iterations", "time", "interrupt")  # why a solver stops, from good to bad
+REASONS = ("tol", "precision", "iterations", "time", "interrupt")  # why a solver stops, from good to bad
 IN_WORDS = {
     "tol": "it converged",
+    "precision": "rounding allows no further progress, for tol is too small",
     "iterations": "max_iter was reached",
     "time": "the time was up",
     "interrupt": "it was interrupted",
@@ -30,7 +31,7 @@ class ProblemReport(NamedTuple):
     examples: int
     iterations: int
     objective: float  # of the dual problem
-    gap: float  # of the primal objective above the dual one
+    gap: float | None  # of the primal objective above the dual one; not known of chunks
     violation: float  # the largest of the KKT conditions
     free: int  # support vectors with 0 < alpha < C
     bounded: int  # with alpha = C
@@ -66,8 +67,9 @@ class ProblemReport(NamedTuple):
 
 FACTS = {
     **dict.fromkeys(("examples", "iterations", "free", "bounded"), COUNT),
-    **dict.fromkeys(("objective", "gap", "violation", "norm", "seconds", "positive", "negative"), NUMBER),
-    "stopped": Kind(lambda value: value in REASONS, "'tol', 'iterations', 'time' or 'interrupt'"),
+    **dict.fromkeys(("objective", "violation", "norm", "seconds", "positive", "negative"), NUMBER),
+    "gap": either(None, NUMBER),
+    "stopped": Kind(lambda value: value in REASONS, f"one of {', '.join(REASONS)}"),
 }
 
 
@@ -89,8 +91,10 @@ class Report(NamedTuple):
         return float(sum(one.objective for one in self.problems))
 
     @property
-    def gap(self) -> float:
-        return float(sum(one.gap for one in self.problems))
+    def gap(self) -> float | None:
+        """The duality gap, of all problems together; None if it is not known."""
+        gaps = [one.gap for one in self.problems if one.gap is not None]
+        return float(sum(gaps)) if len(gaps) == len(self.problems) else None
 
     @property
     def violation(self) -> float:
@@ -126,9 +130,10 @@ class Report(NamedTuple):
     def __str__(self) -> str:
         several = f" in {len(self.problems)} problems" if len(self.problems) > 1 else ""
         swept = f", {self.sweeps} sweeps over chunks" if self.sweeps else ""
+        gap = "" if self.gap is None else f", duality gap {self.gap:.3g}"
         return "\n".join([
             f"{self.iterations:,} iterations{several}{swept}, {self.seconds:.3g} s; {IN_WORDS[self.stopped]}",
-            f"objective {self.objective:.6g}, duality gap {self.gap:.3g}, largest KKT violation {self.violation:.3g}",
+            f"objective {self.objective:.6g}{gap}, largest KKT violation {self.violation:.3g}",
             f"support vectors: {self.free:,} free, {self.bounded:,} at C; margin 2/|w| = {self.margin:.4g}",
             f"{self.values:,} kernel values computed, {self.memory / MEGABYTE:,.0f} MB kept",
         ])  # fmt: skip

@@ -40,6 +40,13 @@ class Budget(NamedTuple):
         return Limits(self.tol, self.max_iter, deadline, self.interrupted, progress)
 
 
+class Start(NamedTuple):
+    """Where a solver begins: the variables, and the gradient there if it is known."""
+
+    alpha: np.ndarray | None = None
+    gradient: np.ndarray | None = None
+
+
 class Solved(NamedTuple):
     """The solutions of all problems at one C."""
 
@@ -54,9 +61,9 @@ class Solved(NamedTuple):
             one.coefs(solution.alpha, count) for one, solution in zip(self.machines, self.solutions, strict=True)
         ])  # fmt: skip
 
-    def starts(self, C: float) -> list[np.ndarray]:
-        """Where to start at another C: weights at their bound stay there."""
-        return [one.alpha * (C / self.C) for one in self.solutions]
+    def starts(self) -> list[Start]:
+        """Where to begin from these solutions."""
+        return [Start(one.alpha, one.gradient) for one in self.solutions]
 
     @property
     def intercepts(self) -> np.ndarray:
@@ -64,15 +71,16 @@ class Solved(NamedTuple):
 
 
 def solve_all(machines: Sequence[Machine], columns: KernelColumns, C: float, solver: str, bias: bool, budget: Budget,
-              starts: Sequence[np.ndarray] | None = None) -> Solved:  # fmt: skip
+              starts: Sequence[Start] | None = None) -> Solved:  # fmt: skip
     """Solve all problems, from ``starts`` if there are some."""
     solutions, reports = [], []
     for number, machine in enumerate(machines):
-        start = None if starts is None else starts[number]
         began = time.perf_counter()
         problem = machine.problem(columns, C, bias)
         limits = budget.limits(number, machine, len(machines) - number)
-        solution = SOLVERS[solver](problem, limits, start)
+        start = Start() if starts is None else starts[number]
+        more = {"gradient": start.gradient} if solver == "smo" else {}
+        solution = SOLVERS[solver](problem, limits, start.alpha, **more)
         if solution.stopped != "tol" and not solution.alpha.any() and bias and machine.classifies:
             solution = solution._replace(intercept=machine.prior)  # nothing was learned: say what most are
         solutions.append(solution)
