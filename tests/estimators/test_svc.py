@@ -127,3 +127,35 @@ def test_smaller_forms() -> None:
         made.reduction_  # noqa: B018
     with pytest.raises(ValueError, match="give both"):
         made.reduce(5, X)
+
+
+def test_files_are_read_again_in_each_sweep(tmp_path: Path) -> None:
+    lines = [f"{label} 1:{a:.17g} 2:{b:.17g}" for label, (a, b) in zip(NAMES, X, strict=True)]
+    (tmp_path / "a.svm").write_text("\n".join(lines[:90]) + "\n")
+    (tmp_path / "b.svm").write_text("\n".join(lines[90:]) + "\n")
+    whole = SVC(tol=1e-5).fit(X, NAMES)
+    files = [str(tmp_path / name) for name in ("a.svm", "b.svm")]
+    found = SVC(tol=1e-5, chunk_size=40).fit_reader(files)
+    assert found.classes_.tolist() == ["down", "up"]
+    padded = np.column_stack([np.zeros(len(X)), X]) if found.n_features_in_ == 3 else X  # where indices begin at 0
+    np.testing.assert_allclose(found.decision_function(padded), whole.decision_function(X), atol=2e-3)
+    np.testing.assert_array_equal(found.support_, whole.support_)
+    assert found.report_.sweeps > 1
+
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": WAVE})
+    table.to_csv(tmp_path / "wave.csv", index=False)
+    found = SVR(tol=1e-5, chunk_size=40).fit_reader(str(tmp_path / "wave.csv"), target="y")
+    np.testing.assert_allclose(found.predict(X), SVR(tol=1e-5).fit(X, WAVE).predict(X), atol=2e-3)
+
+
+def test_parts_may_be_tuples_or_a_function() -> None:
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(Y))
+    parts = [(X[n : n + 30], Y[n : n + 30], weight[n : n + 30]) for n in range(0, 150, 30)]
+    whole = SVC(tol=1e-5).fit(X, Y, weight)
+    for source in (parts, lambda: iter(parts), [(sp.csr_matrix(a), b, c) for a, b, c in parts]):
+        found = SVC(tol=1e-5, chunk_size=50).fit_reader(source)
+        np.testing.assert_allclose(found.decision_function(X), whole.decision_function(X), atol=2e-3)
+    with pytest.raises(TypeError, match="iterator"):
+        SVC().fit_reader(iter(parts))
+    with pytest.raises(ValueError, match="no rows"):
+        SVC().fit_reader([])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -11,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from onlearn import kernels
+from onlearn import data, kernels
 from onlearn.dual.collapse import Reduction
 from onlearn.dual.learner import ON_NUMBERS
+from onlearn.engine import inputs
 from onlearn.engine.compositions import Composition
 from onlearn.engine.csr import CSR
 from onlearn.estimators.base import KERNEL, LearnerClassifier, LearnerEstimator, LearnerRegressor
@@ -49,6 +52,30 @@ class SVMEstimator(LearnerEstimator):
             return X, None
         refuse_strings(X, kernel)
         return super()._check_rows(X, first)
+
+    # ------------------------------------------------------------------ data larger than memory
+
+    def fit_reader(self, source: Any, **reading: Any) -> Any:
+        """Learn in chunks from rows that are read again in each sweep: of the rows, ``chunk_size`` (by default 10,000)
+        and the support vectors are in memory, of targets and weights all.
+
+        ``source`` is what ``onlearn.data.read`` takes, with its options; or something that can be iterated again and
+        again over its batches, or over tuples of rows, targets and (if they have some) weights; or a function that
+        returns such an iterator.
+
+        >>> from onlearn import SVC
+        >>> parts = [([[0.0], [1.0]], [0, 1]), ([[0.2], [0.8]], [0, 1])]
+        >>> SVC(C=100, chunk_size=2).fit_reader(parts).predict([[0.1], [0.9]])
+        array([0, 1])
+        """
+        learner = self._new_learner()
+        learner.configure(self._values())
+        learner.check()
+        parts = Parts(source, {"task": self.composition.task, **reading})
+        y, weight = parts.targets()
+        learner.fit_blocks(parts.rows, self._check_targets(y), weight)
+        self._learner = learner
+        return self
 
     # ------------------------------------------------------------------ values of C
 
@@ -154,6 +181,75 @@ class SVMEstimator(LearnerEstimator):
         made = copy.copy(self)
         made._learner = learner
         return made
+
+
+class Parts:
+    """Rows that come in parts, from a source that is gone through again for each sweep."""
+
+    def __init__(self, source: Any, reading: dict[str, Any]) -> None:
+        self.source, self.reading = source, reading
+        self.width = 0  # of sparse rows, of which a part may know only some columns
+        if isinstance(source, Iterator):
+            raise TypeError(
+                "the rows are read once for each sweep, and an iterator gives them only once: pass the files, a list of "
+                "parts, or a function that returns an iterator"
+            )
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows, targets and weights of each part."""
+        if callable(self.source):
+            yield from map(_part, self.source())
+        elif isinstance(self.source, (str, os.PathLike)) or _are_files(self.source):
+            with data.read(self.source, **self.reading) as reader:
+                yield from map(_part, reader)
+        else:
+            yield from map(_part, self.source)
+
+    def targets(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets and weights of all rows; finds out about the width of the rows."""
+        found = [(y, weight, rows.shape[0] if hasattr(rows, "shape") else len(rows)) for rows, y, weight in self._met()]
+        if not found:
+            raise ValueError("there are no rows to learn from")
+        y = np.concatenate([np.asarray(y) for y, _, _ in found])
+        if y.dtype == object and all(isinstance(one, str) for one in y):
+            y = y.astype(str)
+        if all(weight is None for _, weight, _ in found):
+            return y, None
+        return y, np.concatenate([np.ones(n) if weight is None else np.asarray(weight) for _, weight, n in found])
+
+    def _met(self) -> Iterator[tuple[Any, Any, Any]]:
+        for rows, y, weight in self:
+            if isinstance(rows, CSR):
+                self.width = max(self.width, rows.shape[1])
+            yield rows, y, weight
+
+    def rows(self) -> Iterator[Any]:
+        """The rows of each part."""
+        for rows, _, _ in self:
+            yield rows.of_width(self.width) if isinstance(rows, CSR) else rows
+
+
+def _are_files(source: Any) -> bool:
+    return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(one, (str, os.PathLike)) for one in source)
+
+
+def _part(part: Any) -> tuple[Any, Any, Any]:
+    """Rows, targets and weights of a batch or a tuple."""
+    if isinstance(part, data.Batch):
+        rows, y, weight = part.parsed, part.y, part.weight
+        if isinstance(rows, data.Sentences) or hasattr(rows, "prefixes"):
+            raise TypeError("rows of named features or sentences have no columns of numbers: use onlearn.train")
+    else:
+        rows, y, weight = (*part, None)[:3]
+    rows = CSR.of(rows) if hasattr(rows, "tocsr") else inputs.plain_table(rows)
+    return (np.asarray(rows, dtype=np.float64) if _is_rows(rows) else rows), y, weight
+
+
+def _is_rows(rows: Any) -> bool:
+    """Whether these are rows of numbers in lists, or of whole numbers."""
+    if isinstance(rows, np.ndarray):
+        return rows.dtype.kind in "biu"
+    return isinstance(rows, (list, tuple)) and bool(rows) and not isinstance(rows[0], (str, bytes, tuple))
 
 
 def _has_probabilities(estimator: SVC) -> bool:

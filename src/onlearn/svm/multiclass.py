@@ -115,7 +115,7 @@ def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
     """Scores of the classes, one row an example, from those of the pairs; a decision of 0 is half a vote for each.
 
     >>> votes(np.array([[1.0, -2.0, 0.5]]), 3).round(3)
-    array([[1.083, 1.111, 0.806]])
+    array([[1.167, 1.111, 0.8  ]])
     """
     which = ballots(classes)
     sums = decisions @ which
