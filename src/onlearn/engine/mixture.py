@@ -90,7 +90,7 @@ def members_of(given: Any) -> list[Learner]:
 
 def _member(given: Any, place: int) -> Learner:
     if isinstance(given, str):
-        given = parse_learner(given, LINEAR)
+        given = parse_learner(given, LINEAR, " for a mixture")
     who = f"learners[{place}]"
     if type(given) is not Learner:
         raise TypeError(f"{who} is {given!r}, but must be a linear classifier of onlearn or its spelling")

@@ -101,16 +101,18 @@ def parameters_of_call(text: str, known: list[str], values: list[Any], named: di
     return {**given, **named}
 
 
-def parse_learner(text: str, names: tuple[str, ...] | None = None, task: str | None = None) -> BaseLearner:
+def parse_learner(text: str, names: tuple[str, ...] | None = None, use: str = "") -> BaseLearner:
     """The learner that is spelled like the call of its class, with constants; it is read, never evaluated.
+
+    It must be one of ``names``, if they are given, which are those for some ``use``.
 
     >>> parse_learner("LogisticRegression(rate=0.5)")
     LogisticRegression(rate=0.5)
     """
     name, values, named = parse_call(text)
-    name, names = full_name(name, task), learner_names() if names is None else names
+    name, names = full_name(name), learner_names() if names is None else names
     if name not in names:
-        raise ValueError(f"there is no learner {name!r}{did_you_mean(name, list(names))}")
+        raise ValueError(f"there is no learner {name!r}{use}{did_you_mean(name, list(names))}")
     given = parameters_of_call(text, list(composition_of(name).parameters), values, named)
     return make_learner(name, **given)
 

@@ -294,6 +294,8 @@ def choices_of(options: TrainOptions) -> dict[str, Any]:
 def learner_of(options: TrainOptions) -> Any:
     """The learner that is given; None if only choices are, or nothing is. Choices are checked."""
     choices, name = choices_of(options), options.learner
+    if options.task == "regress" and name is None:
+        refuse_in_regression(options)
     if name is None and options.kernel is not None:
         return kernel_learner(options, choices)
     if isinstance(name, str):
@@ -308,20 +310,26 @@ def learner_of(options: TrainOptions) -> Any:
     elif choices:
         made = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
     else:
-        made = None
-    task = made.composition.task if made is not None and name is not None else options.task or "classify"
-    if name is not None and options.task not in (None, task):
-        kind = "classes" if task == "classify" else "numbers"
-        raise PlanError(f"{made.name} predicts {kind}: it is not for task={options.task}", "learner")
-    if task == "regress" and (refused := options.given("classes_only")):
-        raise PlanError(f"{refused[0]}= has no use in regression")
-    if made is None:
         return None
     try:
         made.check()
     except (TypeError, ValueError) as error:  # a wrong spelling, or a value that cannot be
         raise PlanError(str(error)) from None
-    return None if name is None else made
+    if name is None:
+        return None
+    task = made.composition.task
+    if options.task not in (None, task):
+        kind = "classes" if task == "classify" else "numbers"
+        raise PlanError(f"{made.name} predicts {kind}: it is not for task={options.task}", "learner")
+    if task == "regress":
+        refuse_in_regression(options)
+    return made
+
+
+def refuse_in_regression(options: TrainOptions) -> None:
+    """Refuse options that are about classes."""
+    if refused := options.given("classes_only"):
+        raise PlanError(f"{refused[0]}= has no use in regression")
 
 
 def named_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
