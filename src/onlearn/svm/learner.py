@@ -419,7 +419,7 @@ class SVMLearner(BaseLearner):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the columns, (problems, columns), or (columns,) in regression; of linear kernels, or in the primal."""
+        """Weights of the columns, problems x columns, or (columns,) in regression; of linear kernels, or in the primal."""
         hypothesis = self._trained().known()
         if hypothesis.supports is not None and self.kernel.name != "linear":
             raise AttributeError(
@@ -429,12 +429,24 @@ class SVMLearner(BaseLearner):
         return weights if self._classes else weights[0]
 
     def described(self) -> dict[str, Any]:
-        hypothesis = self._trained().known()
+        hypothesis, report = self._trained().known(), self._trained().report
         made: dict[str, Any] = {"kernel": str(self.kernel)}
         if hypothesis.supports is not None:
-            made["support_examples"] = len(hypothesis.rows)
-        report = self._trained().report
-        return made if report is None else {**made, "solver": report.to_dict()}
+            made["support_vectors"] = len(hypothesis.rows)
+        if report is None:
+            return made
+        several = {"problems": len(report.problems)} if len(report.problems) > 1 else {}
+        return {**made, **several, **report.described()}
+
+    def example_weights(self) -> tuple[np.ndarray, np.ndarray] | None:
+        hypothesis = self._trained().known()
+        if hypothesis.supports is None:
+            return None
+        coefs, intercepts = hypothesis.coefs.T, hypothesis.intercepts
+        if self._classes > 2 and self._kind == "one-vs-one":  # of a class the sums over its pairs
+            which = multiclass.ballots(self._classes).T
+            return which @ coefs, which @ intercepts
+        return coefs, intercepts
 
     def contributions(self, X: Any) -> Contributions:
         X = self._rows(X, first=False)

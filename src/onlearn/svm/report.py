@@ -127,6 +127,24 @@ class Report(NamedTuple):
         problems = [{**one._asdict(), "margin": one.margin} for one in self.problems]
         return {**_finite(made), "problems": [_finite(one) for one in problems]}
 
+    def described(self) -> dict[str, Any]:
+        """What commands tell: the numbers in all, under their usual names."""
+        made = self.to_dict()
+        names = {
+            "free": "free",
+            "bounded": "at_C",
+            "iterations": "iterations",
+            "objective": "objective",
+            "gap": "duality_gap",
+            "violation": "KKT_violation",
+            "margin": "margin",
+            "values": "kernel_values",
+            "memory": "bytes_of_kernel_values",
+        }
+        told = {name: made[key] for key, name in names.items() if made[key] is not None}
+        swept = {"sweeps": self.sweeps} if self.sweeps else {}
+        return {**told, **swept, "solver": f"{self.seconds:.3g} s; {IN_WORDS[self.stopped]}"}
+
     def __str__(self) -> str:
         several = f" in {len(self.problems)} problems" if len(self.problems) > 1 else ""
         swept = f", {self.sweeps} sweeps over chunks" if self.sweeps else ""
