@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import warnings
 from pathlib import Path
@@ -49,6 +50,7 @@ def test_check_estimator_passes(made: Any) -> None:
 
 def test_parameters_are_those_of_the_learner() -> None:
     for made in (SVC(), SVR()):
+        assert list(made.composition.parameters) == list(inspect.signature(type(made)).parameters)
         assert made.get_params(deep=False) == {
             name: one.default for name, one in made.composition.parameters.items()
         }

@@ -325,7 +325,7 @@ def test_the_report_tells_what_happened() -> None:
     told = str(report)
     assert "duality gap" in told and "margin" in told and "it converged" in told
     assert report.to_dict()["problems"][0]["examples"] == len(SIDES)
-    assert learner.described()["support_examples"] == len(learner.support_)
+    assert learner.described()["support_vectors"] == len(learner.support_)
 
 
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

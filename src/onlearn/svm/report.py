@@ -141,7 +141,7 @@ class Report(NamedTuple):
             "values": "kernel_values",
             "memory": "bytes_of_kernel_values",
         }
-        told = {name: made[key] for key, name in names.items() if made[key] is not None}
+        told = {name: made[key] for key, name in names.items() if made[key] is not None and (made[key] or key != "values")}
         swept = {"sweeps": self.sweeps} if self.sweeps else {}
         return {**told, **swept, "solver": f"{self.seconds:.3g} s; {IN_WORDS[self.stopped]}"}
 
@@ -153,7 +153,7 @@ class Report(NamedTuple):
             f"{self.iterations:,} iterations{several}{swept}, {self.seconds:.3g} s; {IN_WORDS[self.stopped]}",
             f"objective {self.objective:.6g}{gap}, largest KKT violation {self.violation:.3g}",
             f"support vectors: {self.free:,} free, {self.bounded:,} at C; margin 2/|w| = {self.margin:.4g}",
-            f"{self.values:,} kernel values computed, {self.memory / MEGABYTE:,.0f} MB kept",
+            f"{f'{self.values:,} kernel values computed, ' if self.values else ''}{self.memory / MEGABYTE:,.0f} MB kept",
         ])  # fmt: skip
 
     # ------------------------------------------------------------------ the model file

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onlearn.engine.compositions import Composition
-from onlearn.engine.spec import param, parameters
+from onlearn.engine.compositions import PARAMETERS, Composition
+from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.svm.multiclass import KINDS
 from onlearn.svm.probabilities import CALIBRATIONS
 
@@ -75,18 +75,33 @@ class OfNumbers(Shared):
     epsilon: float = param(0.1, "errors up to this are none", kind="number", at_least=0)
 
 
+def _ordered(owner: type, *names: str) -> dict[str, Parameter]:
+    """The parameters of a class and those of linear learners that it shares, in this order."""
+    every = {**PARAMETERS, **parameters(owner)}
+    return {name: every[name] for name in names}
+
+
+SOLVING = ("tol", "max_iter", "time_limit", "cache_mb", "chunk_size", "chunk_keep")
+
 SVC = Composition(
     "SVC",
     "The support vector machine with a soft margin, in the feature space of a kernel.",
-    own=parameters(dataclass(OfClasses)),
+    own=_ordered(
+        dataclass(OfClasses),
+        *("kernel", "C", "solver", "fit_intercept", "multiclass", *SOLVING, "class_weight", "calibration"),
+        *("random_state", "verbose"),
+    ),
     families={"calibration": CALIBRATIONS},
-    shared=("class_weight", "random_state", "verbose"),
+    shared=(),
 )
 
 SVR = Composition(
     "SVR",
     "Support vector regression: the flattest function of a kernel's feature space within epsilon of most examples.",
     task="regress",
-    own=parameters(dataclass(OfNumbers)),
-    shared=("random_state", "verbose"),
+    own=_ordered(
+        dataclass(OfNumbers),
+        *("kernel", "C", "epsilon", "solver", "fit_intercept", *SOLVING, "random_state", "verbose"),
+    ),
+    shared=(),
 )
