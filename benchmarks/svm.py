@@ -34,6 +34,7 @@ def bench(quick: bool, repeat: int, rows: int | None = None) -> Iterator[Row]:
     rows, repeat = rows or (3000 if quick else None), min(repeat, 3)
     if all((folder / "mnist" / file).exists() for file in FILES):
         X, y, T, u = digits(folder / "mnist")
+        X, T = (images / np.linalg.norm(images, axis=1, keepdims=True) for images in (X, T))
         X, y = X[:rows], y[:rows]
         work = f"MNIST, {len(X):,} rows"
         yield compared(f"{work}, 9 against the rest", "polynomial(4)", POLYNOMIAL, X, y == 9, T, u == 9, repeat)

@@ -22,7 +22,7 @@ def test_rows_squares_and_sums(data):
     X = some()
     kernel = kernels.get(data.draw(st.sampled_from(["gaussian(gamma=1)", "polynomial(2)", "laplacian(gamma=1)"])))
     columns = KernelColumns(kernel, kernel.points(X), data.draw(st.sampled_from([0, 60 * 8 * 7, 1 << 20])))
-    columns.page, columns.capacity = 3, data.draw(st.sampled_from([3, 9, 60]))
+    columns.most, columns.capacity = 3, data.draw(st.sampled_from([3, 9, 60]))
     columns.clear()
     K, n = kernel(X), len(X)
     numbers = st.lists(st.integers(0, n - 1), max_size=20)

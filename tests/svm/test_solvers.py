@@ -43,7 +43,7 @@ def problems(draw, bias=None):
     if kind == "duplicates":
         X[n // 2 :] = X[: n - n // 2]
     elif kind == "zeros":
-        X[:: 2] = 0.0
+        X[::2] = 0.0
     elif kind == "constant":
         X[:] = X[0]
     elif kind == "whole":
@@ -139,18 +139,19 @@ def many(n=1500, seed=0, dtype=np.float32):
 def test_working_sets(monkeypatch, bias, cache):
     X, y = many()
     whole = smo.solve(classification(X, y, 2.0, bias), Limits(tol=1e-4))
-    monkeypatch.setattr(smo, "FEWEST", 256)
-    monkeypatch.setattr(smo, "MOST", 384)
+    for name in ("FEWEST", "FIRST", "MOST"):
+        monkeypatch.setattr(smo, name, 256)
     parts = classification(X, y, 2.0, bias, cache=cache)
     found = smo.solve(parts, Limits(tol=1e-4))
     assert found.stopped == "tol"
     assert close(whole.objective, found.objective, 1e-5)
-    assert parts.columns.nbytes <= max(cache, parts.columns.page * parts.columns.line_bytes)
+    assert parts.columns.nbytes <= max(cache, parts.columns.most * parts.columns.line_bytes)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_shrinking_changes_nothing(monkeypatch, bias):
     monkeypatch.setattr(smo, "FEWEST", 256)
+    monkeypatch.setattr(smo, "FIRST", 256)
     X, y = many(2500)
     problem, shrunk = classification(X, y, 0.5, bias, cache=1 << 20), []
     shrink = smo.State.shrink

@@ -53,9 +53,7 @@ def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None 
                 break
             e, at = np.unique(problem.examples[block], return_inverse=True)
             K, F, a = columns.square(e), sums[place[block]], alpha[block]
-            steps += ascend(
-                K, at, F, a, signs[block], problem.linear[block], problem.upper[block], floor, most - steps
-            )
+            steps += ascend(K, at, F, a, signs[block], problem.linear[block], problem.upper[block], floor, most - steps)
             changed = a != alpha[block]
             add(block[changed], (a - alpha[block])[changed])
             alpha[block] = a

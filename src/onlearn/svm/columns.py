@@ -15,8 +15,8 @@ from onlearn.kernels.products import Thin, Vectors, in_precision
 from onlearn.kernels.tiles import fused
 from onlearn.threads import over_rows
 
-BLOCK = 256  # rows computed together, at most
-BYTES = 1 << 26  # of rows computed together, about
+BLOCK = 128  # rows computed together, at most
+BYTES = 1 << 25  # of rows computed together, about
 SMALLEST = 1e-30  # k(x, x) that single precision serves; 1 / SMALLEST is the largest
 PART = 2048  # sums that stay in the nearest cache while rows are added to them
 
@@ -44,10 +44,9 @@ class KernelColumns:
         self.points = (rounded.thinned() if kernel.of_products else rounded).lasts()
         self.cache_bytes = int(cache_bytes)
         self.line_bytes = max(1, self.n * self.dtype.itemsize)
-        self.page = int(np.clip(BYTES // self.line_bytes, 1, BLOCK))  # rows that are computed and dropped together
+        self.most = int(np.clip(BYTES // self.line_bytes, 1, BLOCK))  # rows that are computed together
         stored = kernel.data == "matrix"  # its rows are in memory already
-        pages = self.page if stored else self.cache_bytes // self.line_bytes
-        self.capacity = min(max(self.page, pages // self.page * self.page), -(-max(1, self.n) // self.page) * self.page)
+        self.capacity = min(max(1, self.n), max(self.most, 0 if stored else self.cache_bytes // self.line_bytes))
         self.hits = self.misses = 0
         self._precise: KernelColumns | None = None
         self.clear()
@@ -65,8 +64,9 @@ class KernelColumns:
         self.lines = np.empty((0, self.n), self.dtype)
         self.slots = np.full(self.n, -1, np.int64)  # where the row of each example is cached, or -1
         self.owners = np.full(self.capacity, -1, np.int64)  # whose row each place has, or -1
-        self.used = np.full(self.capacity // self.page, -1, np.int64)  # when each page was last used
-        self.clock = self.open = self.filled = 0  # the page that new rows are added to, and how many it has
+        self.used = np.full(self.capacity, -1, np.int64)  # when the row of each place was last used
+        self.clock = self.filled = 0
+        self.spare = np.empty((0, self.n), self.dtype)
 
     @property
     def nbytes(self) -> int:
@@ -151,9 +151,8 @@ class KernelColumns:
             rows = slice(first, min(first + BLOCK, self.n))
             self._block(self.points.take(rows), self.points.take(slice(first, self.n)), self.lines[rows, first:])
             self.lines[rows.stop : self.n, rows] = self.lines[rows, rows.stop :].T
-        self.owners[: self.n] = self.slots[:] = np.arange(self.n)
-        self.used[:] = self.clock
-        self.open, self.filled = len(self.used) - 1, self.page
+        self.owners[:] = self.slots[:] = np.arange(self.n)
+        self.used[:], self.filled = self.clock, self.n
         return True
 
     def fetched(self, indices: np.ndarray) -> Any:
@@ -173,45 +172,44 @@ class KernelColumns:
                 yield missing[again]
                 missing = missing[~again]
                 continue
-            count = self._compute(indices[missing[: self.page]])
+            count = self._compute(indices[missing[: self.most]])
             yield missing[:count]
             missing = missing[count:]
 
     def _compute(self, indices: np.ndarray) -> int:
         """Compute the rows of the first few of these examples and cache them; returns how many."""
-        if self.filled == self.page or not len(self.lines):
-            self._next_page()
-        first = self.open * self.page + self.filled
-        seen, kept = set(), []
-        for n in indices[: self.page - self.filled].tolist():  # no example twice
-            if n in seen:
-                break
-            seen.add(n)
-            kept.append(n)
-        some = np.array(kept, dtype=np.int64)
-        try:
-            self._block(self.points.take(some), self.points, out=self.lines[first : first + len(some)])
-        except BaseException:
-            self.owners[first : first + len(some)] = -1
-            raise
-        self.owners[first : first + len(some)] = some
-        self.slots[some] = np.arange(first, first + len(some))
-        self.filled += len(some)
-        self.used[self.open] = self.clock
-        return len(some)
+        some, first = np.unique(indices, return_index=True)
+        count = len(indices) if len(some) == len(indices) else int(np.sort(first)[-1]) + 1
+        if len(some) < count:  # an example twice: up to there
+            seen = np.zeros(len(indices), dtype=bool)
+            seen[first] = True
+            count = int(np.argmin(seen))
+        some = indices[:count]
+        places = self._places(count)
+        self.slots[self.owners[places][self.owners[places] >= 0]] = -1
+        self.owners[places] = -1
+        if places[-1] - places[0] == count - 1:
+            self._block(self.points.take(some), self.points, out=self.lines[places[0] : places[-1] + 1])
+        else:
+            if not len(self.spare):
+                self.spare = np.empty((self.most, self.n), self.dtype)
+            block = self._block(self.points.take(some), self.points, out=self.spare[:count])
+            over_rows(lambda *part: copy_lines(block, self.lines, places, *part), count, block.size)
+        self.owners[places], self.slots[some], self.used[places] = some, places, self.clock
+        return count
 
-    def _next_page(self) -> None:
-        """Open the page that was not used for longest, and forget its rows."""
+    def _places(self, count: int) -> np.ndarray:
+        """Places for so many rows: new ones, or those of the rows that were not used for longest, in rising order."""
         if not len(self.lines):
             self.lines = np.empty((self.capacity, self.n), self.dtype)  # takes memory as it is written to
-        self.open, self.filled = int(np.argmin(self.used)), 0
-        places = slice(self.open * self.page, (self.open + 1) * self.page)
-        old = self.owners[places]
-        self.slots[old[old >= 0]] = -1
-        self.owners[places] = -1
+        if self.filled + count <= self.capacity:
+            self.filled += count
+            return np.arange(self.filled - count, self.filled)
+        self.filled = self.capacity
+        return np.sort(np.argpartition(self.used, count - 1)[:count])
 
     def _note_use(self, held: np.ndarray) -> None:
-        self.used[np.unique(self.slots[held] // self.page)] = self.clock
+        self.used[self.slots[held]] = self.clock
 
     def window(self, subset: np.ndarray | None) -> Window:
         return Window(self, subset)
@@ -285,6 +283,14 @@ def gather_lines(lines, slots, where, to, out, start, stop):
         line, target = lines[slots[k]], out[to[k]]
         for j in range(np.uint64(len(where))):
             target[j] = line[np.uint64(where[j])]
+
+
+@fused
+def copy_lines(block, lines, places, start, stop):
+    for k in range(start, stop):
+        source, target = block[k], lines[places[k]]
+        for j in range(np.uint64(len(source))):
+            target[j] = source[j]
 
 
 @fused

@@ -21,7 +21,17 @@ from onlearn.svm.columns import KernelColumns
 FARTHEST = 1e12  # the largest variable, where C is larger: times p, for kernel values of 1
 LITTLE = 1e-3  # of the sum of all variables of a sign
 
-__all__ = ["KernelColumns", "Limits", "Problem", "Solution", "bounded", "check_problem", "feasible", "solution", "violation"]
+__all__ = [
+    "KernelColumns",
+    "Limits",
+    "Problem",
+    "Solution",
+    "bounded",
+    "check_problem",
+    "feasible",
+    "solution",
+    "violation",
+]
 
 
 class Problem(NamedTuple):

@@ -22,7 +22,8 @@ from onlearn.svm.columns import KernelColumns
 from onlearn.svm.problem import Limits, Problem, Solution, bounded, check_problem, feasible, solution
 from onlearn.svm.working_set import STRIP, solve_pairs, solve_singles
 
-FEWEST, MOST = 4096, 16384  # variables of a working set
+FEWEST, FIRST, MOST = 1024, 4096, 16384  # variables of a working set: at first an eighth of all, within the former
+FILL = 256  # of a working set, and a quarter of the others: variables that do not violate the conditions, but nearly
 SHARE = 4  # the square of a working set may take one part in so many of the memory of the cache
 WORST = 0.25  # of a working set are the worst; the others are drawn, for the worst alone are no fair sample
 SLICE = 20_000  # steps between two looks at the limits
@@ -78,7 +79,7 @@ class State:
         self.shuffled = self.random.permutation(len(alpha))  # ties are broken at random
         room = int(np.sqrt(max(0, problem.columns.cache_bytes) / SHARE / problem.columns.dtype.itemsize))
         self.most = min(MOST, max(512, room // STRIP * STRIP))
-        self.size = min(FEWEST, self.most)
+        self.size = min(self.most, int(np.clip(len(alpha) // 8, FEWEST, FIRST)) // STRIP * STRIP)
         self.value, self.stalled = 0.0, 0  # the fall of the objective so far
         self.use(problem.columns, gradient)
 
@@ -169,32 +170,30 @@ class State:
         return np.maximum(rises, falls)
 
     def select(self) -> np.ndarray:
-        """The working set: half of it the worst on either side, then those that violate most or are nearest to it."""
-        n, order = len(self.alpha), self.shuffled
+        """The working set: the worst on either side, free variables, other violators at random, and the nearest to it."""
+        n, free = len(self.alpha), self.up & self.down
         # Where the free variables do not fit into one working set, many rounds are needed.
-        free = int(np.count_nonzero(self.up & self.down))
-        self.size = min(self.most, max(self.size, -(-3 * free // (2 * STRIP)) * STRIP))
-        count = min(self.size, n)
-        rises = np.where(self.up, self.s - self.b, -np.inf)[order]
-        falls = np.where(self.down, self.b - self.s, -np.inf)[order]
-        reach = np.maximum(rises, falls)
-        if count < n:
-            chosen = np.zeros(n, dtype=bool)
-            few = int(count * WORST / 2)
-            for side in (rises, falls):
-                worst = np.argpartition(side, n - few)[n - few :]
-                chosen[worst[side[worst] > 0]] = True
+        self.size = min(self.most, max(self.size, -(-3 * np.count_nonzero(free) // (2 * STRIP)) * STRIP))
+        movable = self.shuffled[(self.up | self.down)[self.shuffled]]
+        if len(movable) <= self.size:
+            return np.sort(movable)
+        chosen = np.zeros(n, dtype=bool)
+        few = int(self.size * WORST / 2)
+        reach = self.reach()
+        for sign, side in ((1.0, self.up), (-1.0, self.down)):
+            some = movable[side[movable]]
+            far = sign * (self.s[some] - self.b)
+            worst = np.argpartition(-far, few)[:few] if len(some) > few else np.arange(len(some))
+            chosen[some[worst[far[worst] > 0]]] = True
+        for group in (free, reach > 0):
+            some, left = np.flatnonzero(group & ~chosen), self.size - np.count_nonzero(chosen)
+            chosen[some if len(some) <= left else self.random.choice(some, left, replace=False)] = True
+        held = np.count_nonzero(chosen)
+        left = min(self.size - held, FILL + held // 4)
+        if left:
             reach[chosen] = -np.inf
-            left = count - np.count_nonzero(chosen)
-            violators = np.flatnonzero(reach > 0.0)
-            if len(violators) > left:
-                chosen[self.random.choice(violators, left, replace=False)] = True
-            else:
-                chosen[np.argpartition(reach, n - left)[n - left :]] = True
-            picked = order[chosen]
-        else:
-            picked = order
-        return np.sort(picked[(self.up | self.down)[picked]])
+            chosen[movable[np.argpartition(-reach[movable], left)[:left]]] = True
+        return np.flatnonzero(chosen)
 
     # -- a round
 
@@ -220,7 +219,11 @@ class State:
         floor = max(float(np.max(np.abs(diagonal), initial=0.0)) * float(np.finfo(K.dtype).eps), 1e-300)
         inner = solve_pairs if p.bias else solve_singles
         values, best = np.empty(size), np.empty(size // STRIP)
-        tol = 0.5 * limits.tol if count == len(self.alpha) else max(INNER * worst, 0.5 * limits.tol)
+        tol = (
+            0.5 * limits.tol
+            if len(w) == np.count_nonzero(self.up | self.down)
+            else max(INNER * worst, 0.5 * limits.tol)
+        )
         before, stopped = self.steps, ""
         while not stopped:
             most = min(SLICE, limits.max_iter - self.steps) if limits.max_iter is not None else SLICE
