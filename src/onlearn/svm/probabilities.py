@@ -1,7 +1,7 @@
 """Probabilities of the classes: sigmoids of the scores of each problem, put together for several classes.
 
 A and B of 1 / (1 + e^-(A s + B)) (Platt 1999) want the scores that examples have if they are not learned from. Two ways
-to them, neither of which computes kernel values that the solver did not:
+to them, which cost little beside the solution, or a few solutions more:
 
 ``loo``  leave one out, estimated from the solution. Without an example that is no support vector the solution is the
          same. Without a support vector p its score falls by a_p S_p^2, where S_p is its distance in feature space from
@@ -26,7 +26,7 @@ from onlearn.svm.multiclass import Machine, pairs
 from onlearn.svm.problem import KernelColumns, Solution
 
 SAMPLE = 2000  # examples whose scores a sigmoid is fitted to
-BASIS = 500  # free support vectors that span what others are measured from
+BASIS = 200  # free support vectors that span what others are measured from
 FARTHEST = 0.9  # the quantile of the scores that no score of an example left out is beyond
 TELLING = 1e-5  # A times a usual score below which scores tell nothing
 RIDGE = 1e-8  # relative to the diagonal
@@ -92,7 +92,7 @@ def spans(machine: Machine, solution: Solution, columns: KernelColumns, C: float
     free = some_of(np.flatnonzero((alpha > 0) & (alpha < upper)), BASIS, rng)
     if len(free) < 2:
         return own
-    values = columns.rows(machine.examples[free], machine.examples[np.concatenate([free, which])]).astype(np.float64)
+    values = columns.values(machine.examples[free], machine.examples[np.concatenate([free, which])]).astype(np.float64)
     H, v = values[:, : len(free)], values[:, len(free) :]
     H[np.diag_indices(len(free))] *= 1.0 + RIDGE
     if bias:
