@@ -1,7 +1,8 @@
 """Chunking: 100,000 rows of covtype (class 2 against the rest, Gaussian kernel), peak memory of the whole process.
 
-Standardised numbers, gamma = 0.1, C = 1, chunks of 10,000 rows, 512 MB for kernel values. "At once" is the same machine
-without chunks. Each learns in a process of its own; the accuracy is that of 20,000 other rows. Needs ONLEARN_DATA/covtype.
+Standardised numbers, gamma = 0.1, C = 1, chunks of 10,000 rows, 512 MB for kernel values. "At once" is the same
+machine without chunks. Each learns in a process of its own; the accuracy is that of 20,000 other rows. Needs
+ONLEARN_DATA/covtype.
 ``python benchmarks/svm_chunks.py ROWS CHUNK`` shows time and memory of one run.
 """
 

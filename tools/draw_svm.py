@@ -1,6 +1,6 @@
 """Draws docs/svm.svg: the boundary of an SVC on two moons, its margins, and its support vectors.
 
-    python tools/draw_svm.py [file.svg]
+python tools/draw_svm.py [file.svg]
 """
 
 from __future__ import annotations

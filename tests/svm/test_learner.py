@@ -73,7 +73,7 @@ def test_several_classes_are_those_of_libsvm(kernel: str, peer: dict[str, Any]) 
 def test_one_vs_all_is_a_classifier_for_each_class() -> None:
     ours = SVCLearner(multiclass="one-vs-all", tol=1e-5).fit(BLOBS, COLOURS)
     for k in range(4):
-        theirs = svm.SVC(gamma=0.5, tol=1e-6).fit(BLOBS, COLOURS == k)
+        theirs = svm.SVC(gamma=0.5, tol=1e-6).fit(BLOBS, np.equal(COLOURS, k))
         np.testing.assert_allclose(ours.decision_function(BLOBS)[:, k], theirs.decision_function(BLOBS), atol=1e-3)
     assert ours.dual_coef_.shape == (4, len(ours.support_))
 

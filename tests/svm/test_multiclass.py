@@ -25,14 +25,14 @@ def test_problems_hold_the_examples_of_their_classes(classes: int, kind: str) ->
         assert one.examples.tolist() == expected
         assert ((one.signs > 0) == (codes[one.examples] == one.positive)).all()
         np.testing.assert_array_equal(one.weight, weight[one.examples])
-        assert one.classifies and one.count == len(expected)
+        assert one.classifies and one.size == len(expected)
 
 
 def test_regression_has_two_variables_an_example() -> None:
     (one,) = regression(np.array([1.0, -2.0, 3.0]), np.array([1.0, 0.0, 2.0]), 0.5)
     assert one.examples.tolist() == [0, 2, 0, 2] and one.signs.tolist() == [1, 1, -1, -1]
     assert one.linear.tolist() == [-0.5, -2.5, 1.5, 3.5]
-    assert not one.classifies and one.count == 2
+    assert not one.classifies and one.size == 2
     # weights and back
     coefs = one.coefs(np.array([0.0, 0.3, 0.2, 0.0]), 3)
     assert coefs.tolist() == [-0.2, 0.0, 0.3]

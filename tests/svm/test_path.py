@@ -80,7 +80,7 @@ def test_what_cannot_be_is_refused() -> None:
     for folds in (1, 121, 2.5, np.zeros(120, int), np.zeros(3, int)):
         with pytest.raises(ValueError, match="folds must be"):
             learner.cross_validate(MOONS, SIDES, [1.0], folds)
-    assert check_folds(np.array([7, 3, 7]), 3).tolist() == [1, 0, 1]  # type: ignore[union-attr]
+    assert check_folds(np.array([7, 3, 7]), np.zeros(3), True, 0).tolist() == [1, 0, 1]
 
 
 def test_kernel_columns_are_computed_once() -> None:

@@ -22,7 +22,8 @@ from onlearn.engine.csr import CSR
 from onlearn.estimators.base import KERNEL, LearnerClassifier, LearnerEstimator, LearnerRegressor
 from onlearn.kernels.products import refuse_strings
 from onlearn.svm import settings
-from onlearn.svm.learner import SVCLearner, SVMLearner, SVRLearner
+from onlearn.svm.base import SVMLearner
+from onlearn.svm.learner import SVCLearner, SVRLearner
 from onlearn.svm.path import Validation
 from onlearn.svm.probabilities import CALIBRATIONS
 from onlearn.svm.report import Report
@@ -157,7 +158,7 @@ class SVMEstimator(LearnerEstimator):
     # ------------------------------------------------------------------ smaller forms
 
     def to_primal(self, force: bool = False) -> Any:
-        """The same as weights of the kernel's features, if that is smaller or faster; else an error, unless ``force``."""
+        """The same with weights of the kernel's features, if it is smaller or faster or with ``force``; else an error."""
         check_is_fitted(self)
         return self._copy_with(self._learner.to_primal(force))
 
@@ -171,7 +172,7 @@ class SVMEstimator(LearnerEstimator):
             raise ValueError("the loss of accuracy is measured on X and y: give both, or neither")
         made = self._copy_with(self._learner.reduce(n))
         if X is not None:
-            before, after = float(self.score(X, y)), float(made.score(X, y))  # type: ignore[attr-defined]
+            before, after = float(self.score(X, y)), float(made.score(X, y))
             training = made._learner.training
             training.reduction = training.reduction._replace(accuracy_before=before, accuracy_after=after)
         return made
@@ -191,8 +192,8 @@ class Parts:
         self.width = 0  # of sparse rows, of which a part may know only some columns
         if isinstance(source, Iterator):
             raise TypeError(
-                "the rows are read once for each sweep, and an iterator gives them only once: pass the files, a list of "
-                "parts, or a function that returns an iterator"
+                "the rows are read once for each sweep, and an iterator gives them only once: pass the files, a list "
+                "of parts, or a function that returns an iterator"
             )
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
@@ -230,7 +231,11 @@ class Parts:
 
 
 def _are_files(source: Any) -> bool:
-    return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(one, (str, os.PathLike)) for one in source)
+    return (
+        isinstance(source, (list, tuple))
+        and bool(source)
+        and all(isinstance(one, (str, os.PathLike)) for one in source)
+    )
 
 
 def _part(part: Any) -> tuple[Any, Any, Any]:

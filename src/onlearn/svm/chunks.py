@@ -1,7 +1,7 @@
 """Data that are learned from in chunks: in memory, or in parts that are read again in each sweep.
 
-Targets and weights of all rows are in memory, so that the problems are known; the rows come block by block. Each problem
-is solved by ``solve_in_chunks`` from the rows that are its own. Its support vectors join those of the others.
+Targets and weights of all rows are in memory, so that the problems are known; the rows come block by block. Each
+problem is solved by ``solve_in_chunks`` from the rows that are its own. Its support vectors join those of the others.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _report(machine: Machine, found: Chunked, C: float, seconds: float) -> Probl
     return ProblemReport(
         machine.positive,
         machine.negative,
-        machine.count,
+        machine.size,
         int(found.iterations),
         float(found.objective),
         None,

@@ -1,6 +1,6 @@
 """What was learned: support vectors with their weights in each problem, and the intercepts; or weights of features.
 
-f_c(x) = sum_s w_sc k(x_s, x) + b_c, with w_sc = a_s y_s of problem c. A support vector of several problems is kept once.
+f_c(x) = sum_s w_sc k(x_s, x) + b_c with w_sc = a_s y_s of problem c. A support vector of several problems is kept once.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Hypothesis:
         check_array("coefs", coefs, "float64", (count, problems))
         check_array("rows", arrays["rows"], "int64", (count,), low=UNKNOWN)
         kept = count if arrays["weight"].size else 0
-        top = {"low": 0, "high": classes - 1, "whole": True} if classes else {}
-        check_array("targets", arrays["targets"], "float64", (kept,), **top)
+        low, high = (0.0, classes - 1.0) if classes else (-np.inf, np.inf)
+        check_array("targets", arrays["targets"], "float64", (kept,), low, high, whole=bool(classes))
         check_array("weight", arrays["weight"], "float64", (kept,), low=0)
         return cls(kernel, coefs, intercepts, supports, arrays["rows"], arrays["targets"], arrays["weight"])
 

@@ -53,7 +53,7 @@ class Machine(NamedTuple):
         return bool((self.linear == -1.0).all())
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many examples take part."""
         held = self.examples[self.weight > 0]
         return len(held) if self.classifies else len(held) // 2

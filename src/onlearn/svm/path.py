@@ -1,13 +1,14 @@
 """Solutions along values of C, and their errors by cross-validation, from one set of kernel columns.
 
-The solution at one C is where the solver starts at the next larger one (which takes fewer steps than from a solution
-that is scaled: where few variables are at their bound, the solution does not change). A fold is the same problems with C_i = 0 for
-the examples that are held out: so all folds share the columns, and the gradient, which is known for all variables,
-holds the scores of those held out.
+The solution at one C is where the solver starts at the next larger one. (It takes fewer steps from there than from a
+solution that is scaled: where few variables are at their bound, the solution does not change.) A fold is the same
+problems with C_i = 0 for the examples that are held out: so all folds share the columns, and the gradient, which is
+known for all variables, holds the scores of those held out.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,13 +27,27 @@ def check_values(Cs: Any) -> list[float]:
     return values
 
 
-def along(machines: Sequence[Machine], columns: KernelColumns, Cs: Sequence[float], solver: str, bias: bool,
-          budget: Budget) -> Iterator[tuple[int, Solved]]:  # fmt: skip
+class Prepared(NamedTuple):
+    """Rows that a learner is about to learn from, with all that does not depend on C."""
+
+    learner: Any
+    examples: Any
+    targets: np.ndarray
+    weight: np.ndarray
+    machines: Sequence[Machine]
+    columns: KernelColumns
+    solver: str
+    bias: bool
+    classes: int
+    kind: str
+
+
+def along(ready: Prepared, Cs: Sequence[float], budget: Budget) -> Iterator[tuple[int, Solved]]:
     """The solutions at each C, from the smallest on, with the place of C among ``Cs``."""
     before = None
     for place in np.argsort(Cs, kind="stable").tolist():
         starts = None if before is None else before.starts()
-        before = solve_all(machines, columns, Cs[place], solver, bias, budget, starts)
+        before = solve_all(ready.machines, ready.columns, Cs[place], ready.solver, ready.bias, budget, starts)
         yield place, before
 
 
@@ -46,12 +61,13 @@ def stratified(codes: np.ndarray | None, rows: int, folds: int, seed: int) -> np
     return made
 
 
-def check_folds(folds: Any, rows: int) -> np.ndarray | int:
-    """A number of folds, or the fold of each row."""
+def check_folds(folds: Any, targets: np.ndarray, classifies: bool, seed: int) -> np.ndarray:
+    """The fold of each row, from a number of folds, or as it is given."""
+    rows = len(targets)
     if np.ndim(folds) == 0:
         if isinstance(folds, bool) or int(folds) != folds or not 2 <= folds <= rows:
             raise ValueError(f"folds must be a whole number from 2 to the {rows} rows, or the fold of each row")
-        return int(folds)
+        return stratified(targets if classifies else None, rows, int(folds), seed)
     given = np.asarray(folds)
     if given.shape != (rows,) or given.dtype.kind not in "iu" or len(np.unique(given)) < 2:
         raise ValueError(f"folds must be a whole number for each of the {rows} rows, of two folds or more")
@@ -74,7 +90,7 @@ class Validation(NamedTuple):
         return np.asarray(self.errors.mean(axis=1))
 
     @property
-    def best_C(self) -> float:
+    def best_C(self) -> float:  # noqa: N802  as everybody writes it
         """The C with the smallest mean error; of several the smallest."""
         low = self.mean.min()
         return float(self.Cs[self.mean == low].min())
@@ -83,19 +99,29 @@ class Validation(NamedTuple):
         deviation = self.errors.std(axis=1)
         lines = ["         C      error  +/-        support vectors"]
         for C, mean, spread, count in zip(self.Cs, self.mean, deviation, self.supports, strict=True):
-            best = "  best" if C == self.best_C else ""
+            best = "  best" if self.best_C == C else ""
             lines.append(f"{C:10.4g} {mean:10.4g}  {spread:<10.3g} {count:,.0f}{best}")
         return "\n".join(lines)
 
 
-def fold_scores(machines: Sequence[Machine], columns: KernelColumns, Cs: Sequence[float], fold_of: np.ndarray,
-                solver: str, bias: bool, budget: Budget) -> Iterator[tuple[int, np.ndarray, np.ndarray, int]]:  # fmt: skip
-    """For each fold and C: the place of C, the rows held out, their decisions by problem, and the support vectors."""
+class Scored(NamedTuple):
+    """A fold that was held out, at one C."""
+
+    place: int  # of C
+    fold: int
+    rows: np.ndarray
+    decisions: np.ndarray  # by problem
+    supports: int
+
+
+def fold_scores(ready: Prepared, Cs: Sequence[float], fold_of: np.ndarray, budget: Budget) -> Iterator[Scored]:
+    """The scores of each fold at each C."""
+    columns, machines = ready.columns, ready.machines
     whole = all(len(one.examples) >= len(fold_of) for one in machines)
     for fold in range(int(fold_of.max()) + 1):
         held = np.flatnonzero(fold_of == fold)
         rest = [one._replace(weight=np.where(fold_of[one.examples] == fold, 0.0, one.weight)) for one in machines]
-        for place, solved in along(rest, columns, Cs, solver, bias, budget):
+        for place, solved in along(ready._replace(machines=rest), Cs, budget):
             coefs = solved.coefs(columns.n)
             used = np.flatnonzero((coefs != 0).any(axis=1))
             if whole:  # every row is in every problem
@@ -108,7 +134,19 @@ def fold_scores(machines: Sequence[Machine], columns: KernelColumns, Cs: Sequenc
                 decisions = np.tile(solved.intercepts, (len(held), 1))
                 if len(used):
                     decisions += columns.rows(used, held).T.astype(np.float64) @ coefs[used]
-            yield place, held, decisions, len(used)
+            yield Scored(place, fold, held, decisions, len(used))
+
+
+def validate(ready: Prepared, Cs: list[float], fold_of: np.ndarray, budget: Budget, began: float) -> Validation:
+    """The errors of all values of C; the whole kernel matrix is computed first if it can be kept."""
+    ready.columns.fill()
+    folds = int(fold_of.max()) + 1
+    errors, supports = np.zeros((len(Cs), folds)), np.zeros(len(Cs))
+    for one in fold_scores(ready, Cs, fold_of, budget):
+        gold, weight = ready.targets[one.rows], ready.weight[one.rows]
+        errors[one.place, one.fold] = errors_of(one.decisions, gold, weight, ready.classes, ready.kind)
+        supports[one.place] += one.supports / folds
+    return Validation(np.array(Cs), errors, supports, time.perf_counter() - began)
 
 
 def errors_of(decisions: np.ndarray, gold: np.ndarray, weight: np.ndarray, classes: int, kind: str) -> float:

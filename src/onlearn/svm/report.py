@@ -52,7 +52,7 @@ class ProblemReport(NamedTuple):
         return cls(
             machine.positive,
             machine.negative,
-            machine.count,
+            machine.size,
             int(solution.iterations),
             float(solution.objective),
             float(solution.gap),
@@ -141,19 +141,22 @@ class Report(NamedTuple):
             "values": "kernel_values",
             "memory": "bytes_of_kernel_values",
         }
-        told = {name: made[key] for key, name in names.items() if made[key] is not None and (made[key] or key != "values")}
+        told = {
+            name: made[key] for key, name in names.items() if made[key] is not None and (made[key] or key != "values")
+        }
         swept = {"sweeps": self.sweeps} if self.sweeps else {}
         return {**told, **swept, "solver": f"{self.seconds:.3g} s; {IN_WORDS[self.stopped]}"}
 
     def __str__(self) -> str:
         several = f" in {len(self.problems)} problems" if len(self.problems) > 1 else ""
         swept = f", {self.sweeps} sweeps over chunks" if self.sweeps else ""
+        computed = f"{self.values:,} kernel values computed, " if self.values else ""
         gap = "" if self.gap is None else f", duality gap {self.gap:.3g}"
         return "\n".join([
             f"{self.iterations:,} iterations{several}{swept}, {self.seconds:.3g} s; {IN_WORDS[self.stopped]}",
             f"objective {self.objective:.6g}{gap}, largest KKT violation {self.violation:.3g}",
             f"support vectors: {self.free:,} free, {self.bounded:,} at C; margin 2/|w| = {self.margin:.4g}",
-            f"{f'{self.values:,} kernel values computed, ' if self.values else ''}{self.memory / MEGABYTE:,.0f} MB kept",
+            f"{computed}{self.memory / MEGABYTE:,.0f} MB of kernel values kept",
         ])  # fmt: skip
 
     # ------------------------------------------------------------------ the model file

@@ -13,7 +13,6 @@ from onlearn.svm.probabilities import CALIBRATIONS
 SECONDS = "a number of seconds above 0, or None"
 
 
-@dataclass
 class Shared:
     """The parameters of classification and regression."""
 
@@ -55,8 +54,8 @@ class Shared:
     )
 
 
-class OfClasses(Shared):
-    """The parameters of classification."""
+class OfClasses:
+    """The parameters of classification alone."""
 
     multiclass: str = param(
         "one-vs-one", "how three or more classes are learned: in pairs, or each against all others", words=KINDS
@@ -69,15 +68,18 @@ class OfClasses(Shared):
     )
 
 
-class OfNumbers(Shared):
-    """The parameters of regression."""
+class OfNumbers:
+    """The parameters of regression alone."""
 
     epsilon: float = param(0.1, "errors up to this are none", kind="number", at_least=0)
 
 
+SHARED = parameters(dataclass(Shared))
+
+
 def _ordered(owner: type, *names: str) -> dict[str, Parameter]:
-    """The parameters of a class and those of linear learners that it shares, in this order."""
-    every = {**PARAMETERS, **parameters(owner)}
+    """The parameters of a class, and those that it shares with the other and with linear learners, in this order."""
+    every = {**PARAMETERS, **SHARED, **parameters(owner)}
     return {name: every[name] for name in names}
 
 
