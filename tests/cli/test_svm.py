@@ -80,7 +80,7 @@ def test_train_tells_what_the_solver_did(folder: Path, capsys: pytest.CaptureFix
     assert found["kernel"] == "gaussian" and found["problems"] == 3 and found["support_vectors"] > 10
     assert found["KKT_violation"] <= 1e-3 and found["duality_gap"] < 0.1 and "it converged" in found["solver"]
     assert report["test"]["accuracy"] > 0.9
-    run("train", folder / "a.csv", "-o", folder / "n.onl", "--learner", "SVC(2)")
+    run("train", folder / "a.csv", "-o", folder / "n.onl", "--learner", "SVC(C=2)")
     shown = capsys.readouterr()
     assert "duality gap" in shown.out + shown.err
 
@@ -136,11 +136,13 @@ def test_more_rows_are_added_to_the_support_vectors(folder: Path, capsys: pytest
     assert model.learner.n_seen_ > 480  # the rows of both, and the support vectors again
     both = told(capsys, "evaluate", folder / "more.onl", folder / "a.csv", folder / "b.csv")
     assert both["accuracy"] > 0.95
-    new = disc(folder / "c.csv", seed=2).replace(".csv", ".csv")
-    text = Path(new).read_text().replace("red", "green")  # a category that is not known
-    Path(new).write_text(text)
+    new = Path(disc(folder / "c.csv", seed=2))
+    new.write_text(new.read_text().replace("red", "green"))  # a category that is not known
     run("train", new, "-o", folder / "wider.onl", "--resume", folder / "m.onl", "--quiet")
     assert onlearn.load(folder / "wider.onl").learner.n_features_in_ > model.learner.n_features_in_
+    new.write_text(new.read_text().replace("above", "beyond"))  # and a label
+    assert cli.run(["train", str(new), "-o", str(folder / "x.onl"), "--resume", str(folder / "m.onl")]) != 0
+    assert "beyond" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ class SVMEstimator(LearnerEstimator):
     # ------------------------------------------------------------------ smaller forms
 
     def to_primal(self, force: bool = False) -> Any:
-        """The same with weights of the kernel's features, if it is smaller or faster or with ``force``; else an error."""
+        """The same with weights of the kernel's features, if it is smaller or faster, or ``force``; else an error."""
         check_is_fitted(self)
         return self._copy_with(self._learner.to_primal(force))
 

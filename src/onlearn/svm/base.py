@@ -19,7 +19,7 @@ import numpy as np
 
 from onlearn import kernels
 from onlearn.dual.collapse import Reduction, check_kernel
-from onlearn.dual.examples import Examples, check_examples, concatenate
+from onlearn.dual.examples import Examples, check_examples, concatenate, pick
 from onlearn.dual.learner import ON_NUMBERS
 from onlearn.dual.supports import SupportSet
 from onlearn.engine.base_learner import BaseLearner, Contributions
@@ -28,7 +28,7 @@ from onlearn.engine.passes import first_ctrl_c, warn_caller
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
 from onlearn.svm import SOLVERS
-from onlearn.svm.chunks import Blocks, Found, Way, in_blocks, learn_in_chunks
+from onlearn.svm.chunks import Blocks, Found, Way, in_blocks, learn_in_chunks, rows_at
 from onlearn.svm.explanation import class_weights, explained
 from onlearn.svm.hypothesis import Hypothesis, of_examples
 from onlearn.svm.multiclass import Machine, class_scores
@@ -48,7 +48,7 @@ SINGLE = 1e30  # the largest kernel value for single precision
 class SVMLearner(BaseLearner):
     """What classification and regression share."""
 
-    whole = waits = True
+    whole = True
     is_progressive = False
     usual_passes = 1
 
@@ -168,8 +168,8 @@ class SVMLearner(BaseLearner):
                   SOLVERS[settings.solver])  # fmt: skip
         with self._budget(len(machines)) as budget:
             found = learn_in_chunks(machines, blocks, way, budget)
-            if settings.chunk_keep is not None and len(found.rows):
-                found = self._solved_alone(found, targets, weight, budget)
+            if settings.chunk_keep is not None:
+                found = self._solved_once_more(found, blocks, size, targets, weight, budget)
         supports = SupportSet(self.kernel)
         if len(found.rows):
             supports.add(found.raw, self.kernel.quick_points(found.raw))
@@ -184,15 +184,27 @@ class SVMLearner(BaseLearner):
         training.learned(hypothesis, curves, report)
         self._warn(report)
 
-    def _solved_alone(self, found: Found, targets: np.ndarray, weight: np.ndarray, budget: Budget) -> Found:
-        """The solution of the support vectors that were kept alone: that of all chunks does not fit without others."""
-        machines, X = self._machines(targets[found.rows], weight[found.rows]), self._examples(found.raw)
+    def _solved_once_more(self, found: Found, blocks: Blocks, size: int, targets: np.ndarray, weight: np.ndarray,
+                          budget: Budget) -> Found:  # fmt: skip
+        """The solution of the support vectors that were kept with the last chunk.
+
+        Those of the largest weights alone are mostly on the wrong side, and the solution of all does not fit them.
+        """
+        last = np.arange(max(0, len(targets) - size), len(targets))
+        rows = np.union1d(found.rows, last)
+        X = self._examples(rows_at(blocks, rows))
+        machines = self._machines(targets[rows], weight[rows])
         solved = solve_all(machines, self._columns(X), self.settings.C, self.settings.solver, self._bias, budget)
         reports = [
             new._replace(violation=max(new.violation, old.violation), stopped=old.stopped)
             for new, old in zip(solved.reports, found.reports, strict=True)
         ]
-        return found._replace(coefs=solved.coefs(len(found.rows)), intercepts=solved.intercepts, reports=tuple(reports))
+        coefs = solved.coefs(len(rows))
+        held = np.flatnonzero((coefs != 0).any(axis=1))
+        return found._replace(
+            raw=pick(X.raw, held), rows=rows[held], coefs=coefs[held], intercepts=solved.intercepts,
+            reports=tuple(reports),
+        )  # fmt: skip
 
     def _curves_of_chunks(self, machines: list[Machine], found: Found, hypothesis: Hypothesis, blocks: Blocks,
                           rows: int) -> np.ndarray:  # fmt: skip
@@ -274,6 +286,7 @@ class SVMLearner(BaseLearner):
             if before.kernel.data == "vectors" and X.shape[1] > self.features:
                 before = replace(before, supports=before.supports.of_width(X.shape[1]))
                 self._call_columns(X.shape[1], None)
+                training.features = self.features
             assert before.supports is not None
             new = self._rows(X, first=False)
             targets, weight = self._numbered(y, sample_weight, np.arange(new.shape[0]))
