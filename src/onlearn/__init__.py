@@ -10,11 +10,14 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to import than all
 __version__ = "0.1.0"
 
 _HOMES = {
-    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
+    "onlearn.estimators.kernel_pca": ["KernelPCA"],
+    "onlearn.estimators.neighbors": ["KNNClassifier", "KNNRegressor"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.linear": [
@@ -70,13 +73,18 @@ __all__ = [
     "BalancedWinnow",
     "FeatureHasher",
     "Features",
+    "KNNClassifier",
+    "KNNRegressor",
     "KernelClassifier",
+    "KernelPCA",
     "KernelPerceptron",
+    "KernelRegressor",
     "LinearSVM",
     "LogisticRegression",
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
     "OnlineClassifier",
@@ -112,8 +120,10 @@ if TYPE_CHECKING:
 
     from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
+    from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.hasher import FeatureHasher
-    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
+    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
+    from onlearn.estimators.kernel_pca import KernelPCA
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
     from onlearn.estimators.linear import (
         AROW,
@@ -136,6 +146,7 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.estimators.svc import SVC, SVR

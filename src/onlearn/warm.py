@@ -135,7 +135,7 @@ def ship(folder: str, level: str) -> None:
     data.warm()
     for _ in compile_features():
         pass
-    for loop in [*named_loops(), *mixture_loops()]:
+    for loop in [*named_loops(), *mixture_loops(), *bayes_loops()]:
         compile_loop(loop)
 
 
@@ -187,6 +187,7 @@ def can_keep() -> bool:
 
 
 MIXTURE = "mixture"  # in place of a geometry: those of a mixture of rates
+BAYES = "naive bayes"  # in place of a geometry: counting
 
 
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
@@ -209,6 +210,14 @@ def mixture_loops() -> list[Loop]:
         Loop("logistic", MIXTURE, "last", output, layout, dtype, "int32")
         for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
         for output in (None, "softmax")
+    ]
+
+
+def bayes_loops() -> list[Loop]:
+    """The loops of naive Bayes."""
+    return [
+        Loop("", BAYES, "", None, layout, dtype, "int32")
+        for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
     ]
 
 
@@ -272,6 +281,8 @@ def compile_loop(loop: Loop) -> bool:
             _compile_for_kernels(loop)
         elif loop.geometry == MIXTURE:
             _compile_for_mixtures(loop)
+        elif loop.geometry == BAYES:
+            _compile_for_bayes(loop)
         else:
             _compile_for_features(loop)
     return len(made) > before
@@ -295,6 +306,18 @@ def _compile_for_mixtures(loop: Loop) -> None:
 
     X = sample(loop)
     MixtureLearner(epochs=1).fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict_proba(X)
+
+
+def _compile_for_bayes(loop: Loop) -> None:
+    from onlearn.bayes.learner import BayesLearner
+
+    X = abs(sample(loop))
+    for kind in ("multinomial", "bernoulli", "complement", "gaussian"):
+        for progressive in (False, True):
+            BayesLearner(kind=kind, progressive=progressive).fit(X, [0, 1, 2]).predict_proba(X)
+    grouped = BayesLearner()
+    grouped.take_sources(np.arange(X.shape[1]) % 2, [("text", "a"), ("text", "b")])
+    grouped.fit(X, [0, 1, 2])
 
 
 def _compile_for_kernels(loop: Loop) -> None:

@@ -177,9 +177,10 @@ def _print(report: dict[str, Any]) -> None:
     show(table)
     for name, listed in (report["top"] or {}).items():
         if listed:
-            weights = plain_table(name if labels is not None else "feature", "weight")
+            what = "example" if "example" in listed[0] else "feature"
+            weights = plain_table(name if labels is not None else what, "weight")
             for one in listed:
-                weights.add_row(visible(one["example" if "example" in one else "feature"]), f"{one['weight']:.4g}")
+                weights.add_row(visible(one[what]), f"{one['weight']:.4g}")
             show(weights)
 
 

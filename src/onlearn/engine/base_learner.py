@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -138,6 +138,8 @@ class BaseLearner:
     is_progressive: bool = True  # it counts the mistakes of each row before it learns from it
     positive_only: bool = False  # it takes no negative values
     is_linear: bool = False  # it has one weight a feature and output
+    usual_features: ClassVar[dict[str, dict[str, Any]]] = {}  # parameters of extractors of "text" and "number"
+    wants_sources: bool = False  # it is told by ``take_sources`` what columns are made of
 
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
 
@@ -435,6 +437,13 @@ class BaseLearner:
         empty = csr.CSR(np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(1, np.int32), (0, features))
         self.task, self.held_out, self.separable = self.task.numbered(counts), None, None
         self._begin(empty, np.arange(len(counts)), None, sees_all=False)
+
+    def columns_told(self) -> int:
+        """How many columns ``take_sources`` told of."""
+        return 0
+
+    def take_sources(self, codes: np.ndarray, sources: list[tuple[str, str]]) -> None:
+        """What the next columns are made of: places in a list of pairs, as ``FeatureMap.sources_from`` gives them."""
 
     def take_in(self, features: int, classes: int) -> None:
         """Make room for features, and for classes 0 to K - 1, before they are met; for learners that grow."""

@@ -182,6 +182,8 @@ def top_weights(model: Model, count: int, label: str | None = None) -> dict[str,
     label, negative ones for the first.
     """
     coef, _ = weights(model)
+    if len(coef) > 1 and not (model.learner.explained.is_linear or is_dual(model)):
+        coef = coef - coef.mean(axis=0)  # logarithms of probabilities speak by how much they differ
     name_of = example_name if is_dual(model) else feature_name
     if model.labels is None:
         places = largest(np.abs(coef[0]), count)

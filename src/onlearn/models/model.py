@@ -412,9 +412,17 @@ def sound_rows(X: CSR, learner: Any) -> CSR:
     return X
 
 
+def tell_sources(model: Model) -> None:
+    """Tell a learner that wants to know it what new features are made of."""
+    learner = model.learner
+    if learner.wants_sources:
+        learner.take_sources(*model.features.sources_from(learner.columns_told()))
+
+
 def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
     """Learn from rows in their order; new features and classes are added to the learner."""
     learner, labels = model.learner, model.labels
+    tell_sources(model)
     if learner.training is not None:
         learner.take_in(X.shape[1], len(labels or ()))
         learner.partial_fit(X, y, sample_weight=weight)

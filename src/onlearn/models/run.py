@@ -22,7 +22,7 @@ from onlearn.errors import PlanError
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
 from onlearn.models.far_indices import HashedFar
-from onlearn.models.model import Model, as_learner, learn_from
+from onlearn.models.model import Model, as_learner, learn_from, tell_sources
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
@@ -252,7 +252,7 @@ class Run:
         count, learner = self.passes.count, self.reading.learner
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
-        if undecided and default_passes(learner, self.model.features, 1, 1) > PASSES:
+        if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
             passes = f"{PASSES} to {MOST} passes, by the number of rows"
         task = "classification" if self.plan.task == "classify" else "regression"
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
@@ -268,6 +268,7 @@ class Run:
             counts = np.zeros(len(model.labels or ()))
             for _, y, weight in rows if model.labels is not None else ():
                 counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
+            tell_sources(model)
             if not model.learner.whole:
                 model.learner.start(model.features.n_features_out_, counts, model.features.dtype)
         elif model.learner.waits:

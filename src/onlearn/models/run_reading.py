@@ -177,7 +177,8 @@ class Reading:
 
     def _features(self, rows: Any) -> tuple[Any, list[str]]:
         """Features for rows such as these, and notes about what was decided."""
-        return self.plan.features(rows)
+        learner = as_learner(self.plan.learner)
+        return self.plan.features(rows, None if learner is None else learner.usual_features)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
@@ -211,9 +212,9 @@ class Reading:
 
     def _settings(self, classes: int) -> dict[str, Any]:
         """Parameters of the learner that the run decides."""
-        if "grow" not in self.learner.composition.parameters:
-            return {}
-        return {"grow": "features" if classes == 2 else True}
+        parameters = self.learner.composition.parameters
+        grow = {"grow": "features" if classes == 2 else True} if "grow" in parameters else {}
+        return {**grow, **({"progressive": True} if "progressive" in parameters else {})}
 
     # ------------------------------------------------------------------ targets
 
