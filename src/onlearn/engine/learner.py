@@ -186,7 +186,7 @@ class Learner(BaseLearner):
         return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
 
     def has_squared_loss(self) -> bool:
-        return bool(self.choices["rule"].name == "lms")
+        return self.choices["rule"].name in ("lms", "nlms")
 
     @property
     def separable_(self) -> bool | None:

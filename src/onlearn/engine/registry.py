@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
+    "KernelRegressor": "onlearn.dual.regressor:DualRegressor",
     "MLPClassifier": "onlearn.mlp.learner:MLPClassifierLearner",
     "MLPRegressor": "onlearn.mlp.learner:MLPRegressorLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "SVC": "onlearn.svm.learner:SVCLearner",
+    "SVR": "onlearn.svm.learner:SVRLearner",
     "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
+    "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
+    "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
 }
 
 # Short names on the command line; with two learners, the one that suits the task.

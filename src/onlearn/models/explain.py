@@ -21,11 +21,13 @@ SHOWN = 4  # features of an example
 
 def is_dual(model: Model) -> bool:
     """Whether the weights of a model belong to support examples."""
-    return bool(model.learner.representation == "dual")
+    return bool(model.learner.representation == "dual") or model.learner.example_weights() is not None
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (outputs x support examples) and intercepts."""
+    if (found := model.learner.example_weights()) is not None:
+        return found
     return np.atleast_2d(model.learner.dual_coef_), np.atleast_1d(model.learner.intercept_)
 
 
@@ -185,7 +187,7 @@ def top_weights(model: Model, count: int, label: str | None = None) -> dict[str,
     name_of = example_name if is_dual(model) else feature_name
     if model.labels is None:
         places = largest(np.abs(coef[0]), count)
-        return {"target": [(feature_name(model, k), float(coef[0, k])) for k in places]}
+        return {"target": [(name_of(model, k), float(coef[0, k])) for k in places]}
     found = {}
     for k, name in enumerate(model.labels):
         if label is None or label == name:

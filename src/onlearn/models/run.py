@@ -252,7 +252,7 @@ class Run:
         count, learner = self.passes.count, self.reading.learner
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
-        if undecided and default_passes(learner, self.model.features, 1, 1) > PASSES:
+        if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
             passes = f"{PASSES} to {MOST} passes, by the number of rows"
         task = "classification" if self.plan.task == "classify" else "regression"
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"

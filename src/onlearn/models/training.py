@@ -373,17 +373,14 @@ def check_texts(options: TrainOptions, text: Any) -> None:
 
 def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
     """The learner with a kernel that is given."""
-    from onlearn.dual.learner import DualLearner
-
-    if options.task == "regress":
-        raise PlanError("kernel= has no use in regression without learner=")
     if options.is_given("prune_weights"):
         raise PlanError("prune_weights= has no use with kernel=")
     check_texts(options, options.kernel)
     given = {name: getattr(options, name) for name in KERNEL if options.is_given(name)}
     if "budget_policy" in given and "budget" not in given:
         raise PlanError("budget_policy= is about budget=, which is not given")
-    made = DualLearner(kernel=options.kernel, **choices, **given)
+    name = "KernelRegressor" if options.task == "regress" else "KernelClassifier"
+    made = registry.make_learner(name, kernel=options.kernel, **choices, **given)
     try:
         made.check()
     except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ import numpy as np
 from onlearn import data
 from onlearn.errors import PlanError
 from onlearn.models.kernel_run import KernelReading, MemoryRows, as_one_matrix
-from onlearn.models.model import Model, as_learner
+from onlearn.models.model import Model, as_learner, tell_sources
 from onlearn.models.plan import Plan
 from onlearn.models.run import Lessons, Passes, Run
 from onlearn.models.run_reading import Reading
@@ -40,6 +40,7 @@ class WholePasses(Passes):
         texts = self.model.compares_texts
         X: Any = [text for some, _, _ in batches for text in some] if texts else self._matrix(batches)
         rows.clear()
+        tell_sources(self.model)
         with self.lessons.uninterrupted():
             learner.interrupted = lambda: self.lessons.stop
             try:
