@@ -94,8 +94,9 @@ def components() -> str:
     low, high = Z.min(axis=0) - 0.05, Z.max(axis=0) + 0.05
     second = Panel("first two components, gaussian(1.5)", WIDTH + 10, (low[0], high[0]), (low[1], high[1]))
     for one, colour in enumerate(COLOURS):
-        first.dots(*X[ring == one].T, colour)
-        second.dots(*Z[ring == one].T, colour)
+        here = ring == one
+        first.dots(X[here, 0], X[here, 1], colour)
+        second.dots(Z[here, 0], Z[here, 1], colour)
     return svg([first, second])
 
 
