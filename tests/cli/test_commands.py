@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import onlearn
@@ -218,6 +219,7 @@ def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(warm, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
     monkeypatch.setattr(warm, "mixture_loops", lambda: [])
     monkeypatch.setattr(warm, "bayes_loops", lambda: [])
+    monkeypatch.setattr(warm, "neighbor_loops", lambda: [])
     monkeypatch.setattr(warm, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
     assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")
@@ -258,6 +260,19 @@ def test_naive_bayes_is_compiled_ahead():
     for loop in warm.bayes_loops():
         warm.compile_loop(loop)
         assert not warm.compile_loop(loop)
+
+
+def test_neighbor_loops_are_all_that_neighbours_need():
+    for loop in warm.neighbor_loops():
+        if loop.dtype == "float64":
+            warm.compile_loop(loop)
+    before = len(object_code.made)
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    for metric in ("mixed", "manhattan", "cosine", "hamming"):
+        for options in ({"k": "auto"}, {"weights": "distance"}):
+            onlearn.KNNClassifier(metric=metric, **options).fit(X, np.arange(3000) % 3).predict_proba(X[:9])
+    onlearn.KNNClassifier(metric="hamming").fit(X > 0, np.arange(3000) % 3).predict(X[:9] > 0)
+    assert object_code.made[before:] == []
 
 
 def test_kernel_loops_are_all_that_a_kernel_classifier_needs():
