@@ -19,6 +19,7 @@ _HOMES = {
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -78,6 +79,8 @@ __all__ = [
     "KernelRegressor",
     "LinearSVM",
     "LogisticRegression",
+    "MLPClassifier",
+    "MLPRegressor",
     "MarginPerceptron",
     "Mixture",
     "Model",
@@ -144,6 +147,7 @@ if TYPE_CHECKING:
     )
     from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
+    from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature
