@@ -146,8 +146,8 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
-    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
+    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
     from onlearn.features import Features, feature

@@ -93,6 +93,10 @@ def fixed(array: np.ndarray) -> np.ndarray:
     return view
 
 
+def parts_of(X: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return fixed(X.data), fixed(X.indices), fixed(X.indptr)
+
+
 class Exact:
     """What indices have in common that find all neighbours."""
 
@@ -281,8 +285,7 @@ class SparseQueries:
     def __init__(self, index: SparseEuclidean, X: CSR, offsets: np.ndarray | None = None) -> None:
         self.vectors, Z = index.vectors(X), index.rows
         self.offsets = np.zeros(X.shape[0]) if offsets is None else offsets
-        mine, theirs = (map(fixed, (one.data, one.indices, one.indptr)) for one in (X, Z))
-        self.pairs = SparsePairs(*mine, *theirs, index.scale, self.offsets, index.offsets)
+        self.pairs = SparsePairs(*parts_of(X), *parts_of(Z), index.scale, self.offsets, index.offsets)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -459,8 +462,7 @@ class SparseHamming(Exact):
         for first in range(0, len(self), ROWS):
             some = take_rows(self.rows, slice(first, min(len(self), first + ROWS)))
             tile = np.empty((stop - top, some.shape[0]))
-            mine, theirs = (map(fixed, (one.data, one.indices, one.indptr)) for one in (few, some))
-            sparse_mismatches(*mine, *theirs, self.weights, tile, 0, stop - top)
+            sparse_mismatches(*parts_of(few), *parts_of(some), self.weights, tile, 0, stop - top)
             take_exact(tile, first, skip, *heaps)
 
     def distances(self, queries: Any, values: np.ndarray) -> np.ndarray:
