@@ -20,6 +20,7 @@ _HOMES = {
     "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
+    "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -64,6 +65,8 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AROW",
     "FTRL",
+    "SVC",
+    "SVR",
     "AdaGrad",
     "Adaline",
     "AggressivePerceptron",
@@ -150,6 +153,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
+    from onlearn.estimators.svc import SVC, SVR
     from onlearn.features import Features, feature
     from onlearn.model_file import load
     from onlearn.models.model import Model

@@ -63,7 +63,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     """Everything about a model, ready for JSON."""
     import numpy as np
 
-    from onlearn.models.explain import top_weights, weights
+    from onlearn.models.explain import is_dual, top_weights, weights
     from onlearn.models.run_report import described, hashed_features, kernel_facts, mixture_facts
 
     learner, features = model.learner, model.features
@@ -97,7 +97,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         coef, intercepts = weights(model)
     except ValueError as error:
         return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": str(error)}
-    of = "examples" if "kernel" in made else "features"
+    of = "examples" if is_dual(model) else "features"
     made["weights"] = {
         "all": int(coef.size),
         "nonzero": int(np.count_nonzero(coef)),
@@ -177,7 +177,7 @@ def _print(report: dict[str, Any]) -> None:
     show(table)
     for name, listed in (report["top"] or {}).items():
         if listed:
-            what = "example" if "kernel" in report else "feature"
+            what = "example" if "example" in listed[0] else "feature"
             weights = plain_table(name if labels is not None else what, "weight")
             for one in listed:
                 weights.add_row(visible(one[what]), f"{one['weight']:.4g}")

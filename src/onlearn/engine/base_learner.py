@@ -572,6 +572,10 @@ class BaseLearner:
         """The examples that a learner keeps, by number, as explanations name them; None if it keeps none."""
         return None
 
+    def example_weights(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weights of the examples that it keeps, one row a class (one for two classes), and intercepts; None: none."""
+        return None
+
     def described(self) -> dict[str, Any]:
         """What the report of training and ``inspect`` tell about it, by name; plain JSON."""
         return {}

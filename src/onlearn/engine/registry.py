@@ -26,6 +26,8 @@ CLASSES = {
     "MLPClassifier": "onlearn.mlp.learner:MLPClassifierLearner",
     "MLPRegressor": "onlearn.mlp.learner:MLPRegressorLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
+    "SVC": "onlearn.svm.learner:SVCLearner",
+    "SVR": "onlearn.svm.learner:SVRLearner",
     "NaiveBayes": "onlearn.bayes.learner:BayesLearner",
     "KNNClassifier": "onlearn.neighbors.learner:KNNClassifierLearner",
     "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",

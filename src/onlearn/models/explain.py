@@ -21,11 +21,13 @@ SHOWN = 4  # features of an example
 
 def is_dual(model: Model) -> bool:
     """Whether the weights of a model belong to support examples."""
-    return bool(model.learner.representation == "dual")
+    return bool(model.learner.representation == "dual") or model.learner.example_weights() is not None
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (outputs x support examples) and intercepts."""
+    if (found := model.learner.example_weights()) is not None:
+        return found
     return np.atleast_2d(model.learner.dual_coef_), np.atleast_1d(model.learner.intercept_)
 
 
