@@ -2,8 +2,8 @@
 
 MNIST: 10,000 test rows among 60,000, k = 3, Euclidean, pixels as they are (needs ONLEARN_DATA/mnist). Bits: 1,000 rows
 of 256 among 50,000, Hamming. The others are generated. "FAISS" is ``engine="faiss"``, which searches a part of the
-million rows: the accuracy beside it is the share of the exact neighbours it finds. There the index is made before; all other
-times include it.
+million rows: the accuracy beside it is the share of the exact neighbours it finds. There the index is made before; all
+other times include it.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def ship(folder: str, level: str) -> None:
     data.warm()
     for _ in compile_features():
         pass
-    for loop in [*named_loops(), *mixture_loops(), *bayes_loops(), *network_loops()]:
+    for loop in [*named_loops(), *mixture_loops(), *bayes_loops(), *network_loops(), *neighbor_loops()]:
         compile_loop(loop)
 
 
@@ -188,6 +188,7 @@ def can_keep() -> bool:
 
 MIXTURE = "mixture"  # in place of a geometry: those of a mixture of rates
 BAYES = "naive bayes"  # in place of a geometry: counting
+NEIGHBORS = "neighbors"  # in place of a geometry: the search
 NETWORK = "network"  # in place of a geometry: back-propagation
 
 
@@ -218,6 +219,14 @@ def bayes_loops() -> list[Loop]:
     """The loops of naive Bayes."""
     return [
         Loop("", BAYES, "", None, layout, dtype, "int32")
+        for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
+    ]
+
+
+def neighbor_loops() -> list[Loop]:
+    """The loops of k nearest neighbours."""
+    return [
+        Loop("", NEIGHBORS, "", None, layout, dtype, "int32")
         for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
     ]
 
@@ -295,6 +304,8 @@ def compile_loop(loop: Loop) -> bool:
             _compile_for_networks(loop)
         elif loop.geometry == BAYES:
             _compile_for_bayes(loop)
+        elif loop.geometry == NEIGHBORS:
+            _compile_for_neighbors(loop)
         else:
             _compile_for_features(loop)
     return len(made) > before
@@ -343,6 +354,19 @@ def _compile_for_bayes(loop: Loop) -> None:
     grouped = BayesLearner()
     grouped.take_sources(np.arange(X.shape[1]) % 2, [("text", "a"), ("text", "b")])
     grouped.fit(X, [0, 1, 2])
+
+
+def _compile_for_neighbors(loop: Loop) -> None:
+    from onlearn.neighbors.distances import METRICS
+    from onlearn.neighbors.learner import KNNClassifierLearner, KNNRegressorLearner
+
+    X = sample(loop)
+    for metric, weights in product(METRICS, ("uniform", "distance")):
+        for scaled in (X, 2 * X):  # Booleans, and numbers
+            KNNClassifierLearner(k="auto", weights=weights, metric=metric).fit(scaled, [0, 1, 2]).predict(scaled)
+    KNNRegressorLearner(k="auto").fit(X, [0.0, 1.0, 2.0]).predict(X)
+    if loop.layout == "dense":
+        KNNClassifierLearner(k=1, categorical=[0]).fit(X, [0, 1, 2]).predict(X)
 
 
 def _compile_for_kernels(loop: Loop) -> None:

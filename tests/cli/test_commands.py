@@ -220,6 +220,7 @@ def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(warm, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
     monkeypatch.setattr(warm, "mixture_loops", lambda: [])
     monkeypatch.setattr(warm, "bayes_loops", lambda: [])
+    monkeypatch.setattr(warm, "neighbor_loops", lambda: [])
     monkeypatch.setattr(warm, "network_loops", lambda: [])
     monkeypatch.setattr(warm, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
@@ -271,6 +272,19 @@ def test_networks_are_compiled_ahead():
     for X, y in ((rows, np.arange(64) % 2), (rows.toarray(), np.arange(64) / 2)):
         model = onlearn.MLPClassifier(epochs=2) if X is rows else onlearn.MLPRegressor(epochs=2)
         model.fit(X, y).predict(X)
+    assert object_code.made[before:] == []
+
+
+def test_neighbor_loops_are_all_that_neighbours_need():
+    for loop in warm.neighbor_loops():
+        if loop.dtype == "float64":
+            warm.compile_loop(loop)
+    before = len(object_code.made)
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    for metric in ("mixed", "manhattan", "cosine", "hamming"):
+        for options in ({"k": "auto"}, {"weights": "distance"}):
+            onlearn.KNNClassifier(metric=metric, **options).fit(X, np.arange(3000) % 3).predict_proba(X[:9])
+    onlearn.KNNClassifier(metric="hamming").fit(X > 0, np.arange(3000) % 3).predict(X[:9] > 0)
     assert object_code.made[before:] == []
 
 

@@ -159,8 +159,9 @@ def test_what_is_refused(tmp_path, capsys, learner, more, message):
     assert message in capsys.readouterr().err
 
 
-def test_commands_import_no_scikit_learn(trained, tmp_path):
+def test_commands_import_no_scikit_learn(trained, tmp_path, capsys):
     source = fruit(tmp_path / "test.csv", 20, 1)
+    told(capsys, "predict", trained, source)  # compiles what is not yet: Numba imports SciPy
     program = (
         "import sys\nfrom onlearn.cli import run\n"
         f"out = {str(tmp_path / 'n.onl')!r}\n"

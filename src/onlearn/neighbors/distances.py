@@ -81,6 +81,22 @@ def like_rows(X: Any, rows: Any) -> Any:
     return np.ascontiguousarray(X, dtype=rows.dtype)
 
 
+def by_columns(rows: np.ndarray, size: int) -> list[np.ndarray]:
+    """Rows in parts of that many, each turned, so that the values of a column are adjacent."""
+    return [np.ascontiguousarray(rows[start : start + size].T) for start in range(0, len(rows), size)]
+
+
+def fixed(array: np.ndarray) -> np.ndarray:
+    """Read-only always, so that compiled code meets one type whether the user's array is or not."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def parts_of(X: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return fixed(X.data), fixed(X.indices), fixed(X.indptr)
+
+
 class Exact:
     """What indices have in common that find all neighbours."""
 
@@ -123,8 +139,8 @@ class Euclidean(Exact):
         """Numbers and categories of rows; where there are no categories, the rows themselves."""
         numbers, categories = self.split
         if not len(categories):
-            return X, np.empty((len(X), 0), X.dtype)
-        return np.ascontiguousarray(X[:, numbers]), np.ascontiguousarray(X[:, categories])
+            return fixed(X), fixed(np.empty((len(X), 0), X.dtype))
+        return fixed(np.ascontiguousarray(X[:, numbers])), fixed(np.ascontiguousarray(X[:, categories]))
 
     def reach(self, X: np.ndarray) -> float:
         """The largest number of rows less the centre."""
@@ -152,8 +168,8 @@ class Euclidean(Exact):
         self.coarse  # noqa: B018  made when it is first asked for
 
     @cached_property
-    def turned_codes(self) -> np.ndarray:
-        return np.ascontiguousarray(self.codes.T)
+    def turned_codes(self) -> list[np.ndarray]:
+        return by_columns(self.codes, ROWS)
 
     def queries(self, X: Any) -> EuclideanQueries:
         return EuclideanQueries(self, like_rows(X, self.rows))
@@ -172,7 +188,7 @@ class Euclidean(Exact):
             tile = tiles[: (stop - top) * (past - first)].reshape(stop - top, past - first)
             np.matmul(few, rows[first:past].T, out=tile)
             if len(weights):
-                add_mismatches(tile, queries.codes[top:stop], self.turned_codes[:, first:past], weights)
+                add_mismatches(tile, queries.codes[top:stop], self.turned_codes[first // ROWS], weights)
             b = squares[first:past]
             take_bounded(queries.pairs, tile, lengths, b, slack, first, top, skip, *heaps)
 
@@ -269,8 +285,7 @@ class SparseQueries:
     def __init__(self, index: SparseEuclidean, X: CSR, offsets: np.ndarray | None = None) -> None:
         self.vectors, Z = index.vectors(X), index.rows
         self.offsets = np.zeros(X.shape[0]) if offsets is None else offsets
-        mine, theirs = (X.data, X.indices, X.indptr), (Z.data, Z.indices, Z.indptr)
-        self.pairs = SparsePairs(*mine, *theirs, index.scale, self.offsets, index.offsets)
+        self.pairs = SparsePairs(*parts_of(X), *parts_of(Z), index.scale, self.offsets, index.offsets)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -379,7 +394,7 @@ class HammingBits(Exact):
 
     def __init__(self, X: Any, bits: Bits) -> None:
         self.rows, self.bits = X, bits
-        self.turned = [np.ascontiguousarray(bits.words[n : n + BIT_ROWS].T) for n in range(0, len(bits), BIT_ROWS)]
+        self.turned = by_columns(bits.words, BIT_ROWS)
 
     @cached_property
     def plain(self) -> Any:
@@ -411,20 +426,19 @@ class Hamming(Exact):
 
     def __init__(self, X: np.ndarray, weights: np.ndarray) -> None:
         self.rows, self.weights = X, weights
-        self.turned = np.ascontiguousarray(X.T)
+        self.turned = by_columns(X, ROWS)
 
     def queries(self, X: Any) -> np.ndarray:
-        return np.asarray(like_rows(X, self.rows))
+        return fixed(like_rows(X, self.rows))
 
     def effort(self, queries: np.ndarray) -> float:
         return float(len(queries)) * self.rows.size
 
     def take(self, queries: np.ndarray, top: int, stop: int, skip: np.ndarray, heaps: Heaps) -> None:
-        for first in range(0, len(self), ROWS):
-            turned = self.turned[:, first : first + ROWS]
+        for n, turned in enumerate(self.turned):
             tile = np.zeros((stop - top, turned.shape[1]))
             add_mismatches(tile, queries[top:stop], turned, self.weights)
-            take_exact(tile, first, skip, *heaps)
+            take_exact(tile, n * ROWS, skip, *heaps)
 
     def distances(self, queries: Any, values: np.ndarray) -> np.ndarray:
         return values / self.weights.sum()
@@ -448,8 +462,7 @@ class SparseHamming(Exact):
         for first in range(0, len(self), ROWS):
             some = take_rows(self.rows, slice(first, min(len(self), first + ROWS)))
             tile = np.empty((stop - top, some.shape[0]))
-            mine, theirs = (few.data, few.indices, few.indptr), (some.data, some.indices, some.indptr)
-            sparse_mismatches(*mine, *theirs, self.weights, tile, 0, stop - top)
+            sparse_mismatches(*parts_of(few), *parts_of(some), self.weights, tile, 0, stop - top)
             take_exact(tile, first, skip, *heaps)
 
     def distances(self, queries: Any, values: np.ndarray) -> np.ndarray:

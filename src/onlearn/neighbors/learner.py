@@ -32,7 +32,7 @@ from onlearn.neighbors.settings import KNN_CLASSIFIER, KNN_REGRESSOR
 from onlearn.neighbors.votes import KPath, mean_of_neighbours, path_of_k, tally, vote
 
 NUMBER, ONE_HOT, OTHER = 0, 1, 2  # kinds of features that come from tables
-KINDS = {"number": NUMBER, "category": ONE_HOT, "matrix": NUMBER, "named": NUMBER}
+KINDS = {"number": NUMBER, "scaled": NUMBER, "category": ONE_HOT, "matrix": NUMBER, "named": NUMBER}
 COMPARED = ("mixed", "hamming")  # metrics that compare categories
 MANY = 1_000_000  # rows from which on engine="auto" asks FAISS
 
