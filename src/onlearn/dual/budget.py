@@ -179,9 +179,9 @@ class BudgetTraining(DualTraining):
         find_missing_columns(block, wanted, missing)
         return wanted[missing]
 
-    def _survey(self, block: BudgetRows, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _survey(self, block: BudgetRows, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         # A survey makes no step, so it does not depend on the policy: one compiled loop serves all of them.
-        return super()._survey(BudgetRows(*block), start, y, weight)
+        return super()._survey(BudgetRows(*block), order, y, weight)
 
     # ------------------------------------------------------------------ the model file
 
