@@ -24,6 +24,8 @@ VALUES = 1 << 22  # kernel values computed at a time, about
 FEWEST, MOST = 64, 8192  # rows whose values are computed at a time when a pass begins
 AMOUNTS = 1 << 22  # changes of weights, one for each log position, that cached values are multiplied by at a time
 FEW = 512  # support examples up to which it pays to gather them and compute all their values at once
+EXAMPLES = 256  # by which the cost of a kernel value is judged
+COSTLY = 192  # multiplications from which on it is cached (benchmarks/kernel_passes.py)
 NONE = np.empty(0, dtype=np.int64)
 
 
@@ -48,7 +50,8 @@ class CurrentScores:
         self.support_of = np.full(rows, -1, dtype=np.int64)  # number of each example among the support examples, or -1
         self.log: Log = Log(weights)
         self.position = np.zeros(rows, dtype=np.int64)  # length of the log that the sums of each example include
-        self.cache: ValueCache = ValueCache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
+        lines = cache_bytes // max(1, rows * data.dtype.itemsize) if is_costly(supports.kernel, data.points) else 0
+        self.cache: ValueCache = ValueCache(rows, lines, data.dtype)
         self.passes = 0  # that have begun
         self.pass_start = 0  # length of the log when this pass began
         self.supports_before = 0  # number of support examples when this pass began
@@ -255,6 +258,19 @@ class CurrentScores:
         """Follow the stored weights, which were multiplied by a factor."""
         self.sums *= factor
         self.log.changes[: self.log.count] *= factor
+
+
+def is_costly(kernel: Any, points: Any) -> bool:
+    """Whether a kernel value takes longer to compute again than to keep and to find.
+
+    It follows from the data alone: a measurement might come out differently, and with it how sums are rounded.
+    """
+    if kernel.data == "matrix":
+        return False
+    if kernel.data != "vectors":
+        return True
+    few = points.take(slice(0, EXAMPLES))
+    return max(float(view.effort(few[name])) for name, view in few.views.items()) >= COSTLY * len(few) ** 2
 
 
 def check_lengths(kernel: Any, data: Examples) -> np.ndarray:

@@ -110,12 +110,15 @@ class DualTraining(Training):
             self.stages.append(self.weights().copy())
         return super().end_pass()
 
-    def prepare(self, data: Examples, cache_bytes: int) -> TrainingSet:
-        """Prepare a data set for one pass or several."""
+    def prepare(self, data: Examples, cache_bytes: int, stored: dict[str, Any] | None = None) -> TrainingSet:
+        """Prepare a data set for one pass or several; in the form of the ``stored`` facts, if given."""
         if self.supports.kernel.data == "matrix":
             self.supports = self.supports.located_in(data.points)
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
-        if fits(data.shape[0], data.dtype.itemsize, cache_bytes):
+        room = fits(data.shape[0], data.dtype.itemsize, cache_bytes)
+        if stored is not None and stored.get("form") == "gram" and not room:
+            raise ValueError("the run began with a Gram matrix, and goes on with one: give it as large a cache_mb again")
+        if room and (stored is None or stored.get("form") == "gram"):
             return GramScores(data, self.supports, weights)
         return CurrentScores(data, self.supports, weights, cache_bytes)
 
@@ -123,7 +126,7 @@ class DualTraining(Training):
         """Prepare a data set in the middle of passes, from what ``pack`` described of it."""
         facts, arrays = packed
         self._rebuild_supports(data, arrays["place"], make_points)
-        dataset = self.prepare(data, cache_bytes)
+        dataset = self.prepare(data, cache_bytes, facts)
         dataset.restore(facts, arrays)
         return dataset
 
