@@ -17,8 +17,8 @@ import numpy as np
 from onlearn.dual.examples import Examples
 from onlearn.dual.supports import SupportSet
 from onlearn.dual.value_cache import ValueCache, add_by_group, add_products, fill_columns
-from onlearn.engine.csr import as_rows
-from onlearn.engine.scoring import linear_scores, voted_scores
+from onlearn.dual.votes import exact_votes
+from onlearn.engine.scoring import linear_scores
 
 VALUES = 1 << 22  # kernel values computed at a time, about
 FEWEST, MOST = 64, 8192  # rows whose values are computed at a time when a pass begins
@@ -350,8 +350,7 @@ def dual_scores(training: Any, points: Any) -> np.ndarray:
     supports = training.supports
     out = np.empty((len(points), training.outputs))
     for rows, values in tiles(supports, points):
-        block = as_rows(np.ascontiguousarray(values), training.bias)
-        out[rows] = voted_scores(block, len(values), training.theta, training.st, training.outputs)
+        out[rows] = exact_votes(values, training.bias, training.theta, training.st, training.outputs)
     return out
 
 
