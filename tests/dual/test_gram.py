@@ -96,7 +96,7 @@ def test_no_value_of_a_costly_kernel_is_computed_twice(monkeypatch: pytest.Monke
 
 
 def test_lines_come_back_from_the_model_file_bit_for_bit() -> None:
-    X, y = noisy(90, 2, width=30)
+    X, _ = noisy(90, 2, width=30)
     kernel = kernels.get("polynomial(3)")
     data = Examples(X, kernel.points(X), 30)
     one = GramScores(data, SupportSet(kernel), np.zeros((0, 1)))

@@ -53,6 +53,6 @@ def test_small_sums_are_not_lost(table: str, kernel: str, rule: str, classes: in
 
 
 def test_values_near_the_largest_float() -> None:
-    st = VotedState(np.zeros(3), np.array([1, 2]), np.array([1.0, -1.0]), np.array([0, 0, 1]), np.array([1.0, 2.0, 5.0]),
-                    np.ones(3), np.zeros(1), np.array([2, 2]))  # fmt: skip
+    changes = np.array([1, 2]), np.array([1.0, -1.0]), np.array([0, 0, 1])
+    st = VotedState(np.zeros(3), *changes, np.array([1.0, 2.0, 5.0]), np.ones(3), np.zeros(1), np.array([2, 2]))
     assert exact_votes(np.array([[8e307, 7e307], [7e307, 8e307]]), 1.0, 0.0, st, 1).ravel().tolist() == [0.75, -0.5]

@@ -93,9 +93,7 @@ class BudgetTraining(DualTraining):
         self.policy_state = np.zeros(0)
         return self
 
-    def prepare(
-        self, data: Examples, cache_bytes: int, stored: dict[str, Any] | None = None
-    ) -> BudgetTrainingSet:
+    def prepare(self, data: Examples, cache_bytes: int, stored: dict[str, Any] | None = None) -> BudgetTrainingSet:
         """Prepare a data set for one pass or several."""
         return BudgetTrainingSet(data, self.supports)
 

@@ -6,7 +6,8 @@ on which no step is made need no line. Lines are computed several together, whic
 
 - In the first pass, those of the new support examples of each block when it is over. Before that, steps need only the
   values of the rest of the block.
-- Later, when few support examples are new, those of the next examples on which the present hypothesis would make a step.
+- Later, when few support examples are new, those of the next examples on which the present hypothesis would make a
+  step.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ class GramScores:
     def begin_pass(self) -> None:
         """Count a pass; all sums are up to date."""
         self.passes += 1
+
+    def settle(self) -> None:
+        """Nothing: all sums are up to date."""
 
     def make_lines(self, rows: np.ndarray) -> None:
         """Compute the lines of some examples that have none."""

@@ -64,13 +64,19 @@ class CurrentScores:
         self.support_of = self.supports.match(self.data)
 
     def begin_pass(self) -> None:
+        """Count a pass; before all but the first, bring all sums up to date."""
+        self.passes += 1
+        if self.passes > 1:
+            self.settle()
+
+    def settle(self) -> None:
         """Bring all sums up to date, and cache the values of support examples on which three passes made steps.
 
         On most support examples steps are made in at most two passes, and storing a value takes about as long as
         computing it.
         """
-        self.passes += 1
-        if self.passes == 1:
+        if not self.log.count:
+            self.supports_before = len(self.supports)
             return
         changed = np.unique(self.log.weights[self.pass_start : self.log.count] // self.outputs)
         older = changed[changed < self.supports_before]

@@ -23,7 +23,7 @@ from onlearn.engine import loops, rules
 from onlearn.engine.geometry.additive import SMALLEST, DecayedState, restart
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.passes import first_ctrl_c
-from onlearn.engine.training import Training
+from onlearn.engine.training import SHORT, Training
 
 SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # desired number of steps in a block: columns of kernel values are computed for little else
@@ -86,9 +86,19 @@ class DualTraining(Training):
         self.explicit_passes = False  # whether the caller begins each pass, which may take several calls of ``learn``
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if stages are kept
 
-    def reach(self, X: Any) -> np.ndarray:
-        """A step changes only the weight of its own example, by the step."""
-        return np.ones(1)
+    returning = "scores of all rows"
+
+    def course(self, X: Any) -> bytes:
+        """The scores of all rows: weights of examples only grow, while the hypothesis that they make may come back."""
+        if not X.passes and len(self.supports):
+            return b"before the first pass"  # the sums are not there yet
+        X.settle()
+        return (X.sums + 0.0).tobytes() + (self.g.w[: self.outputs] + 0.0).tobytes()
+
+    def feels_steps(self, X: Any, weight: np.ndarray) -> bool:
+        """Whether no step was so short beside the scores that rounding may have swallowed it."""
+        reach = (np.abs(X.diagonal) + self.bias**2) * self.geometry.rate * weight
+        return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(X.sums).max(initial=0.0))
 
     def attach(self, supports: SupportSet) -> DualTraining:
         """Set the support examples, as many as there are features."""
@@ -117,7 +127,9 @@ class DualTraining(Training):
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
         room = fits(data.shape[0], data.dtype.itemsize, cache_bytes)
         if stored is not None and stored.get("form") == "gram" and not room:
-            raise ValueError("the run began with a Gram matrix, and goes on with one: give it as large a cache_mb again")
+            raise ValueError(
+                "the run began with a Gram matrix, and goes on with one: give it as large a cache_mb again"
+            )
         if room and (stored is None or stored.get("form") == "gram"):
             return GramScores(data, self.supports, weights)
         return CurrentScores(data, self.supports, weights, cache_bytes)

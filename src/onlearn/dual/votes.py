@@ -1,10 +1,11 @@
 """The votes of all hypotheses of a voted learner in the dual, by sums of tripled precision.
 
-Each hypothesis is the one before plus a few terms, weight times kernel value. Large terms cancel, and where kernel values
-are alike (columns of a few values, say) sums are often exactly zero, which counts as a vote against. A plain sum leaves
-something of the size of its rounding instead, whose sign is chance, and a hypothesis may have very many votes. So the
-rounding of each product and sum is computed, too (Dekker 1971, Knuth 1969), and summed; and so is that of this sum
-(Klein 2006). A double is not enough for it: of products that nearly cancel, kernel values have digits far below 1e-16.
+Each hypothesis is the one before plus a few terms, weight times kernel value. Large terms cancel, and where kernel
+values are alike (columns of a few values, say) sums are often exactly zero, which counts as a vote against. A plain sum
+leaves something of the size of its rounding instead, whose sign is chance, and a hypothesis may have very many votes.
+So the rounding of each product and sum is computed, too (Dekker 1971, Knuth 1969), and summed; and so is that of this
+sum (Klein 2006). A double is not enough for it: of products that nearly cancel, kernel values have digits far below
+1e-16.
 """
 
 from __future__ import annotations
