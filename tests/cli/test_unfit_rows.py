@@ -35,13 +35,13 @@ def trees(tmp_path_factory):
     return folder
 
 
-LIMIT = ["--max-bad", "5%"]
+LIMIT, TOLD = ["--max-bad", "5%"], "could not be read"
 
 
 def test_training_leaves_broken_trees_out(trees, tmp_path, run):
     out, bad = tmp_path / "m.onl", tmp_path / "bad.txt"
     line = ["train", trees / "broken.txt", "-o", out, "--kernel", "trees(decay=0.4)", "--passes", "3", "--json"]
-    report = json.loads(run(*line, "--bad-rows", bad, *LIMIT))
+    report = json.loads(run(*line, "--bad-rows", bad, *LIMIT, err=TOLD))
     assert (report["rows"], report["bad_rows"]) == (118, 2)
     assert bad.read_text() == "(S (NP x)\nS)\n"
     left = tmp_path / "left.txt"
@@ -54,7 +54,7 @@ def test_training_leaves_broken_trees_out(trees, tmp_path, run):
 
 def test_predictions_leave_broken_trees_out(trees, tmp_path, run):
     bad = tmp_path / "bad.txt"
-    out = run("predict", trees / "m.onl", trees / "broken.txt", "--bad-rows", bad, *LIMIT)
+    out = run("predict", trees / "m.onl", trees / "broken.txt", "--bad-rows", bad, *LIMIT, err=TOLD)
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [int(row["id"]) for row in rows] == [n for n in range(1, 121) if n not in BROKEN]
     assert [row["prediction"] for row in rows[:2]] == ["a", "b"]
@@ -62,13 +62,13 @@ def test_predictions_leave_broken_trees_out(trees, tmp_path, run):
 
 
 def test_figures_leave_broken_trees_out(trees, tmp_path, run):
-    report = json.loads(run("evaluate", trees / "m.onl", trees / "broken.txt", "--json", *LIMIT))
+    report = json.loads(run("evaluate", trees / "m.onl", trees / "broken.txt", "--json", *LIMIT, err=TOLD))
     assert (report["n"], report["bad_rows"], report["accuracy"]) == (118, 2, 1.0)
     line = ["--kernel", "trees(decay=0.4)", "-o", tmp_path / "m.onl", "--json"]
     (tmp_path / "one.txt").write_text("\n".join([*TREES, BROKEN[7]]) + "\n")
-    report = json.loads(run("train", trees / "good.txt", "--test", tmp_path / "one.txt", *line))
+    report = json.loads(run("train", trees / "good.txt", "--test", tmp_path / "one.txt", *line, err=TOLD))
     assert (report["test"]["n"], report["test"]["bad_rows"]) == (120, 1)
-    report = json.loads(run("train", trees / "broken.txt", "--holdout", "0.3", *line, *LIMIT))
+    report = json.loads(run("train", trees / "broken.txt", "--holdout", "0.3", *line, *LIMIT, err=TOLD))
     assert report["holdout"]["accuracy"] == 1.0
 
 
@@ -79,7 +79,8 @@ def test_strict_and_too_many(trees, tmp_path, refused, command):
         line = [command, trees / "broken.txt", "-o", tmp_path / "m.onl", "--kernel", "trees(decay=0.4)"]
     told = r"broken\.txt, line 7: not a tree for trees\(decay=0\.4\): position 0: this bracket is never closed"
     assert re.search(told, refused(*line, "--strict"))
-    said = refused(*line)  # by default 1 % may be bad
+    whole = ["-o", tmp_path / "p.csv"] if command == "predict" else []
+    said = refused(*line, *whole)  # by default 1 % may be bad
     assert "2 of 120 rows cannot be read, more than 1 % are too many" in said
     assert re.search(told, said)
 
@@ -90,10 +91,10 @@ def test_an_empty_text_cannot_be_normalised(tmp_path, run, kernel):
     rows[41]["text"] = ""
     source, out = tmp_path / "t.jsonl", tmp_path / "m.onl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    report = json.loads(run("train", source, "-o", out, "--text", "text", "--kernel", kernel, "--json"))
+    report = json.loads(run("train", source, "-o", out, "--text", "text", "--kernel", kernel, "--json", err=TOLD))
     assert (report["rows"], report["bad_rows"]) == (149, 1)
-    assert len(run("predict", out, source).splitlines()) == 150
-    report = json.loads(run("evaluate", out, source, "--json"))
+    assert len(run("predict", out, source, err=TOLD).splitlines()) == 150
+    report = json.loads(run("evaluate", out, source, "--json", err=TOLD))
     assert (report["n"], report["bad_rows"], report["accuracy"]) == (149, 1, 1.0)
 
 

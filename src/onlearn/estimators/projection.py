@@ -117,9 +117,16 @@ class RandomProjection(NumericTransformer):
                 multiply(X[tile], W, out[tile])
             return out
         R = self._cast("sparse", X.dtype, lambda: sp.csr_matrix(self.components_.T.astype(X.dtype)))
-        for tile in tiles(X.shape[0], 2 * out.shape[1] * out.itemsize):
-            part = X[tile] @ R
-            out[tile] = part.toarray() if sp.issparse(part) else part
+        some = list(tiles(X.shape[0], max(2 * out.shape[1] * out.itemsize, LONGEST // ROWS)))
+
+        def project(n: int) -> None:  # SciPy's products run beside each other
+            part = X[some[n]] @ R
+            if sp.issparse(part):
+                part.toarray(out=out[some[n]])
+            else:
+                out[some[n]] = part
+
+        over_pieces(project, len(some), min(cores(), len(some)))
         return out
 
     def _as_dense(self, X: Any) -> bool:
