@@ -3,8 +3,9 @@
 x -> R x, with R Gaussian (Johnson and Lindenstrauss 1984; entries N(0, 1/D)), or sparse (Achlioptas 2003; Li, Hastie
 and Church 2006: entries +-1/sqrt(s D) with probability s, the density, else 0).
 
-scikit-learn draws the matrix, and SciPy multiplies it where it is sparse enough. Otherwise dense rows are multiplied by
-the BLAS, zeros included, and sparse rows by the compiled loops of the linear learners, in threads: both are faster.
+scikit-learn draws the matrix, and SciPy multiplies it where it is sparse enough, in threads. Otherwise dense rows are
+multiplied by the BLAS, zeros included, and sparse rows by the compiled loops of the linear learners, in threads: both
+are faster.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sklearn.random_projection import (
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
+from onlearn.threads import over_rows
 
 BLAS_GAIN = 20  # multiplications of the BLAS in the time of one of a sparse product, at least
 MOST_BYTES = 1 << 27  # that a sparse matrix may take as a dense one
@@ -117,16 +119,18 @@ class RandomProjection(NumericTransformer):
                 multiply(X[tile], W, out[tile])
             return out
         R = self._cast("sparse", X.dtype, lambda: sp.csr_matrix(self.components_.T.astype(X.dtype)))
-        some = list(tiles(X.shape[0], max(2 * out.shape[1] * out.itemsize, LONGEST // ROWS)))
 
-        def project(n: int) -> None:  # SciPy's products run beside each other
-            part = X[some[n]] @ R
-            if sp.issparse(part):
-                part.toarray(out=out[some[n]])
-            else:
-                out[some[n]] = part
+        def project(start: int, stop: int) -> None:  # SciPy lets several threads multiply
+            for tile in tiles(stop - start, 2 * out.shape[1] * out.itemsize):
+                rows = slice(start + tile.start, start + tile.stop)
+                part = X[rows] @ R
+                if sp.issparse(part):
+                    part.toarray(out=out[rows])
+                else:
+                    out[rows] = part
 
-        over_pieces(project, len(some), min(cores(), len(some)))
+        numbers = X.nnz if sp.issparse(X) else X.size
+        over_rows(project, X.shape[0], int(numbers * self.density_ * self.n_components_))
         return out
 
     def _as_dense(self, X: Any) -> bool:

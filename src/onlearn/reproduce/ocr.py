@@ -61,8 +61,8 @@ def ocr(
     """Test errors after 0.1 to 10 passes, for the given ``lines`` of the table.
 
     ``data`` is the folder with the four files of MNIST; by default ``mnist`` in the folder ONLEARN_DATA. ``rows``
-    limits the training rows. ``report`` is called with the name of each finished line. The errors are those of ``seed``;
-    beside them is the mean over it and the next ones, ``seeds`` in all.
+    limits the training rows. ``report`` is called with the name of each finished line. The errors are those of
+    ``seed``; beside them is the mean over it and the next ones, ``seeds`` in all.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, not {seeds}")
