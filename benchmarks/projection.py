@@ -23,8 +23,8 @@ def bench(quick: bool, repeat: int) -> Iterator[Row]:
     rng = np.random.default_rng(0)
     tables = {
         "dense, 4,000 x 2,000": rng.normal(size=(4000 // scale, 2000)),
-        "dense, 2,000 x 20,000, single": rng.normal(size=(2000 // scale, 20_000)).astype(np.float32),
-        "sparse, 20,000 x 50,000, 0.2 %": sp.random(20_000 // scale, 50_000, 0.002, "csr", random_state=0),
+        "dense, 1,000 x 20,000, single": rng.normal(size=(1000 // scale, 20_000)).astype(np.float32),
+        "sparse, 10,000 x 50,000, 0.2 %": sp.random(10_000 // scale, 50_000, 0.002, "csr", random_state=0),
     }
     for name, X in tables.items():
         for density in ("auto", 1 / 3):

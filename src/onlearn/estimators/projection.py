@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
 from onlearn.threads import over_rows
 
-BLAS_GAIN = 20  # multiplications of the BLAS in the time of one of a sparse product, at least
+BLAS_GAIN = 4  # multiplications of the BLAS in the time of one of a sparse product, at least
 MOST_BYTES = 1 << 27  # that a sparse matrix may take as a dense one
 
 
