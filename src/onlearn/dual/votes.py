@@ -39,7 +39,8 @@ def exact_votes(values: np.ndarray, bias: float, theta: float, st: Any, outputs:
 
 
 @compiled
-def count_votes(values, bias, theta, base, based, at, change, begins, votes, scales, sums, out, start, stop):
+def count_votes(values: Any, bias: float, theta: float, base: Any, based: Any, at: Any, change: Any, begins: Any,
+                votes: Any, scales: Any, sums: Any, out: Any, start: int, stop: int) -> None:  # fmt: skip
     """The votes on a range of rows; ``sums`` is room for the sums and what rounding leaves out of them, twice."""
     outputs, last = sums.shape[1], len(votes) - 1
     for i in range(start, stop):
@@ -73,7 +74,7 @@ def count_votes(values, bias, theta, base, based, at, change, begins, votes, sca
 
 
 @compiled
-def add_term(sums, place, weight, line, bias):
+def add_term(sums: Any, place: int, weight: float, line: Any, bias: float) -> None:
     """Add a weight times its feature to the sum of its output."""
     outputs = sums.shape[1]
     feature, c = place // outputs, place % outputs
@@ -91,7 +92,7 @@ def add_term(sums, place, weight, line, bias):
 
 
 @compiled
-def add(sums, c, level, term):
+def add(sums: Any, c: int, level: int, term: float) -> None:
     """Add a term to the sum of this level, and what rounding leaves out to those below."""
     for n in range(level, 3):
         if term != 0.0:
