@@ -1,7 +1,8 @@
 """Several passes with a kernel: the cache against none, the whole Gram matrix, the SVM, and the choice of a form.
 
 "No cache" is ``cache_mb=0``, "Gram matrix" the kernel matrix of all rows computed beforehand, its time included, and
-learned from as ``precomputed``. Images are rows of MNIST averaged to 16 x 16, as many as USPS has; the SVM is
+learned from as ``precomputed``. Images are rows of MNIST averaged to 16 x 16, as many as USPS has, with black as 1 and
+white as 0, or in the range of USPS (white is -1; divided by 16, so that no row is longer than 1); the SVM is
 scikit-learn's on the same kernel, with C = 1. "auto" is ``representation="auto"``, beside both of the forms that it
 chooses from. Strings need ONLEARN_DATA/splice, images ONLEARN_DATA/mnist.
 """
@@ -86,7 +87,13 @@ def _strings(file: Path, quick: bool, repeat: int) -> Row:
 def _images(place: Path, quick: bool, repeat: int) -> Iterator[Row]:
     X, y, T, u = digits(place)
     rows, some = (500, 500) if quick else (USPS, 2007)
-    X, y, T, u = small(X[:rows]), y[:rows], small(T[:some]), u[:some]
+    y, u, images = y[:rows], u[:some], (small(X[:rows]), small(T[:some]))
+    ranges = {"0 to 1": images, "-1 to 1": tuple((2.0 * part.astype(np.float64) - 1.0) / 16.0 for part in images)}
+    for name, (shades, tests) in ranges.items():
+        yield from _race_with_svm(shades, y, tests, u, name, repeat)
+
+
+def _race_with_svm(X: Any, y: Any, T: Any, u: Any, scale: str, repeat: int) -> Iterator[Row]:
     svm: dict[str, Any] = dict(kernel="poly", degree=3, coef0=1.0, gamma=1.0, C=1.0, cache_size=1000)
     for name, gold, target in (("9 against the rest", y == 9, u == 9), ("ten classes", y, u)):
         settings: dict[str, Any] = dict(kernel="polynomial(3)", epochs=10)
@@ -95,7 +102,7 @@ def _images(place: Path, quick: bool, repeat: int) -> Iterator[Row]:
             NO_CACHE: _learn(X, gold, **settings, cache_mb=0),
             "SVC": lambda gold=gold: SVC(**svm).fit(X, gold).predict,
         }
-        yield race(f"polynomial(3), {rows:,} images of 16 x 16, {name}, 10 passes", ways, repeat, (T, target))
+        yield race(f"polynomial(3), {len(X):,} images, {scale}, {name}, 10 passes", ways, repeat, (T, target))
 
 
 def small(images: np.ndarray) -> np.ndarray:
