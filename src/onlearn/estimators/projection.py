@@ -23,9 +23,10 @@ from sklearn.random_projection import (
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
-from onlearn.threads import over_rows
+from onlearn.threads import cores, over_pieces
 
 BLAS_GAIN = 4  # multiplications of the BLAS in the time of one of a sparse product, at least
+ROWS = 512  # for each thread at least: a product walks through the whole matrix, however few rows there are
 MOST_BYTES = 1 << 27  # that a sparse matrix may take as a dense one
 
 
@@ -122,15 +123,16 @@ class RandomProjection(NumericTransformer):
 
         def project(start: int, stop: int) -> None:  # SciPy lets several threads multiply
             for tile in tiles(stop - start, 2 * out.shape[1] * out.itemsize):
-                rows = slice(start + tile.start, start + tile.stop)
-                part = X[rows] @ R
+                some = slice(start + tile.start, start + tile.stop)
+                part = X[some] @ R
                 if sp.issparse(part):
-                    part.toarray(out=out[rows])
+                    part.toarray(out=out[some])
                 else:
-                    out[rows] = part
+                    out[some] = part
 
-        numbers = X.nnz if sp.issparse(X) else X.size
-        over_rows(project, X.shape[0], int(numbers * self.density_ * self.n_components_))
+        rows = X.shape[0]
+        pieces = max(1, min(cores(), rows // ROWS))
+        over_pieces(lambda n: project(rows * n // pieces, rows * (n + 1) // pieces), pieces, pieces)
         return out
 
     def _as_dense(self, X: Any) -> bool:
