@@ -243,7 +243,9 @@ def test_a_text_that_cannot_be_normalised_is_named_with_its_line(folder, tmp_pat
     with open(source, "a") as file:
         file.write('{"label": "greek", "word": "", "n": 60}\n')
     told = r"w\.jsonl, line 61: an empty text"
-    assert re.search(told, refused(*line)) and re.search(told, refused("predict", out, source))
+    assert re.search(told, refused(*line)) and re.search(
+        told, refused("predict", out, source, "-o", tmp_path / "p.csv")
+    )
 
 
 def test_a_tree_that_cannot_be_read_is_named_with_its_line(tmp_path, run, refused):
@@ -253,7 +255,11 @@ def test_a_tree_that_cannot_be_read_is_named_with_its_line(tmp_path, run, refuse
     line = ["--kernel", "trees(decay=0.4)", "-o", out, "--quiet"]
     run("train", good, *line)
     told = r"bad\.txt, line 2: not a tree for trees\(decay=0\.4\): position 0: this bracket is never closed"
-    for command in (["train", bad, *line], ["train", good, "--test", bad, *line], ["predict", out, bad]):
+    for command in (
+        ["train", bad, *line],
+        ["train", good, "--test", bad, *line],
+        ["predict", out, bad, "-o", tmp_path / "p.csv"],
+    ):
         assert re.search(told, refused(*command))
     assert re.search(told, refused("evaluate", out, bad))
 

@@ -116,7 +116,7 @@ def test_words_and_nodes_of_one_name_differ():
 def test_brackets_as_treebanks_have_them():
     text = "( (S (NP (D the) (N dog))\n     (VP (V barks)) ))"
     inner = ("S", ("NP", ("D", "the"), ("N", "dog")), ("VP", ("V", "barks")))
-    assert Trees()([text], [("", inner)])[0, 0] == Trees()([text])[0, 0] > Trees()([inner])[0, 0]
+    assert Trees()([text], [("", inner)])[0, 0] == Trees()([text])[0, 0] == Trees()([inner])[0, 0]
     assert Trees()([text], [DOG])[0, 0] == 6
     assert Trees()(["(leaf)"])[0, 0] == 0
 
@@ -223,3 +223,13 @@ def test_questions_are_told_apart_by_their_trees():
     for i in [*range(30)] * 3:
         a[i] += y[i] * (y[i] * (K[i, :30] @ a) <= 0)
     assert (np.sign(K[30:, :30] @ a) == y[30:]).all()
+
+
+def test_outermost_brackets_without_a_label_are_no_node() -> None:
+    plain, bare = "(S (NP (D the) (N dog)) (VP (V barks)))", "( (S (NP (D the) (N dog)) (VP (V barks))) )"
+    tuples = ("", ("S", ("NP", ("D", "the"), ("N", "dog")), ("VP", ("V", "barks"))))
+    for kernel in (Trees(), Trees("subtree", 0.5)):
+        expected = kernel([plain])[0, 0]
+        assert (kernel([plain, bare, tuples]) == expected).all()
+    assert Trees()(["( (A a) (B b) )"], ["(X (A a) (B b))"])[0, 0] == 2.0  # (A a) and (B b), but no node above them
+    assert Trees()(["(X ( (A a)))"], ["(A a)"])[0, 0] == 1.0  # inside, such brackets are a node

@@ -98,12 +98,13 @@ def test_an_unfinished_run_goes_on_as_if_never_stopped(tmp_path, name):
     assert not any("standing" in key for key in whole._pack()[1])
 
 
+@pytest.mark.parametrize("cache_mb", [1024, 0.3], ids=["Gram matrix", "some lines"])
 @pytest.mark.parametrize("kernel", ["polynomial(2)", pytest.param("substrings(1, 3)", marks=pytest.mark.slow)])
-def test_texts_too(tmp_path, kernel):
+def test_texts_too(tmp_path, kernel, cache_mb):
     source = texts(tmp_path / "a.jsonl")
 
     def begun():
-        return run_of(source, KernelClassifier(kernel, rule="pa1(0.5)"), passes=3)
+        return run_of(source, KernelClassifier(kernel, rule="pa1(0.5)", cache_mb=cache_mb), passes=3)
 
     whole = begun().go()
     for after in (200, 600):

@@ -46,7 +46,7 @@ def evaluate(
       onlearn evaluate m.onl test.csv --target income --json
     """
     from onlearn.models import open_model
-    from onlearn.models.evaluation import evaluation_of
+    from onlearn.models.evaluation import evaluation_of, usable_rows
 
     opened = open_model(model)
     evaluation = evaluation_of(opened)
@@ -56,7 +56,9 @@ def evaluate(
     with reading(opened, data, **options) as reader:
         for batch in batches(reader, quiet, target=target):
             with as_data_error(reader):
-                evaluation.add_batch(opened, batch)
+                some = usable_rows(opened, batch, reader.bad)
+                if len(some):
+                    evaluation.add_batch(opened, some)
         bad = reader.bad.count
         names = ", ".join(source.name for source in reader.sources[:3])
     report = {**evaluation.report(), "bad_rows": bad}

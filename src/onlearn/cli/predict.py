@@ -69,7 +69,7 @@ def predict(
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
       tail -f log.jsonl | onlearn predict m.onl -
     """
-    from onlearn.models.evaluation import predictions
+    from onlearn.models.evaluation import predictions, usable_rows
     from onlearn.models.stored_model import open_for_prediction
 
     if format_out is None:
@@ -89,6 +89,9 @@ def predict(
             begun = False
             for batch in batches(reader, quiet or (output is None and sys.stdout.isatty()), id=id):
                 with as_data_error(reader):
+                    batch = usable_rows(opened, batch, reader.bad)
+                    if not len(batch):
+                        continue
                     made = predictions(opened, batch, scores=scores, proba=proba)
                 if not begun:  # not before it is clear that the data can be used
                     file.write(writer.header(scores, proba))

@@ -51,6 +51,7 @@ class BadRows:
         self.rows: int = 0  # good and bad
         self.examples: list[tuple[str, Bad]] = []
         self._file: IO[bytes] | None = None
+        self._begun = False  # whether the file of bad rows is of this run
 
     def seen(self, good: int) -> None:
         """Count some good rows."""
@@ -68,6 +69,11 @@ class BadRows:
             raise DataError(f"{place(file, bad)}: {bad.reason}")
         if self.rows >= EARLY_CHECK and self.count > 2 * self.limit * self.rows:
             self._too_many()
+
+    def reject(self, file: str, bad: Bad) -> None:
+        """Record a row that was counted as a good one: it could be read, but not be used."""
+        self.rows -= 1
+        self.add(file, bad)
 
     def check(self) -> None:
         """Raise if there are more bad rows than allowed; called at the end of the data."""
@@ -100,7 +106,9 @@ class BadRows:
     def _write(self, raw: bytes) -> None:
         try:
             if self._file is None:
-                self._file = open(self.path or os.devnull, "wb")  # noqa: SIM115 (open until the run ends)
+                mode = "ab" if self._begun else "wb"
+                self._file = open(self.path or os.devnull, mode)  # noqa: SIM115 (open until the run ends)
+                self._begun = True
             self._file.write(raw.rstrip(b"\r\n") + b"\n")
         except OSError as error:
             raise DataError(f"cannot write bad rows to {self.path}: {error.strerror or error}") from error

@@ -93,7 +93,7 @@ class BudgetTraining(DualTraining):
         self.policy_state = np.zeros(0)
         return self
 
-    def prepare(self, data: Examples, cache_bytes: int) -> BudgetTrainingSet:
+    def prepare(self, data: Examples, cache_bytes: int, stored: dict[str, Any] | None = None) -> BudgetTrainingSet:
         """Prepare a data set for one pass or several."""
         return BudgetTrainingSet(data, self.supports)
 
@@ -179,9 +179,9 @@ class BudgetTraining(DualTraining):
         find_missing_columns(block, wanted, missing)
         return wanted[missing]
 
-    def _survey(self, block: BudgetRows, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def _survey(self, block: BudgetRows, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         # A survey makes no step, so it does not depend on the policy: one compiled loop serves all of them.
-        return super()._survey(BudgetRows(*block), start, y, weight)
+        return super()._survey(BudgetRows(*block), order, y, weight)
 
     # ------------------------------------------------------------------ the model file
 

@@ -16,7 +16,7 @@ from onlearn import kernels
 from onlearn.dual.examples import pick
 from onlearn.dual.scores import staged_scores
 from onlearn.dual.supports import SupportSet
-from onlearn.dual.training import DualTraining
+from onlearn.dual.training import STEPS, DualTraining
 from onlearn.engine.csr import CSR, is_sparse
 from onlearn.engine.passes import warn_caller
 from onlearn.engine.protocol import layout
@@ -28,7 +28,11 @@ SAMPLE = 256  # examples on which representations are timed
 REPEATS = 4  # of a measurement
 PASSES = 5  # assumed, if they are not given
 SUPPORT = 0.1  # assumed share of the examples that become support examples
-WEIGHT_SECONDS = 2e-9  # for a weight of an example in a linear pass
+AGAIN = 0.5  # assumed steps of a later pass, for each support example
+WEIGHT_SECONDS = 1e-9  # for a weight of an example in a linear pass
+SUM_SECONDS = 1e-9  # for the sum of one example that a step in the dual changes
+BLOCK_SECONDS = 1.2e-3  # for a block of examples in the dual, whatever its kernel values take
+SHORTER = 2.0  # times as long as in a block of the sample a kernel value takes in blocks of a few rows
 MOST_BYTES = 1 << 30  # that the features of all examples may take
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 NEAR = 1e-10  # squared distance from the span, relative to the length, below which an example adds nothing
@@ -40,6 +44,13 @@ class Choice(NamedTuple):
 
     name: str  # "primal" or "dual"
     reason: str
+
+
+class Costs(NamedTuple):
+    """What was measured on a sample of the examples."""
+
+    mapping: float  # seconds to make the features of all examples
+    value: float  # seconds for a kernel value
 
 
 class Reduction(NamedTuple):
@@ -78,16 +89,34 @@ def choose(kernel: Any, raw: Any, points: Any, settings: Any) -> Choice:
         room = f"{size / 2**30:.1f}" if size < 2**60 else in_words(size >> 30)
         return Choice("dual", f"{in_words(features)} features of {rows} examples would take {room} GiB")
     some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
-    mapping = seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some)
-    primal = mapping + (settings.epochs or PASSES) * rows * features * WEIGHT_SECONDS
     sample = points.take(some)
-    dual = seconds(lambda: kernel.block(sample, sample)) / len(some) ** 2 * rows * max(1.0, SUPPORT * rows)
-    name = "primal" if primal < dual else "dual"
+    costs = Costs(
+        mapping=seconds(lambda: kernel.features(pick(raw, some))) * rows / len(some),
+        value=seconds(lambda: kernel.block(sample, sample)) / len(some) ** 2,
+    )
+    return cheaper(costs, rows, features, settings.epochs or PASSES)
+
+
+def cheaper(costs: Costs, rows: int, features: int, passes: int) -> Choice:
+    """The representation that takes less time, by measured costs."""
+    primal = costs.mapping + passes * rows * features * WEIGHT_SECONDS
+    dual = dual_seconds(costs.value, rows, max(1, round(SUPPORT * rows)), passes)
     return Choice(
-        name,
+        "primal" if primal < dual else "dual",
         f"about {primal:.2g} s with {features} features, "
         f"{dual:.2g} s in the dual if {SUPPORT:.0%} of {rows} examples become support examples",
     )
+
+
+def dual_seconds(value: float, rows: int, supports: int, passes: int) -> float:
+    """The time of passes in the dual with so many support examples, if a kernel value takes ``value`` seconds.
+
+    On small data most of it is spent between kernel values: each block of a few steps takes a while, and each step
+    changes a sum of every example.
+    """
+    steps = supports * (1 + AGAIN * (passes - 1))
+    blocks = passes + steps / STEPS
+    return SHORTER * value * rows * supports + SUM_SECONDS * rows * steps + BLOCK_SECONDS * blocks
 
 
 def no_features_reason(kernel: Any) -> str:

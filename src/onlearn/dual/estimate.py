@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.dual.collapse import SAMPLE, SUPPORT, seconds
+from onlearn.dual.collapse import SAMPLE, SUPPORT, dual_seconds, seconds
+from onlearn.dual.gram import fits
 
 EARLY = 0.25  # of the first pass: then the estimate is compared with the support examples so far
 KEPT = 0.1  # assumed share of the support examples on which three passes or more make steps; their values are cached
-AGAIN = 0.1  # assumed share of the kernel values that each later pass computes again
 MUCH = 2.0  # times as many support examples as estimated are reported
 
 
@@ -43,7 +43,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: int, most: int | None) -> Estimate:
-    """Time a block of kernel values; each row meets each support example once, and a few of them again each pass.
+    """Time a block of kernel values; the rest of the work is known by experience (``dual_seconds``).
 
     ``most`` is the largest number of support examples, if there is a budget.
     """
@@ -53,8 +53,10 @@ def estimate(kernel: Any, points: Any, passes: int, cache_bytes: int, outputs: i
     supports = max(1, min(round(SUPPORT * rows), rows if most is None else most))
     room = cache_bytes / max(1, rows * points.dtype.itemsize)
     kept = min(KEPT * supports, room) if passes > 2 else 0.0
+    if fits(rows, points.dtype.itemsize, cache_bytes) and passes > 1 and most is None:
+        kept = float(supports)  # lines of the Gram matrix
     numbers = rows * (kept * points.dtype.itemsize / 8 + outputs + 3) + supports * 2 * outputs
-    return Estimate(rows, supports, each * rows * supports * (1 + AGAIN * (passes - 1)), numbers * 8 / 2**20)
+    return Estimate(rows, supports, dual_seconds(each, rows, supports, passes), numbers * 8 / 2**20)
 
 
 @contextmanager

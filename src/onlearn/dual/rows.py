@@ -150,22 +150,24 @@ def _(rows, i, g, st, out):
 
 
 @Loop
-def survey_one(rows, start, y, weight, rule, params, theta, g, st, steps):
-    """Mark the examples from ``start`` on that the present hypothesis would make a step on; one output."""
-    for i in range(start, len(y)):
+def survey_one(rows, order, y, weight, rule, params, theta, g, st, steps):
+    """Mark the examples of the order that the present hypothesis would make a step on; one output."""
+    for n in range(len(order)):
+        i = order[n]
         s = score(rows, i, g, st, np.uint64(0)) * scale(g, 0) - theta
-        steps[i] = weight[i] != 0.0 and rule(s, y[i], rows.sqnorms[i], params) != 0.0
+        steps[n] = weight[n] != 0.0 and rule(s, y[n], rows.sqnorms[i], params) != 0.0
 
 
 @Loop
-def survey_many(rows, start, y, weight, out, rule, loss, params, theta, g, st, steps):
-    """Mark the examples from ``start`` on that the present hypothesis would make a step on; several outputs."""
-    for i in range(start, len(y)):
+def survey_many(rows, order, y, weight, out, rule, loss, params, theta, g, st, steps):
+    """Mark the examples of the order that the present hypothesis would make a step on; several outputs."""
+    for n in range(len(order)):
+        i = order[n]
         scores(rows, i, g, st, out.s)
         for c in range(len(out.s)):
             out.s[c] = out.s[c] * scale(g, c) - theta
-        decide(out, y[i], rule, loss, params, True, g, rows, i)
-        steps[i] = False
+        decide(out, y[n], rule, loss, params, True, g, rows, i)
+        steps[n] = False
         for c in range(len(out.t)):
-            if weight[i] != 0.0 and out.t[c] != 0.0:
-                steps[i] = True
+            if weight[n] != 0.0 and out.t[c] != 0.0:
+                steps[n] = True

@@ -17,13 +17,15 @@ import numpy as np
 from onlearn.dual.examples import Examples
 from onlearn.dual.supports import SupportSet
 from onlearn.dual.value_cache import ValueCache, add_by_group, add_products, fill_columns
-from onlearn.engine.csr import as_rows
-from onlearn.engine.scoring import linear_scores, voted_scores
+from onlearn.dual.votes import exact_votes
+from onlearn.engine.scoring import linear_scores
 
 VALUES = 1 << 22  # kernel values computed at a time, about
 FEWEST, MOST = 64, 8192  # rows whose values are computed at a time when a pass begins
 AMOUNTS = 1 << 22  # changes of weights, one for each log position, that cached values are multiplied by at a time
 FEW = 512  # support examples up to which it pays to gather them and compute all their values at once
+EXAMPLES = 256  # by which the cost of a kernel value is judged
+COSTLY = 192  # multiplications from which on it is cached (benchmarks/kernel_passes.py)
 NONE = np.empty(0, dtype=np.int64)
 
 
@@ -43,24 +45,18 @@ class CurrentScores:
     def __init__(self, data: Examples, supports: SupportSet, weights: np.ndarray, cache_bytes: int) -> None:
         rows, outputs = data.shape[0], weights.shape[1]
         self.data, self.supports, self.outputs = data, supports, outputs
-        with np.errstate(over="ignore"):
-            self.diagonal: Any = supports.kernel.diagonal(data.points)
-        # No kernel value is larger than the largest of these, so overflow is reported now, not in the middle of a pass.
-        large = ~(np.abs(self.diagonal) < np.finfo(data.dtype).max / 2)
-        if large.any():
-            raise OverflowError(
-                f"{supports.kernel} of row {int(np.argmax(large))} with itself is too large for {data.dtype}: "
-                f"{supports.kernel.remedy()}"
-            )
+        self.diagonal: Any = check_lengths(supports.kernel, data)
         self.sums = np.zeros((rows, outputs))
         self.support_of = np.full(rows, -1, dtype=np.int64)  # number of each example among the support examples, or -1
         self.log: Log = Log(weights)
         self.position = np.zeros(rows, dtype=np.int64)  # length of the log that the sums of each example include
-        self.cache: ValueCache = ValueCache(rows, cache_bytes // max(1, rows * data.dtype.itemsize), data.dtype)
+        lines = cache_bytes // max(1, rows * data.dtype.itemsize) if is_costly(supports.kernel, data.points) else 0
+        self.cache: ValueCache = ValueCache(rows, lines, data.dtype)
         self.passes = 0  # that have begun
         self.pass_start = 0  # length of the log when this pass began
         self.supports_before = 0  # number of support examples when this pass began
         self.repeated = NONE  # support examples on which a step was made in a pass after that of their first step
+        self.updated = np.empty((0, 0), dtype=data.dtype)  # kernel values that the last update computed
         self.values_buffer = self.column_buffer = np.empty(0, dtype=data.dtype)  # reused, for new memory is slow
 
     def find_supports(self) -> None:
@@ -68,13 +64,19 @@ class CurrentScores:
         self.support_of = self.supports.match(self.data)
 
     def begin_pass(self) -> None:
+        """Count a pass; before all but the first, bring all sums up to date."""
+        self.passes += 1
+        if self.passes > 1:
+            self.settle()
+
+    def settle(self) -> None:
         """Bring all sums up to date, and cache the values of support examples on which three passes made steps.
 
         On most support examples steps are made in at most two passes, and storing a value takes about as long as
         computing it.
         """
-        self.passes += 1
-        if self.passes == 1:
+        if not self.log.count:
+            self.supports_before = len(self.supports)
             return
         changed = np.unique(self.log.weights[self.pass_start : self.log.count] // self.outputs)
         older = changed[changed < self.supports_before]
@@ -99,16 +101,17 @@ class CurrentScores:
         """The largest number of support examples whose changes the sums of an example may miss."""
         return min(len(self.supports), self.log.count - int(self.position.min()))
 
-    def update(self, rows: np.ndarray, points: Any) -> np.ndarray:
-        """Bring the sums of some rows up to date.
-
-        Returns their kernel values with the support examples that it needs (in a first pass: all), valid until the next
-        call.
-        """
+    def update(self, rows: np.ndarray, points: Any) -> None:
+        """Bring the sums of some rows up to date."""
         self._add_cached(rows)
-        values = self._add_computed(rows, points)
+        self.updated = self._add_computed(rows, points)
         self.position[rows] = self.log.count
-        return values
+
+    def seen_values(self, rows: np.ndarray, points: Any, which: np.ndarray) -> np.ndarray:
+        """Kernel values with the support examples of some rows of the block that was brought up to date."""
+        if self.updated.shape[1] == len(self.supports):  # as in a first pass
+            return self.updated[which]
+        return self.supports.products(points.take(which))
 
     def _add_cached(self, rows: np.ndarray) -> None:
         """Add to the sums of some rows the changes of support examples whose values are cached."""
@@ -234,10 +237,10 @@ class CurrentScores:
             or arrays["place"].shape != (rows,)
             or arrays["at"].shape != (rows,)
             or arrays["log.change"].shape != (count,)
-            or not _within(arrays["place"], -1, len(self.supports))
-            or not _within(arrays["at"], 0, count + 1)
-            or not _within(repeated, 0, len(self.supports))
-            or not _within(arrays["log.at"], 0, len(self.supports) * outputs)
+            or not within(arrays["place"], -1, len(self.supports))
+            or not within(arrays["at"], 0, count + 1)
+            or not within(repeated, 0, len(self.supports))
+            or not within(arrays["log.at"], 0, len(self.supports) * outputs)
         ):
             raise ValueError("the stored sums do not fit the rows")
         self.sums, self.support_of = arrays["sums"], arrays["place"]
@@ -247,7 +250,7 @@ class CurrentScores:
         tables = [(arrays[f"kept.{n}"], arrays[f"kept.lines.{n}"]) for n in range(count)]
         for supports, lines in tables:
             if (
-                not _within(supports, 0, len(self.supports))
+                not within(supports, 0, len(self.supports))
                 or not (np.diff(supports) > 0).all()
                 or lines.shape != (len(supports), rows)
                 or lines.dtype != self.data.dtype
@@ -263,7 +266,36 @@ class CurrentScores:
         self.log.changes[: self.log.count] *= factor
 
 
-def _within(numbers: np.ndarray, low: int, high: int) -> bool:
+def is_costly(kernel: Any, points: Any) -> bool:
+    """Whether a kernel value takes longer to compute again than to keep and to find.
+
+    It follows from the data alone: a measurement might come out differently, and with it how sums are rounded.
+    """
+    if kernel.data == "matrix":
+        return False
+    if kernel.data != "vectors":
+        return True
+    few = points.take(slice(0, EXAMPLES))
+    return max(float(view.effort(few[name])) for name, view in few.views.items()) >= COSTLY * len(few) ** 2
+
+
+def check_lengths(kernel: Any, data: Examples) -> np.ndarray:
+    """k(x, x) of all examples; an error if one is too large.
+
+    No kernel value is larger than the largest of these, so overflow is reported now, not in the middle of a pass.
+    """
+    with np.errstate(over="ignore"):
+        lengths = kernel.diagonal(data.points)
+    large = ~(np.abs(lengths) < np.finfo(data.dtype).max / 2)
+    if large.any():
+        raise OverflowError(
+            f"{kernel} of row {int(np.argmax(large))} with itself is too large for {data.dtype}: {kernel.remedy()}"
+        )
+    return np.asarray(lengths)
+
+
+def within(numbers: np.ndarray, low: int, high: int) -> bool:
+    """Whether these are whole numbers from ``low`` up to, but not including, ``high``."""
     return numbers.dtype == np.int64 and bool(((numbers >= low) & (numbers < high)).all())
 
 
@@ -324,8 +356,7 @@ def dual_scores(training: Any, points: Any) -> np.ndarray:
     supports = training.supports
     out = np.empty((len(points), training.outputs))
     for rows, values in tiles(supports, points):
-        block = as_rows(np.ascontiguousarray(values), training.bias)
-        out[rows] = voted_scores(block, len(values), training.theta, training.st, training.outputs)
+        out[rows] = exact_votes(values, training.bias, training.theta, training.st, training.outputs)
     return out
 
 

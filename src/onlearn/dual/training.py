@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.dual.examples import Examples, pick
+from onlearn.dual.gram import GramScores, fits
 from onlearn.dual.rows import KernelRows, survey_many, survey_one
 from onlearn.dual.scores import CurrentScores
 from onlearn.dual.supports import SupportSet
@@ -22,7 +23,7 @@ from onlearn.engine import loops, rules
 from onlearn.engine.geometry.additive import SMALLEST, DecayedState, restart
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.passes import first_ctrl_c
-from onlearn.engine.training import Training
+from onlearn.engine.training import SHORT, Training
 
 SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # desired number of steps in a block: columns of kernel values are computed for little else
@@ -86,9 +87,19 @@ class DualTraining(Training):
         self.explicit_passes = False  # whether the caller begins each pass, which may take several calls of ``learn``
         self.stages: list[np.ndarray] | None = None  # the hypothesis after each pass, if stages are kept
 
-    def reach(self, X: Any) -> np.ndarray:
-        """A step changes only the weight of its own example, by the step."""
-        return np.ones(1)
+    returning = "scores of all rows"
+
+    def course(self, X: Any) -> bytes:
+        """The scores of all rows: weights of examples only grow, while the hypothesis that they make may come back."""
+        if not X.passes and len(self.supports):
+            return b"before the first pass"  # the sums are not there yet
+        X.settle()
+        return (X.sums + 0.0).tobytes() + (self.g.w[: self.outputs] + 0.0).tobytes()
+
+    def feels_steps(self, X: Any, weight: np.ndarray) -> bool:
+        """Whether no step was so short beside the scores that rounding may have swallowed it."""
+        reach = (np.abs(X.diagonal) + self.bias**2) * self.geometry.rate * weight
+        return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(X.sums).max(initial=0.0))
 
     def attach(self, supports: SupportSet) -> DualTraining:
         """Set the support examples, as many as there are features."""
@@ -110,18 +121,25 @@ class DualTraining(Training):
             self.stages.append(self.weights().copy())
         return super().end_pass()
 
-    def prepare(self, data: Examples, cache_bytes: int) -> TrainingSet:
-        """Prepare a data set for one pass or several."""
+    def prepare(self, data: Examples, cache_bytes: int, stored: dict[str, Any] | None = None) -> TrainingSet:
+        """Prepare a data set for one pass or several; in the form of the ``stored`` facts, if given."""
         if self.supports.kernel.data == "matrix":
             self.supports = self.supports.located_in(data.points)
         weights = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)[1:]
+        room = fits(data.shape[0], data.dtype.itemsize, cache_bytes)
+        if stored is not None and stored.get("form") == "gram" and not room:
+            raise ValueError(
+                "the run began with a Gram matrix, and goes on with one: give it as large a cache_mb again"
+            )
+        if room and (stored is None or stored.get("form") == "gram"):
+            return GramScores(data, self.supports, weights)
         return CurrentScores(data, self.supports, weights, cache_bytes)
 
     def resume(self, data: Examples, cache_bytes: int, make_points: Callable[[Any], Any], packed: Any) -> TrainingSet:
         """Prepare a data set in the middle of passes, from what ``pack`` described of it."""
         facts, arrays = packed
         self._rebuild_supports(data, arrays["place"], make_points)
-        dataset = self.prepare(data, cache_bytes)
+        dataset = self.prepare(data, cache_bytes, facts)
         dataset.restore(facts, arrays)
         return dataset
 
@@ -155,7 +173,10 @@ class DualTraining(Training):
                 break
             some = slice(done, done + self._block_size(X))
             rows = order[some]
-            self._block(X, rows, y[some], weight[some])
+            if isinstance(X, GramScores) and X.passes > 1:
+                self._gram_block(X, rows, y[some], weight[some])
+            else:
+                self._block(X, rows, y[some], weight[some])
             done += len(rows)
             if self.after_block is not None:
                 self.after_block(len(rows))
@@ -166,7 +187,10 @@ class DualTraining(Training):
         return "interrupted" if self.interrupted() else super()._why_stop()
 
     def _block_size(self, scores: Any) -> int:
-        size = max(1, min(self._size_by_steps(), VALUES // (scores.pending() + 1)))
+        if isinstance(scores, GramScores):
+            size = LARGE if scores.passes > 1 and not scores.mirrored else self._size_by_steps()
+        else:
+            size = max(1, min(self._size_by_steps(), VALUES // (scores.pending() + 1)))
         if not isinstance(self.g, DecayedState):
             return size
         # Weights that decay are stored in units of M; the block must end before M is so small that the units change.
@@ -187,17 +211,13 @@ class DualTraining(Training):
         """Learn from a block of rows."""
         points, count, size = scores.data.points.take(rows), len(self.supports), len(rows)
         audited = self._audited_rows(size)
-        values = scores.update(rows, points)
-        self.grow(count + size, self.outputs)
-        self.features = count
-        if hasattr(self.stabilizer, "make_room"):
-            self.st: Any = self.stabilizer.make_room(self.st, 2 * size * self.outputs, size)
+        scores.update(rows, points)
+        self._make_room(count, size)
         audit_row = np.full(size, -1)
         audit_row[audited] = np.arange(len(audited))
         seen = np.zeros((len(audited), count + size), dtype=points.dtype)
-        if len(audited):  # in a first pass, where ``update`` has computed most values
-            few = points.take(audited)
-            seen[:, :count] = values[audited] if values.shape[1] == count else self.supports.products(few)
+        if len(audited):
+            seen[:, :count] = scores.seen_values(rows, points, audited)
         block = KernelRows(
             data=seen.reshape(-1),
             audit_row=audit_row,
@@ -226,15 +246,67 @@ class DualTraining(Training):
         scores.record_block(rows, block.sums.reshape(size, -1), fresh, changes, block.changes_in)
         self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
 
+    def _gram_block(self, scores: GramScores, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
+        """Learn from some rows of a data set, all of whose rows are the block: a step changes the sums of all."""
+        every, count, size = scores.data.shape[0], len(self.supports), len(rows)
+        audited = self._audited_rows(size)
+        self._make_room(count, size)
+        audit_row = np.full(every, -1)
+        audit_row[rows[audited]] = np.arange(len(audited))
+        seen = np.zeros((len(audited), count + size), dtype=scores.data.dtype)
+        if len(audited):
+            seen[:, :count] = scores.values(rows[audited])
+        block = KernelRows(
+            data=seen.reshape(-1),
+            audit_row=audit_row,
+            width=count + size,
+            sums=scores.sums.reshape(-1),
+            sqnorms=scores.diagonal + self.bias**2,
+            columns=scores.lines.reshape(-1),
+            column_of=scores.line_of,
+            support_of=scores.support_of,
+            admitted=np.zeros(size, dtype=np.int64),
+            changed=np.zeros(size * self.outputs, dtype=np.int64),
+            changes=np.zeros(size * self.outputs),
+            counts=np.array([count, 0, 0]),
+            first=0,
+            changes_in=np.zeros(0, dtype=np.int64),
+            bias=self.bias,
+        )
+        before, start = self.tally[UPDATES], 0
+        while start < size:
+            left = slice(start, None)
+            missing = self._missing_columns(block, self._survey(block, rows[left], y[left], weight[left]))
+            if len(missing):
+                scores.make_lines(missing[: scores.together])
+            failed = self._run_loop(block, rows[left], y[left], weight[left])
+            if failed is None:
+                break
+            start += failed
+            if scores.line_of[rows[start]] >= 0:  # the loop stopped because the rule failed
+                self._refuse_step(rows[start])
+        fresh = block.admitted[: block.counts[2]]
+        self.supports.add(pick(scores.data.raw, fresh), scores.data.points.take(fresh))
+        self.features = len(self.supports)
+        self.step_rate = 0.5 * self.step_rate + 0.5 * (self.tally[UPDATES] - before) / size
+
+    def _make_room(self, count: int, size: int) -> None:
+        """Make room for so many steps and new support examples."""
+        self.grow(count + size, self.outputs)
+        self.features = count
+        if hasattr(self.stabilizer, "make_room"):
+            self.st: Any = self.stabilizer.make_room(self.st, 2 * size * self.outputs, size)
+
     def _learn_block(self, scores: Any, rows: np.ndarray, points: Any, block: Any, y: np.ndarray,
                      weight: np.ndarray) -> Any:  # fmt: skip
         """Learn from the rows of a block in their order, computing columns of kernel values as steps need them."""
         start, size = 0, len(rows)
         while start < size:
-            missing = self._missing_columns(block, self._survey(block, start, y, weight))
+            left = np.arange(start, size)
+            missing = self._missing_columns(block, self._survey(block, left, y[start:], weight[start:]))
             if len(missing):
                 block = self._add_columns(scores, rows, points, block, start, missing)
-            failed = self._run_loop(block, np.arange(start, size), y[start:], weight[start:])
+            failed = self._run_loop(block, left, y[start:], weight[start:])
             if failed is None:
                 break
             start += failed
@@ -260,16 +332,16 @@ class DualTraining(Training):
         """The wanted rows whose column of kernel values is needed for a step and not computed yet."""
         return wanted[block.column_of[wanted] < 0]
 
-    def _survey(self, block: Any, start: int, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The rows from ``start`` on that the present hypothesis would make a step on."""
+    def _survey(self, block: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Those of the rows that the present hypothesis would make a step on."""
         steps = np.zeros(len(y), dtype=np.bool_)
         rule, params = rules.compile_step(self.rule), rules.values(self.rule)
         if self.output is None:
-            survey_one(block, start, y, weight, rule, params, self.theta, self.g, self.st, steps)
+            survey_one(block, order, y, weight, rule, params, self.theta, self.g, self.st, steps)
         else:
             room, loss = loops.start(self.output, self.outputs), rules.compile_loss(self.rule)
-            survey_many(block, start, y, weight, room, rule, loss, params, self.theta, self.g, self.st, steps)
-        return np.flatnonzero(steps)
+            survey_many(block, order, y, weight, room, rule, loss, params, self.theta, self.g, self.st, steps)
+        return order[steps]
 
     def _audited_rows(self, size: int) -> np.ndarray:
         """Which of the next examples the loop will audit."""

@@ -79,6 +79,12 @@ class ValueCache:
                 yield which, at[which], lines
 
 
+def add_changes(sums: np.ndarray, group: np.ndarray, lines: np.ndarray, at: np.ndarray, change: np.ndarray) -> None:
+    """Add some lines times the changes of each group to the sums of all rows; ``change`` as in ``add_by_group``."""
+    rows, amounts = np.arange(len(sums)), np.ascontiguousarray(change.transpose(1, 2, 0))
+    over_rows(lambda *part: add_lines(sums, rows, group, lines, at, amounts, *part), len(sums), 2 * len(at) * len(sums))
+
+
 def fill_columns(lines: np.ndarray, rows: np.ndarray, values: np.ndarray, columns: np.ndarray) -> None:
     """Set lines[:, rows] to the transpose of some columns of values, on all cores."""
     over_rows(lambda *part: fill_lines(lines, rows, values, columns, *part), len(rows), len(columns) * len(rows))

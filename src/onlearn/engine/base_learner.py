@@ -142,6 +142,7 @@ class BaseLearner:
     wants_sources: bool = False  # it is told by ``take_sources`` what columns are made of
 
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
+    kernel: Any = None  # what compares its examples, once learning has begun, if it has a kernel
 
     def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         self.name, self.warning = self.composition.name, warning

@@ -76,9 +76,6 @@ def swap_from_the_end(order: Any, left: int, words: Any, places: Any) -> int:
 # The passes.
 
 
-SHORT = 2.0**-26  # of a weight: a step that leaves it half its digits
-
-
 class PassSettings(Protocol):
     """What a learner's settings say about passes."""
 
@@ -93,14 +90,15 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                warning: type[Warning]) -> bool | None:  # fmt: skip
     """Pass over the data as the settings say; returns what was learned about separability.
 
-    True: a pass made no mistake. False: the weights came back to what they were at an earlier pass, so that
-    they will for ever, which by the convergence theorem they cannot do on separable data. None: not known; one-vs-all
-    comes back if one class cannot be separated from the rest, though the classes may be separable from each other, and
-    any learner does if steps are lost to rounding.
+    True: a pass made no mistake. False: the weights (in the dual: the scores of all rows, which are all that decides
+    what is learned) came back to what they were at an earlier pass, so that they will for ever, which by the
+    convergence theorem they cannot do on separable data. None: not known; one-vs-all comes back if one class cannot be
+    separated from the rest, though the classes may be separable from each other, and any learner does if steps are lost
+    to rounding.
     """
     passes = settings.max_epochs if settings.epochs is None else settings.epochs
     warn = partial(warn_caller, category=warning)
-    cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
+    cycle = _Cycle(training, X) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
     last, audited_size = np.inf, None
     with progress_bar(settings.verbose, passes, len(y)) as advance:
@@ -119,17 +117,17 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 separable = True
                 if settings.epochs is None:
                     break
-            elif cycle is not None and cycle.closed(training):
+            elif cycle is not None and cycle.closed(training, X):
                 what = "the data are not linearly separable"
-                if not _steps_were_felt(training, X, weight):
+                if not training.feels_steps(X, weight):
                     what = "the data are not linearly separable, or steps were lost to rounding"
                 elif training.output == "one-vs-all":
                     what = "at least one class is not linearly separable from the rest"
                 else:
                     separable = False
                 warn(
-                    f"{what}: after pass {done + 1} the weights are again what they were after an earlier one, so "
-                    "training stops; averaging or a margin gives a good compromise"
+                    f"{what}: after pass {done + 1} the {training.returning} are again what they were after an earlier "
+                    "one, so training stops; averaging or a margin gives a good compromise"
                 )
                 break
             if settings.tol is not None and last - entry["loss"] < settings.tol:
@@ -178,32 +176,21 @@ def _proves_by_cycling(training: Training) -> bool:
     )  # fmt: skip
 
 
-def _steps_were_felt(training: Training, X: Any, weight: np.ndarray) -> bool:
-    """Whether no step was so short beside the weights that rounding may have swallowed it.
-
-    If it was, the weights come back though the theorem would have them grow; else they do so on separable data only if
-    the margin itself is of the size of rounding.
-    """
-    reach = training.reach(X) * training.geometry.rate * weight
-    return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(training.g.w).max(initial=0.0))
-
-
 class _Cycle:
-    """Remembers the weights at the pass boundaries, by digest."""
+    """Remembers what decides the course of learning at the pass boundaries, by digest."""
 
-    def __init__(self, training: Training) -> None:
-        self.met = {self._digest(training)}
+    def __init__(self, training: Training, X: Any) -> None:
+        self.met = {self._digest(training, X)}
 
-    def closed(self, training: Training) -> bool:
-        digest = self._digest(training)
+    def closed(self, training: Training, X: Any) -> bool:
+        digest = self._digest(training, X)
         known = digest in self.met
         self.met.add(digest)
         return known
 
     @staticmethod
-    def _digest(training: Training) -> bytes:
-        weights = np.trim_zeros(training.g.w + 0.0, "b")  # without room made ahead; + 0.0: -0 is 0
-        return hashlib.blake2b(weights.tobytes(), digest_size=16).digest()
+    def _digest(training: Training, X: Any) -> bytes:
+        return hashlib.blake2b(training.course(X), digest_size=16).digest()
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 x -> R x, with R Gaussian (Johnson and Lindenstrauss 1984; entries N(0, 1/D)), or sparse (Achlioptas 2003; Li, Hastie
 and Church 2006: entries +-1/sqrt(s D) with probability s, the density, else 0).
 
-scikit-learn draws the matrix, and SciPy multiplies it where it is sparse enough. Otherwise dense rows are multiplied by
-the BLAS, zeros included, and sparse rows by the compiled loops of the linear learners, in threads: both are faster.
+scikit-learn draws the matrix, and SciPy multiplies it where it is sparse enough, in threads. Otherwise dense rows are
+multiplied by the BLAS, zeros included, and sparse rows by the compiled loops of the linear learners, in threads: both
+are faster.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from sklearn.random_projection import (
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
+from onlearn.threads import cores, over_pieces
 
-BLAS_GAIN = 20  # multiplications of the BLAS in the time of one of a sparse product, at least
+BLAS_GAIN = 4  # multiplications of the BLAS in the time of one of a sparse product, at least
+ROWS = 512  # for each thread at least: a product walks through the whole matrix, however few rows there are
 MOST_BYTES = 1 << 27  # that a sparse matrix may take as a dense one
 
 
@@ -117,9 +120,19 @@ class RandomProjection(NumericTransformer):
                 multiply(X[tile], W, out[tile])
             return out
         R = self._cast("sparse", X.dtype, lambda: sp.csr_matrix(self.components_.T.astype(X.dtype)))
-        for tile in tiles(X.shape[0], 2 * out.shape[1] * out.itemsize):
-            part = X[tile] @ R
-            out[tile] = part.toarray() if sp.issparse(part) else part
+
+        def project(start: int, stop: int) -> None:  # SciPy lets several threads multiply
+            for tile in tiles(stop - start, 2 * out.shape[1] * out.itemsize):
+                some = slice(start + tile.start, start + tile.stop)
+                part = X[some] @ R
+                if sp.issparse(part):
+                    part.toarray(out=out[some])
+                else:
+                    out[some] = part
+
+        rows = X.shape[0]
+        pieces = max(1, min(cores(), rows // ROWS))
+        over_pieces(lambda n: project(rows * n // pieces, rows * (n + 1) // pieces), pieces, pieces)
         return out
 
     def _as_dense(self, X: Any) -> bool:

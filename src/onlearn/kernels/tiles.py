@@ -119,7 +119,7 @@ def tile_shape(shape: tuple[int, int], threads: bool) -> tuple[int, int]:
     """
     rows = max(ROWS, ROWS * COLUMNS // max(1, shape[1]))
     columns = max(COLUMNS, ROWS * COLUMNS // max(1, shape[0]))
-    if threads and shape[0] >= FEWEST:
+    if threads and shape[0] >= FEWEST * cores():
         rows = min(rows, max(FEWEST, -(-shape[0] // cores())))
     elif threads:
         columns = min(columns, max(FEWEST, -(-shape[1] // cores())))

@@ -43,7 +43,8 @@ class Trees(Pairwise):
 
     Pieces are subset trees, which begin at any node and end anywhere, but have all children of a node or none; or
     subtrees, which go down to the leaves everywhere. The size is the number of nodes that have children in the
-    piece. Trees are bracketed text or nested tuples; a leaf alone is no piece.
+    piece. Trees are bracketed text or nested tuples; a leaf alone is no piece. Outermost brackets without a label, as
+    treebanks have them, are no node.
 
     >>> from onlearn.kernels import Trees
     >>> x = "(NP (D the) (N dog))"
@@ -197,8 +198,10 @@ class Reader:
     def __init__(self) -> None:
         self.nodes: Nodes = Nodes([], [])
 
-    def close(self, node: Open) -> tuple[str, int]:
+    def close(self, node: Open, outermost: bool) -> tuple[str, int]:
         """The label and the number of a node, for its parent."""
+        if outermost and not node.label:
+            return "", LEAF  # "( (S ...) )", as in treebanks, is the tree (S ...)
         if not node.children:
             return node.label, LEAF  # "(dog)" is the leaf "dog"
         words = [(node.label, 0), *node.children]
@@ -210,7 +213,7 @@ class Reader:
 
 
 def read_brackets(text: str) -> Nodes:
-    """``(S (NP (D the) (N dog)) (VP (V barks)))``; the outermost brackets may be without a label, as in treebanks."""
+    """``(S (NP (D the) (N dog)) (VP (V barks)))``; outermost brackets without a label are no node, as in treebanks."""
     reader, stack, done, token = Reader(), list[Open](), False, None
     for token in TOKEN.finditer(text):
         word, position = token[0], token.start()
@@ -225,7 +228,7 @@ def read_brackets(text: str) -> Nodes:
             node = stack.pop()
             if not node.label and not node.children:
                 raise ValueError(f"position {position}: nothing between the brackets; write (LABEL children...)")
-            part = reader.close(node)
+            part = reader.close(node, outermost=not stack)
             if stack:
                 stack[-1].children.append(part)
             done = not stack
@@ -253,7 +256,8 @@ def read_tuples(tree: Sequence[Any]) -> Nodes:
                 stack.append((_opened(child), iter(child[1:])))
                 break
         else:
-            part = reader.close(stack.pop()[0])
+            node, _ = stack.pop()
+            part = reader.close(node, outermost=not stack)
             if not stack:
                 return reader.nodes
             stack[-1][0].children.append(part)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data import Batch, DataError
+from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
 
@@ -25,6 +25,15 @@ class Predictions(NamedTuple):
     answers: np.ndarray
     scores: np.ndarray | None = None
     proba: np.ndarray | None = None
+
+
+def usable_rows(model: Model, batch: Batch, bad: BadRows) -> Batch:
+    """The rows of a batch that the model can take; those that its kernel refuses are added to the bad ones."""
+    if model.learner is None or model.learner.representation is None:
+        return batch
+    from onlearn.models.unfit_rows import usable  # few models have a kernel, and kernels take long to import
+
+    return usable(model, batch, bad)
 
 
 def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = False) -> Predictions:
@@ -322,11 +331,13 @@ def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 
-def evaluate(model: Model, batches: Iterable[Batch]) -> Evaluation | RegressionEvaluation:
-    """Predict everything, such as a reader's batches, and compare."""
-    evaluation = evaluation_of(model)
+def evaluate(model: Model, batches: Iterable[Batch], bad: BadRows | None = None) -> Evaluation | RegressionEvaluation:
+    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``."""
+    evaluation, bad = evaluation_of(model), BadRows(limit=1.0) if bad is None else bad
     for batch in batches:
-        evaluation.add_batch(model, batch)
+        some = usable_rows(model, batch, bad)
+        if len(some):
+            evaluation.add_batch(model, some)
     return evaluation
 
 

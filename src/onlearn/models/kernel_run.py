@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlearn import data, kernels
+from onlearn.dual.examples import count, pick
 from onlearn.engine.csr import CSR, is_sparse, select, stacked
 from onlearn.engine.passes import shuffled
 from onlearn.features import FeatureMap, Number
@@ -21,6 +22,7 @@ from onlearn.models.model import Model, as_learner
 from onlearn.models.plan import Plan
 from onlearn.models.run import Lessons, Passes, Run
 from onlearn.models.run_reading import Reading
+from onlearn.models.unfit_rows import as_bytes, unfit
 
 LESSON = {"vectors": 1024}  # examples between two looks at the clock and the keyboard: they take long
 TEXT_LESSON = 256  # where examples are texts
@@ -58,8 +60,8 @@ class KernelPasses(Passes):
     def row_store(self) -> MemoryRows:
         return MemoryRows(self.plan.memory)
 
-    def prepare(self, rows: MemoryRows, skip: int, fresh: bool) -> None:
-        """Hand the rows to the learner; ``rows`` forgets them."""
+    def prepare(self, rows: MemoryRows, skip: int, fresh: bool, refuse: Callable[[dict[int, str], Any], None]) -> None:
+        """Hand the rows to the learner; ``rows`` forgets them. ``refuse`` is told of rows that it cannot take."""
         model, learner, batches = self.model, self.model.learner, rows.batches
         if skip and not learner.is_unfinished():
             raise data.DataError(
@@ -76,9 +78,17 @@ class KernelPasses(Passes):
             counts = count(self.y) if classifies else np.zeros(0)
             learner.set_params(epochs=self.count).go_on(self.model.features.n_features_out_, counts)
         texts = [text for X, _, _ in batches for text in X] if self.model.compares_texts else None
-        self.examples: Any = learner.prepare_rows(self._matrix(batches) if texts is None else texts)
+        examples = self._matrix(batches) if texts is None else texts
+        try:
+            self.examples: Any = learner.prepare_rows(examples)
+        except kernels.ExampleError:  # rows of numbers: texts that do not fit were left out before
+            refused = unfit(learner.kernel, examples)
+            refuse(refused, examples)
+            fit = np.setdiff1d(np.arange(len(self.y)), list(refused))
+            self.y, self.weight = self.y[fit], None if self.weight is None else self.weight[fit]
+            self.examples = learner.prepare_rows(pick(examples, fit))
         if not classifies:
-            weight = np.ones(len(y)) if self.weight is None else self.weight
+            weight = np.ones(len(self.y)) if self.weight is None else self.weight
             self.weight = learner.begin_regression(self.examples.data, self.y, weight)
 
     def _matrix(self, batches: list[Any]) -> Any:
@@ -131,12 +141,48 @@ class KernelReading(Reading):
         return X if compares_texts(self.kernel) else super()._checked(X)
 
     def place(self, row: int) -> str:
+        """The file and the line of a row, for messages."""
+        file, line = self.file_and_line(row)
+        return f"{file}, line {line}"
+
+    def file_and_line(self, row: int) -> tuple[str, int]:
         """The file and the line of a row."""
         for file, lines in self.places:
             if row < len(lines):
-                return f"{file}, line {lines[row]}"
+                return file, int(lines[row])
             row -= len(lines)
         raise IndexError(row)
+
+    def leave_out_texts(self, rows: MemoryRows) -> None:
+        """Leave out texts that the kernel cannot take, before anything is decided by the labels."""
+        texts = [text for X, _, _ in rows.batches for text in X]
+        refused = unfit(self.kernel, texts)
+        if not refused:
+            return
+        self.refuse(refused, texts)
+        fit, first = np.ones(len(texts), dtype=bool), 0
+        fit[list(refused)] = False
+        batches = []
+        for X, y, weight in rows.batches:
+            keep = fit[first : first + len(X)]
+            first += len(X)
+            some = [text for text, kept in zip(X, keep, strict=True) if kept]
+            batches.append((some, y[keep], None if weight is None else weight[keep]))
+            if self.model.labels is not None:
+                self.label_counts -= np.bincount(y[~keep], minlength=len(self.label_counts))
+        rows.batches = batches
+
+    def refuse(self, refused: dict[int, str], examples: Any) -> None:
+        """Count rows that the kernel cannot take among the bad ones."""
+        if len(refused) == count(examples):
+            row, why = next(iter(refused.items()))
+            raise data.DataError(f"none of the rows could be used; the first: {self.place(row)}: {why}")
+        for row, why in refused.items():
+            file, line = self.file_and_line(row)
+            self.bad.reject(file, data.Bad(line, 0, why, as_bytes(examples, row)))
+        self.rows -= len(refused)
+        self.bad.check()
+        self.bad.close()
 
 
 class KernelRun(Run):
@@ -161,11 +207,10 @@ class KernelRun(Run):
         self.lessons.size = LESSON.get(kernel.data, TEXT_LESSON)
 
     def _begin_learning(self, rows: Any) -> None:
+        if compares_texts(self.reading.kernel):
+            self.reading.leave_out_texts(rows)
         super()._begin_learning(rows)
-        try:
-            self.passes.prepare(rows, self.start.skip, self.start.fresh)
-        except kernels.ExampleError as error:
-            raise data.DataError(f"{self.reading.place(error.row)}: {error.why}") from None
+        self.passes.prepare(rows, self.start.skip, self.start.fresh, self.reading.refuse)
         self.reading.places = []
 
     def _finish(self) -> None:

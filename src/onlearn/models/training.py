@@ -160,7 +160,7 @@ def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRow
     reader = None
     try:
         reader = run.model.read(options.test, labels="required", weight=None)
-        report["test"] = {**evaluation.evaluate(run.model, reader).report(), "bad_rows": reader.bad.count}
+        report["test"] = {**evaluation.evaluate(run.model, reader, reader.bad).report(), "bad_rows": reader.bad.count}
     except (TypeError, ValueError) as error:
         why = str(error)
         if reader is not None and not isinstance(error, data.DataError):

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from onlearn import data
+from onlearn.dual.examples import pick
 from onlearn.errors import PlanError
-from onlearn.models.kernel_run import KernelReading, MemoryRows, as_one_matrix
+from onlearn.kernels.base import ExampleError
+from onlearn.models.kernel_run import KernelReading, MemoryRows, as_one_matrix, compares_texts
 from onlearn.models.model import Model, as_learner, tell_sources
 from onlearn.models.plan import Plan
 from onlearn.models.run import Lessons, Passes, Run
 from onlearn.models.run_reading import Reading
+from onlearn.models.unfit_rows import unfit
 
 
 class WholeLessons(Lessons):
@@ -26,6 +29,8 @@ class WholeLessons(Lessons):
 
 class WholePasses(Passes):
     """The one call that learns."""
+
+    reading: KernelReading | None = None  # of rows for a kernel, if there is one
 
     def row_store(self) -> MemoryRows:
         return MemoryRows(self.plan.memory)
@@ -44,14 +49,27 @@ class WholePasses(Passes):
         with self.lessons.uninterrupted():
             learner.interrupted = lambda: self.lessons.stop
             try:
-                if learner.training is None:
-                    learner.fit(X, y, weight)
-                else:
-                    learner.learn_more(X, y, weight, same_rows=bool(self.lessons.skip))
+                self.lessons.learned += self._learn(X, y, weight)
             finally:
                 learner.interrupted = None
-            self.lessons.learned += len(y)
             self.end(turn)
+
+    def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> int:
+        """Learn from the rows, but those that a kernel cannot take; returns how many there were."""
+        learner = self.model.learner
+        try:
+            if learner.training is None:
+                learner.fit(X, y, weight)
+            else:
+                learner.learn_more(X, y, weight, same_rows=bool(self.lessons.skip))
+        except ExampleError:  # rows of numbers: texts that do not fit were left out before
+            if self.reading is None:
+                raise
+            refused = unfit(self.reading.kernel, X)
+            self.reading.refuse(refused, X)
+            fit = np.setdiff1d(np.arange(len(y)), list(refused))
+            return self._learn(pick(X, fit), y[fit], None if weight is None else weight[fit])
+        return len(y)
 
     def _matrix(self, batches: list[Any]) -> Any:
         learner = self.model.learner
@@ -73,6 +91,7 @@ class WholeRun(Run):
 
     lessons_type = WholeLessons
     passes_type = WholePasses
+    passes: WholePasses
 
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         learner = as_learner(plan.learner) if model is None else as_learner(model.learner)
@@ -82,6 +101,12 @@ class WholeRun(Run):
         if plan.passes is not None and plan.passes > 1:
             raise PlanError(f"passes= has no use with {learner.name}, which learns from all rows at once")
         self.passes.wait = True
+        self.passes.reading = self.reading if isinstance(self.reading, KernelReading) else None
+
+    def _begin_learning(self, rows: Any) -> None:
+        if isinstance(self.reading, KernelReading) and compares_texts(self.reading.kernel):
+            self.reading.leave_out_texts(rows)
+        super()._begin_learning(rows)
 
     def _set_callbacks(self, watch: Any, checkpoint: Any, every: int, on_decided: Any) -> None:
         if every:

@@ -1,5 +1,7 @@
 """Spam: e-mails as 57 numbers (spambase), by an averaged perceptron, plain and on random kitchen sinks.
 
+A decision tree, scikit-learn's with its usual settings, is there to compare with.
+
 The split is fixed. All numbers are frequencies or lengths with long tails: log(1 + c x) and standardising prepare them
 for a linear learner and for one width of a Gaussian kernel.
 """
@@ -23,7 +25,7 @@ FILES = ["spambase.data", "traintest.txt"]
 PUBLISHED = {"averaged perceptron": 0.0827, "random kitchen sinks": 0.0612}
 GOALS = {"averaged perceptron": 0.073, "random kitchen sinks": 0.057}
 PASSES = {"averaged perceptron": 128, "random kitchen sinks": 64}
-TREE = 0.093  # the published error of a decision tree
+TREE, TREE_PUBLISHED = "decision tree, scikit-learn's", 0.093
 SINKS, SIGMA, SCALE = 2000, 7.0, 100.0
 
 
@@ -46,7 +48,7 @@ def spam(
     centre, size = X[~test].mean(axis=0), X[~test].std(axis=0)
     X = (X - centre) / np.where(size > 0, size, 1.0)
     title = f"test error, spambase, {np.sum(~test):,} e-mails to learn from and {np.sum(test):,} to test on"
-    table = Table(f"{title} (published: a decision tree {TREE:.3f})", ["error"])
+    table = Table(title, ["error"])
     sinks = RandomKitchenSinks(f"gaussian({SIGMA})", n_components=SINKS, random_state=seed)
     maps = {"averaged perceptron": X, "random kitchen sinks": sinks.fit(X[~test]).transform(X)}
     for name, Z in maps.items():
@@ -55,6 +57,13 @@ def spam(
         error = float(np.mean(model.predict(Z[test]) != y[test]))
         table.rows.append(Row(name, [error], [PUBLISHED[name]], [GOALS[name]], perf_counter() - start))
         report(name)
+    from sklearn.tree import DecisionTreeClassifier
+
+    start = perf_counter()
+    tree = DecisionTreeClassifier(random_state=seed).fit(X[~test], y[~test])
+    error = float(np.mean(tree.predict(X[test]) != y[test]))
+    table.rows.append(Row(TREE, [error], [TREE_PUBLISHED], [None], perf_counter() - start))
+    report(TREE)
     return table
 
 

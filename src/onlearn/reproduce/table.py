@@ -21,6 +21,8 @@ class Row:
     published: list[float | None]
     goal: list[float | None]
     seconds: float
+    mean: list[float] | None = None  # of our errors over several seeds
+    seeds: int = 1
 
     @property
     def reached(self) -> bool:
@@ -48,6 +50,8 @@ class Table:
         lines = [("", *self.columns, "seconds")]
         for row in self.rows:
             lines.append((row.name, *map(_error, row.ours), f"{row.seconds:.1f}"))
+            if row.mean is not None:
+                lines.append((f"  mean of {row.seeds} seeds", *map(_error, row.mean), ""))
             if any(value is not None for value in row.published):
                 lines.append(("  published", *map(_error, row.published), ""))
         widths = [max(len(line[n]) for line in lines) for n in range(len(lines[0]))]
