@@ -241,7 +241,7 @@ def sum_pass(flat, stride, columns, start, stop, data, places, starts, stops, ta
 
 @compiled
 def turn_pass(flat, stride, columns, start, stop, turned, rows):
-    """flat[i, j] = turned[j, i], where ``turned`` has ``rows`` numbers a row; in squares that stay in the nearest cache."""
+    """flat[i, j] = turned[j, i], where ``turned`` has ``rows`` numbers a row; in squares that stay in the cache."""
     for top in range(start, stop, SQUARE):
         for left in range(0, columns, SQUARE):
             right = np.uint64(min(left + SQUARE, columns))

@@ -143,7 +143,7 @@ class KernelColumns:
         return out
 
     def fill(self) -> bool:
-        """Compute the whole kernel matrix now, each half once, if the cache can hold it; returns whether it is there."""
+        """Compute the whole kernel matrix, each half once, if the cache can hold it; returns whether it is there."""
         if not self.complete:
             return False
         missing = np.flatnonzero(self.slots < 0)

@@ -188,7 +188,7 @@ class State:
         for group in (free, reach > 0):
             some, left = np.flatnonzero(group & ~chosen), self.size - np.count_nonzero(chosen)
             chosen[some if len(some) <= left else self.random.choice(some, left, replace=False)] = True
-        held = np.count_nonzero(chosen)
+        held = int(np.count_nonzero(chosen))
         left = min(self.size, -(-(held + FILL + held // 4) // STRIP) * STRIP) - held
         if left:
             reach[chosen] = -np.inf
