@@ -36,8 +36,8 @@ def full(kernel, X, variables, y, weights, bias, tol):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.integers(0, 2**31), st.integers(1, 120), st.sampled_from([1, 7, 40]), st.booleans(), st.booleans(), st.booleans(),
-    st.sampled_from([0.01, 1.0, 30.0]),
+    st.integers(0, 2**31), st.integers(1, 120), st.sampled_from([1, 7, 40]), st.booleans(), st.booleans(),
+    st.booleans(), st.sampled_from([0.01, 1.0, 30.0]),
 )  # fmt: skip
 def test_chunked_is_full(seed, n, chunk, bias, regression, in_order, C):
     rng = np.random.default_rng(seed)

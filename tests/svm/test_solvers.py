@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from svm.plain_solver import minimise, objective
 
 from onlearn import kernels
 from onlearn.svm import SOLVERS, ascent, qp, smo
 from onlearn.svm.problem import KernelColumns, Limits, Problem, feasible, violation
+from svm.plain_solver import minimise, objective
 
 KERNELS = ["linear", "polynomial(2)", "polynomial(3)", "gaussian(gamma=0.3)", "laplacian(gamma=0.2)", "1 + linear"]
 TIGHT = Limits(tol=1e-6)

@@ -52,7 +52,9 @@ def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None 
             if stopped:
                 break
             e, at = np.unique(problem.examples[block], return_inverse=True)
-            K, F, a = columns.square(e), sums[place[block]], alpha[block]
+            order = columns.cached_first(e)
+            at = np.argsort(order)[at]
+            K, F, a = columns.square(e[order]), sums[place[block]], alpha[block]
             steps += ascend(K, at, F, a, signs[block], problem.linear[block], problem.upper[block], floor, most - steps)
             changed = a != alpha[block]
             add(block[changed], (a - alpha[block])[changed])
@@ -65,7 +67,7 @@ def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None 
 
 @fused
 def ascend(K, at, F, a, y, p, C, floor, most):
-    """One step on each variable of a block, at most ``most``; F is that of the variables. Returns the number of steps."""
+    """One step on each variable of a block, at most ``most``, with F of the variables; returns the number of steps."""
     steps = 0
     for i in range(len(a)):
         gradient = y[i] * F[i] + p[i]

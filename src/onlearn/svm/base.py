@@ -468,13 +468,16 @@ class SVMLearner(BaseLearner):
         made, _ = hypothesis.to_primal(self.features if self.kernel.data in ON_NUMBERS else 1, force)
         return self._copy_with(made, None)
 
-    def reduce(self, n: int) -> Self:
-        """A machine with at most n support vectors whose hypothesis is near this one, by projection."""
+    def reduce(self, n: int, by: str = "projection") -> Self:
+        """A machine with at most n support vectors whose hypothesis is near this one.
+
+        They are chosen and weighed anew "by" projection, or those of the largest "weight" are kept as they are.
+        """
         hypothesis = self._dual("reduce")
         if isinstance(n, bool) or not (isinstance(n, Integral) and n >= 1):
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
-        smaller, lost = hypothesis.reduced(int(n))
-        return self._copy_with(smaller, Reduction(len(hypothesis.rows), len(smaller.rows), lost, None, None))
+        smaller, lost = hypothesis.reduced(int(n), by)
+        return self._copy_with(smaller, Reduction(len(hypothesis.rows), len(smaller.rows), lost, None, None, by))
 
     def _copy_with(self, hypothesis: Hypothesis, reduction: Reduction | None) -> Self:
         made = copy.copy(self)

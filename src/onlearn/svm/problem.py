@@ -29,6 +29,7 @@ __all__ = [
     "bounded",
     "check_problem",
     "feasible",
+    "intercept",
     "solution",
     "violation",
 ]
@@ -75,7 +76,7 @@ class Solution(NamedTuple):
     objective: float  # of the dual problem, to maximise: -(1/2 a'Qa + p'a)
     gap: float  # primal - dual objective
     violation: float  # the largest violation of the KKT conditions
-    stopped: str  # "tol", "iterations", "time" or "interrupt"
+    stopped: str  # "tol", "iterations", "time", "interrupt", or "precision": rounding allows no progress
 
 
 def check_problem(problem: Problem) -> None:

@@ -18,7 +18,7 @@ NEGATIVE = 1e-7  # the part of the largest eigenvalue that a negative one may ha
 
 
 def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None = None) -> Solution:  # noqa: B008
-    """The solution by a quadratic program; of the limits only those before the call count, and ``start`` changes nothing."""
+    """The solution by a quadratic program. Limits are looked at before it only, and ``start`` changes nothing."""
     solve_qp = _package()
     check_problem(problem)
     problem = bounded(problem)
@@ -42,7 +42,7 @@ def _package() -> Any:
         from qpsolvers import solve_qp
     except ImportError:
         raise ImportError(
-            'the solver "qp" needs the packages qpsolvers and piqp: pip install "onlearn[qp]", or choose the solver "smo"'
+            'the solver "qp" needs the packages qpsolvers and piqp: pip install "onlearn[qp]", or choose "smo"'
         ) from None
     return solve_qp
 
