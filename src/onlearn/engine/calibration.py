@@ -76,9 +76,7 @@ def fit(scores: np.ndarray, gold: np.ndarray, link: str) -> tuple[float, float]:
     return fit_sigmoid(scores.ravel(), right.ravel())
 
 
-def fit_sigmoid(
-    scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None = None
-) -> tuple[float, float]:
+def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None = None) -> tuple[float, float]:
     """A and B by Newton's method on Platt's smoothed targets; A is kept above zero. ``weight`` counts examples."""
     scores = np.asarray(scores, dtype=np.float64)
     unit = _unit(scores)
