@@ -134,7 +134,7 @@ class SVMLearner(BaseLearner):
     def _learn_all(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         size = self.settings.chunk_size
         if size is None or size >= len(targets) or self.kernel.data == "matrix":
-            self._solve(X, targets, weight, None)
+            self._solve(X, targets, weight)
         else:
             self._solve_chunks(in_blocks(X.raw, int(size)), targets, weight)
 
@@ -210,14 +210,19 @@ class SVMLearner(BaseLearner):
                           rows: int) -> np.ndarray:  # fmt: skip
         return NO_CURVES
 
-    def _solve(self, X: Examples, targets: np.ndarray, weight: np.ndarray, coefs: np.ndarray | None) -> None:
-        """Learn from these examples, starting from ``coefs`` if these are known: examples x problems."""
+    def _solve(self, X: Examples, targets: np.ndarray, weight: np.ndarray, coefs: np.ndarray | None = None,
+               seen: int | None = None) -> None:  # fmt: skip
+        """Learn from these examples, of which ``seen`` (by default all) are new.
+
+        ``coefs`` are weights to start from, examples x problems.
+        """
         began = time.perf_counter()
         machines, columns = self._machines(targets, weight), self._columns(X)
         starts = None if coefs is None else [Start(one.start(coefs[:, n])) for n, one in enumerate(machines)]
         with self._budget(len(machines)) as budget:
             solved = solve_all(machines, columns, self.settings.C, self.settings.solver, self._bias, budget, starts)
             self._take(X, solved, columns, targets, weight, budget, began)
+            self._trained().count(0 if seen is None else seen - len(targets))
 
     def _take(self, X: Examples, solved: Solved, columns: KernelColumns, targets: np.ndarray, weight: np.ndarray,
               budget: Budget, began: float, computed: int = 0) -> None:  # fmt: skip
@@ -293,7 +298,7 @@ class SVMLearner(BaseLearner):
             coefs = np.zeros((new.shape[0], before.outputs))
             if same_rows and (before.rows >= 0).all():
                 coefs[before.rows] = before.coefs
-                self._solve(new, targets, weight, coefs)
+                self._solve(new, targets, weight, coefs, seen=0)
                 return
             old = Examples(before.supports.examples(), before.supports.all_points(), new.shape[1])
             examples = join_examples(old, new)
@@ -302,6 +307,7 @@ class SVMLearner(BaseLearner):
                 np.concatenate([before.targets, targets]).astype(targets.dtype),
                 np.concatenate([before.weight, weight]),
                 np.concatenate([before.coefs, coefs]),
+                seen=len(targets),
             )
             assert training.hypothesis is not None
             training.hypothesis = training.hypothesis.elsewhere()
