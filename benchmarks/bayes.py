@@ -1,7 +1,7 @@
 """Naive Bayes: 20 newsgroups and film reviews as counts of words, and dense numbers.
 
-"fit" and "predict" are timed apart; "fit, predict" is both, for scikit-learn makes its table of logarithms in fit and we
-in the first predict. Accuracy is that of the predictions, which are the same. Counts are float64, of the CountVectorizer.
+"fit" and "predict" are timed apart; "fit, predict" is both, for scikit-learn makes its table of logarithms in fit and
+we in the first predict. Accuracy is that of the predictions, which are the same. Counts are float64.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ _HOMES = {
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
@@ -81,6 +82,8 @@ __all__ = [
     "KernelRegressor",
     "LinearSVM",
     "LogisticRegression",
+    "MLPClassifier",
+    "MLPRegressor",
     "MarginPerceptron",
     "Mixture",
     "Model",
@@ -146,6 +149,7 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection

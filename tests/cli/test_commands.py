@@ -218,6 +218,7 @@ def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(warm, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
     monkeypatch.setattr(warm, "mixture_loops", lambda: [])
     monkeypatch.setattr(warm, "bayes_loops", lambda: [])
+    monkeypatch.setattr(warm, "network_loops", lambda: [])
     monkeypatch.setattr(warm, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
     assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")

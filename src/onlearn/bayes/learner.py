@@ -42,7 +42,13 @@ CHOICES = ("auto", *kinds.KINDS, "mixed")
 SPARSE, DENSE = "multinomial", "gaussian"  # what "auto" is for sparse rows, which hold counts, and for dense ones
 LEAST = float(np.finfo(np.float32).tiny)  # stands for a zero in the features of tables
 # What "auto" is for a table: the values of a category and the words of a text are a choice among them.
-OF_SOURCE = {"number": "gaussian", "category": "multinomial", "text": "multinomial", "flag": "bernoulli"}
+OF_SOURCE = {
+    "number": "gaussian",
+    "scaled": "gaussian",
+    "category": "multinomial",
+    "text": "multinomial",
+    "flag": "bernoulli",
+}
 
 
 class BayesSettings:

@@ -103,7 +103,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
     last, audited_size = np.inf, None
-    with _progress(settings.verbose, passes, len(y)) as advance:
+    with progress_bar(settings.verbose, passes, len(y)) as advance:
         for done in range(passes):
             training.begin_pass()
             if training.passes and audited_size is None:  # from here on examples have been seen before
@@ -207,7 +207,7 @@ class _Cycle:
 
 
 @contextmanager
-def _progress(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], None] | None]:
     if not verbose:
         yield None
         return

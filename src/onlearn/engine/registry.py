@@ -23,6 +23,8 @@ CLASSES = {
     "KernelClassifier": "onlearn.dual.learner:DualLearner",
     "KernelPerceptron": "onlearn.dual.learner:DualLearner",
     "KernelRegressor": "onlearn.dual.regressor:DualRegressor",
+    "MLPClassifier": "onlearn.mlp.learner:MLPClassifierLearner",
+    "MLPRegressor": "onlearn.mlp.learner:MLPRegressorLearner",
     "Mixture": "onlearn.engine.mixture:MixtureLearner",
     "SVC": "onlearn.svm.learner:SVCLearner",
     "SVR": "onlearn.svm.learner:SVRLearner",

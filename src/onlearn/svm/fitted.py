@@ -1,4 +1,4 @@
-"""A support vector machine that has learned: its examples, what it tells, predictions, smaller forms, the model file."""
+"""A support vector machine that has learned: its examples, what it tells, predictions, smaller forms, its file."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-PICTURES = runpy.run_path(str(PROJECT / "tools" / "draw_kernels.py"))["PICTURES"]
+PICTURES = runpy.run_path(str(PROJECT / "tools" / "draw_pictures.py"))["PICTURES"]
 
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_are_sound(name):
     root = ElementTree.fromstring(PICTURES[name]())
-    kept = ElementTree.parse(PROJECT / "docs" / name).getroot()
+    kept = ElementTree.parse(PROJECT / "docs" / f"{name}.svg").getroot()
     assert root.get("viewBox") == kept.get("viewBox") and len(root) == len(kept)
     assert [part.tag for part in root] == [part.tag for part in kept]
-    assert (PROJECT / "docs" / name).stat().st_size < 30_000
+    assert (PROJECT / "docs" / f"{name}.svg").stat().st_size < 30_000
