@@ -18,8 +18,13 @@ SMALLER = 1e-3  # or as this times its margin
 NEGATIVE = 1e-7  # the part of the largest eigenvalue that a negative one may have
 
 
-def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None = None) -> Solution:  # noqa: B008
-    """The solution by a quadratic program. Limits are looked at before it only, and ``start`` changes nothing."""
+def solve(
+    problem: Problem,
+    limits: Limits = Limits(),  # noqa: B008
+    start: np.ndarray | None = None,
+    gradient: np.ndarray | None = None,
+) -> Solution:
+    """The solution by a quadratic program. Limits are looked at before it only, and a start changes nothing."""
     solve_qp = _package()
     check_problem(problem)
     problem = bounded(problem)
