@@ -6,6 +6,7 @@ Geometries are grouped by the kind of state they learn in, since that is what lo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
@@ -26,7 +27,13 @@ RULES = {
     "squared_hinge": ref.SquaredHinge(),
     "logistic": ref.Logistic(),
 }
-REGRESSION_RULES = {"lms": ref.LeastMeanSquares(), "epsilon(0.2)": ref.Epsilon(0.2)}
+REGRESSION_RULES = {
+    "lms": ref.LeastMeanSquares(),
+    "epsilon(0.2)": ref.Epsilon(0.2),
+    "nlms": ref.NormalisedLeastMeanSquares(),
+    "pa_epsilon(0.2)": ref.PassiveAggressiveEpsilon(0.2, math.inf),
+    "pa_epsilon(0.2, 0.1)": ref.PassiveAggressiveEpsilon(0.2, 0.1),
+}
 
 GEOMETRIES = {
     "plain": {

@@ -113,6 +113,26 @@ class Epsilon:
         return max(0.0, abs(y - s) - self.epsilon)
 
 
+class NormalisedLeastMeanSquares:
+    def step(self, s, y, q):
+        return (y - s) / q if q > 0 else 0.0
+
+    def loss(self, s, y):
+        return (y - s) ** 2 / 2
+
+
+@dataclass
+class PassiveAggressiveEpsilon:
+    epsilon: float
+    C: float
+
+    def step(self, s, y, q):
+        return math.copysign(min(self.C, self.loss(s, y) / q), y - s) if q > 0 else 0.0
+
+    def loss(self, s, y):
+        return max(0.0, abs(y - s) - self.epsilon)
+
+
 def hinge_loss(s, y):
     return max(0.0, 1 - y * s)
 

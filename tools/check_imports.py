@@ -23,7 +23,7 @@ LAYERS = {
     "engine": "engine",
     "kernels": "kernels",
     "dual": "dual",
-    "svm": "svm",
+    "other learners": "svm neighbors bayes mlp",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",

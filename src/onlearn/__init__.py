@@ -10,12 +10,17 @@ TYPE_CHECKING = False  # as typing has it, which takes longer to import than all
 __version__ = "0.1.0"
 
 _HOMES = {
-    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron"],
+    "onlearn.estimators.kernel": ["KernelClassifier", "KernelPerceptron", "KernelRegressor"],
     "onlearn.estimators.hasher": ["FeatureHasher"],
+    "onlearn.estimators.kernel_pca": ["KernelPCA"],
+    "onlearn.estimators.neighbors": ["KNNClassifier", "KNNRegressor"],
     "onlearn.estimators.nystroem": ["Nystroem"],
     "onlearn.estimators.projection": ["RandomProjection"],
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
+    "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
+    "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -60,6 +65,8 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AROW",
     "FTRL",
+    "SVC",
+    "SVR",
     "AdaGrad",
     "Adaline",
     "AggressivePerceptron",
@@ -67,13 +74,20 @@ __all__ = [
     "BalancedWinnow",
     "FeatureHasher",
     "Features",
+    "KNNClassifier",
+    "KNNRegressor",
     "KernelClassifier",
+    "KernelPCA",
     "KernelPerceptron",
+    "KernelRegressor",
     "LinearSVM",
     "LogisticRegression",
+    "MLPClassifier",
+    "MLPRegressor",
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
     "OnlineClassifier",
@@ -109,8 +123,10 @@ if TYPE_CHECKING:
 
     from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
+    from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.hasher import FeatureHasher
-    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron
+    from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
+    from onlearn.estimators.kernel_pca import KernelPCA
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
     from onlearn.estimators.linear import (
         AROW,
@@ -133,8 +149,11 @@ if TYPE_CHECKING:
         Winnow,
     )
     from onlearn.estimators.mixture import Mixture
+    from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
+    from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
+    from onlearn.estimators.svc import SVC, SVR
     from onlearn.features import Features, feature
     from onlearn.model_file import load
     from onlearn.models.model import Model

@@ -107,7 +107,6 @@ def check_labels_differ(labels: np.ndarray) -> None:
 
 
 FORMAT = 2
-WITH_KERNEL = ("KernelClassifier", "KernelPerceptron")  # names of learners with a kernel
 
 
 class ModelFileError(ValueError):
@@ -169,13 +168,9 @@ def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """What was described; a learner as such, without the estimator around it."""
     name = header["learner"]
     params = {key: _parameter(value) for key, value in header["params"].items()}
-    engine = importlib.import_module("onlearn.engine.learner")  # above this module, so by name
-    if name in engine.COMPOSITIONS:
-        made = engine.Learner(name, **params)
-    elif name in WITH_KERNEL:
-        made = importlib.import_module("onlearn.dual.learner").DualLearner(**params)
-    elif name == "Mixture":
-        made = importlib.import_module("onlearn.engine.mixture").MixtureLearner(**params)
+    registry = importlib.import_module("onlearn.engine.registry")  # above this module, so by name
+    if name in registry.learner_names():
+        made = registry.make_learner(name, **params)
     else:
         cls = _public(name)
         if cls is None:

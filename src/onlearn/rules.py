@@ -2,6 +2,7 @@
 
 from onlearn.engine.rules import (
     LMS,
+    NLMS,
     PA1,
     PA2,
     RULES,
@@ -10,12 +11,14 @@ from onlearn.engine.rules import (
     Hinge,
     Logistic,
     Margin,
+    PAEpsilon,
     Perceptron,
     SquaredHinge,
 )
 
 __all__ = [
     "LMS",
+    "NLMS",
     "PA1",
     "PA2",
     "RULES",
@@ -24,6 +27,7 @@ __all__ = [
     "Hinge",
     "Logistic",
     "Margin",
+    "PAEpsilon",
     "Perceptron",
     "SquaredHinge",
 ]

@@ -135,7 +135,7 @@ def ship(folder: str, level: str) -> None:
     data.warm()
     for _ in compile_features():
         pass
-    for loop in [*named_loops(), *mixture_loops()]:
+    for loop in [*named_loops(), *mixture_loops(), *bayes_loops(), *network_loops()]:
         compile_loop(loop)
 
 
@@ -187,6 +187,8 @@ def can_keep() -> bool:
 
 
 MIXTURE = "mixture"  # in place of a geometry: those of a mixture of rates
+BAYES = "naive bayes"  # in place of a geometry: counting
+NETWORK = "network"  # in place of a geometry: back-propagation
 
 
 def named_loops(learners: Iterable[str] | None = None) -> list[Loop]:
@@ -209,6 +211,23 @@ def mixture_loops() -> list[Loop]:
         Loop("logistic", MIXTURE, "last", output, layout, dtype, "int32")
         for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
         for output in (None, "softmax")
+    ]
+
+
+def bayes_loops() -> list[Loop]:
+    """The loops of naive Bayes."""
+    return [
+        Loop("", BAYES, "", None, layout, dtype, "int32")
+        for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
+    ]
+
+
+def network_loops() -> list[Loop]:
+    """The loops of multi-layer perceptrons with their usual optimizer, in batches and on-line."""
+    return [
+        Loop("", NETWORK, "", output, layout, dtype, "int32")
+        for layout, dtype in product(("dense", "sparse"), ("float64", "float32"))
+        for output in (None, "softmax", "regression")
     ]
 
 
@@ -272,6 +291,10 @@ def compile_loop(loop: Loop) -> bool:
             _compile_for_kernels(loop)
         elif loop.geometry == MIXTURE:
             _compile_for_mixtures(loop)
+        elif loop.geometry == NETWORK:
+            _compile_for_networks(loop)
+        elif loop.geometry == BAYES:
+            _compile_for_bayes(loop)
         else:
             _compile_for_features(loop)
     return len(made) > before
@@ -297,6 +320,31 @@ def _compile_for_mixtures(loop: Loop) -> None:
     MixtureLearner(epochs=1).fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2]).predict_proba(X)
 
 
+def _compile_for_networks(loop: Loop) -> None:
+    from onlearn.mlp.learner import MLPClassifierLearner, MLPRegressorLearner
+
+    X = sample(loop, width=40)  # so that rows that are sparse stay so
+    made: Any = MLPRegressorLearner if loop.output == "regression" else MLPClassifierLearner
+    for batch in (1, 2):
+        model = made(hidden_layer_sizes=2, batch_size=batch, epochs=1)
+        y = [0, 1, 1] if loop.output is None else [0, 1, 2]
+        model.fit(X, y).predict(X)
+        kinds = {} if loop.output == "regression" else {"classes": sorted(set(y))}
+        made(hidden_layer_sizes=2, batch_size=batch).partial_fit(X, y, **kinds)
+
+
+def _compile_for_bayes(loop: Loop) -> None:
+    from onlearn.bayes.learner import BayesLearner
+
+    X = abs(sample(loop))
+    for kind in ("multinomial", "bernoulli", "complement", "gaussian"):
+        for progressive in (False, True):
+            BayesLearner(kind=kind, progressive=progressive).fit(X, [0, 1, 2]).predict_proba(X)
+    grouped = BayesLearner()
+    grouped.take_sources(np.arange(X.shape[1]) % 2, [("text", "a"), ("text", "b")])
+    grouped.fit(X, [0, 1, 2])
+
+
 def _compile_for_kernels(loop: Loop) -> None:
     if loop.layout == "kernels":
         compare(loop.dtype)
@@ -304,11 +352,11 @@ def _compile_for_kernels(loop: Loop) -> None:
         learn_in_the_dual(*loop[:4], loop.dtype)
 
 
-def sample(loop: Loop) -> Any:
+def sample(loop: Loop, width: int = 3) -> Any:
     """Three rows of the loop's kind."""
     import scipy.sparse as sp
 
-    X = np.eye(3, dtype=loop.dtype)
+    X = np.eye(3, width, dtype=loop.dtype)
     if loop.layout == "dense":
         return X
     sparse = sp.csr_matrix(X)

@@ -217,6 +217,8 @@ def test_warm_compiles_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(warm, "named_loops", lambda: [SMALL, SMALL._replace(stabilizer="averaged")])
     monkeypatch.setattr(warm, "mixture_loops", lambda: [])
+    monkeypatch.setattr(warm, "bayes_loops", lambda: [])
+    monkeypatch.setattr(warm, "network_loops", lambda: [])
     monkeypatch.setattr(warm, "kernel_loops", lambda everything: [])
     assert cli.run(["warm"]) == 0
     assert capsys.readouterr().out.startswith("2 loops compiled, 0 were ready, ")
@@ -251,6 +253,12 @@ def test_mixture_loops_are_all_that_the_usual_mixture_needs():
         if loop.dtype == "float64":
             warm.compile_loop(loop)
             assert not warm.compile_loop(loop)
+
+
+def test_naive_bayes_is_compiled_ahead():
+    for loop in warm.bayes_loops():
+        warm.compile_loop(loop)
+        assert not warm.compile_loop(loop)
 
 
 def test_kernel_loops_are_all_that_a_kernel_classifier_needs():

@@ -197,8 +197,9 @@ def test_a_voted_kernel_learner_is_not_explained(folder, run, refused):
         (["--kernel", "gaussian(2"], "cannot read the kernel"),
         (["--kernel", "precomputed"], "use it from Python"),
         (["--kernel", "exp(1000*linear)"], "Invalid value: exp(1000.0*linear) of row"),
-        (["--kernel", "linear", "--learner", "AROW"], "--learner has no use with --kernel"),
-        (["--kernel", "linear", "--task", "regress", "--target", "x"], "--kernel has no use in regression"),
+        (["--kernel", "linear", "--learner", "AROW"], "--kernel has no use with --learner AROW"),
+        (["--kernel", "linear", "--task", "regress", "--target", "x", "--rule", "pa1"], "is for classification"),
+        (["--kernel", "linear", "--task", "regress", "--multiclass", "true"], "--multiclass has no use in regression"),
         (["--kernel", "linear", "--prune-weights", "0.1"], "--prune-weights has no use with --kernel"),
         (["--kernel", "linear", "--geometry", "winnow"], "learns additively"),
         (["--kernel", "linear", "--rule", "pa7"], "unknown rule 'pa7'"),
@@ -264,7 +265,7 @@ def test_strings_need_columns(folder, refused, tmp_path):
 
 
 def test_rows_that_do_not_fit_into_memory():
-    with pytest.raises(onlearn.data.DataError, match="a kernel needs all of them at once"):
+    with pytest.raises(onlearn.data.DataError, match="this learner needs all of them at once"):
         MemoryRows(100).append(["a" * 80], np.zeros(1))
 
 

@@ -80,6 +80,9 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     assert onlearn.load(out).learner.name == "AveragedPerceptron"
     report(capsys, "train", source, "-o", out, "--learner", "scinol")
     assert onlearn.load(out).learner.name == "ScInOL"
+    spelled = "LogisticRegression(rate=0.5)"
+    report(capsys, "train", source, "-o", out, "--learner", spelled, "--class-weight", "balanced")
+    assert onlearn.load(out).learner.get_params().items() >= {"rate": 0.5, "class_weight": "balanced"}.items()
     plain = report(capsys, "train", source, "-o", out)["learner"]
     assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
 
@@ -110,6 +113,9 @@ def test_resuming_goes_on(tmp_path, capsys):
         (["."], "directory"),
         (["a.svm", "--rule", "perceptrom"], "did you mean 'perceptron'"),
         (["a.svm", "--learner", "Arrow"], "did you mean AROW"),
+        (["a.svm", "--learner", "AROW(s=1)"], "it has no parameter 's'"),
+        (["a.svm", "--learner", "AROW(r=-1)"], "r must be"),
+        (["a.svm", "--learner", "Perceptron(class_weight='balanced')", "--class-weight", "balanced"], "given twice"),
         (["a.svm", "--learner", "AROW", "--rule", "pa1"], "--rule has no use with --learner AROW"),
         (["a.svm", "--ngrams", "1-2"], "no use here"),
         (["a.svm", "--ngrams", "two"], "not a range of lengths"),

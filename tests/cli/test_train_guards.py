@@ -71,7 +71,7 @@ def test_bad_rows_do_not_go_where_rows_come_from(here, capsys):
         (["a.csv", "--classes", "no,no,yes"], "different labels"),
         (["a.csv", "--holdout", "99.99%"], "held out"),
         (["a.csv", "--weight", "label"], "label"),
-        (["a.csv", "--task", "regress", "--learner", "AROW"], "--learner has no use in regression"),
+        (["a.csv", "--task", "regress", "--learner", "AROW"], "AROW predicts classes: it is not for --task regress"),
         (["a.csv", "--task", "regress", "--class-weight", "balanced"], "--class-weight has no use in regression"),
         (["a.csv", "--task", "regress", "--classes", "no,yes"], "--classes has no use in regression"),
         (["a.csv", "--task", "regress"], "not a number"),

@@ -85,5 +85,5 @@ def test_examples_that_a_run_cannot_have() -> None:
         learner.start(3, np.ones(2), np.float64)
     learner = DualLearner(kernel="linear").fit(X, y)
     for work in (lambda: learner.take_in(5, 3), lambda: learner.keep_features(np.arange(2))):
-        with pytest.raises(ValueError, match="a kernel classifier cannot"):
+        with pytest.raises(ValueError, match="a learner with a kernel cannot"):
             work()

@@ -32,6 +32,7 @@ ESTIMATORS = {
     "OnlineClassifier": onlearn.OnlineClassifier,
     "OnlineRegressor": onlearn.OnlineRegressor,
     "KernelClassifier": onlearn.KernelClassifier,
+    "KernelRegressor": onlearn.KernelRegressor,
     "Mixture": onlearn.Mixture,
     **NAMED,
 }
@@ -56,6 +57,7 @@ WEIGHTED_WELL = {
     "AROW",
     "FTRL",
     "KernelClassifier",
+    "KernelRegressor",
     "OnlineRegressor",
     "ScInOL",
     "NormalizedWinnow",
@@ -64,7 +66,14 @@ WEIGHTED_WELL = {
 
 
 # Each of these differs from the others in its code or its parameters; the rest, which do in their loops only, are slow.
-TYPICAL = {"OnlineClassifier", "OnlineRegressor", "KernelClassifier", "LogisticRegression", "Mixture"}
+TYPICAL = {
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "KernelClassifier",
+    "KernelRegressor",
+    "LogisticRegression",
+    "Mixture",
+}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import onlearn
-from onlearn import FeatureHasher, Nystroem, RandomKitchenSinks, RandomProjection, kernels
+from onlearn import FeatureHasher, KernelPCA, Nystroem, RandomKitchenSinks, RandomProjection, kernels
 from onlearn.model_file import ModelFileError
 
 X = np.random.default_rng(0).normal(size=(40, 6))
@@ -29,6 +29,8 @@ FITTED = {
     "nystroem": Nystroem("0.5*gaussian(2) + polynomial(2)", 12, random_state=0),
     "kmeans++": Nystroem(kernels.Gaussian(2.0), 12, landmarks="kmeans++", random_state=0),
     "rpcholesky": Nystroem("gaussian(2)", 12, landmarks="rpcholesky", random_state=0),
+    "components": KernelPCA("gaussian(2)", 5),
+    "components by landmarks": KernelPCA(kernels.Gaussian(2.0), 5, method="nystroem", n_landmarks=20, random_state=0),
     "own landmarks": Nystroem("gaussian(2)", landmarks=X[:9]),
     "projection": RandomProjection(5, random_state=0),
     "sparse projection": RandomProjection(5, density=0.5, random_state=0),
@@ -44,7 +46,9 @@ def dense(A):
 
 
 # The others differ from these in which numbers are drawn only.
-@pytest.mark.parametrize("name", ["sinks", "sketch", "nystroem", "projection", "sparse projection", "hasher"])
+@pytest.mark.parametrize(
+    "name", ["sinks", "sketch", "nystroem", "components", "projection", "sparse projection", "hasher"]
+)
 def test_check_estimator_passes(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

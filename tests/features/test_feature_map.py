@@ -65,3 +65,22 @@ def test_parameters_cannot_change_while_it_learns():
         features.set_params(dtype="float64").partial_fit(ROWS)
     assert features.transform(ROWS).dtype == np.float32
     assert features.fit(ROWS).transform(ROWS).dtype == np.float64
+
+
+def test_sources_of_features():
+    rows = [{"size": 1.5, "colour": "red", "note": "so it is"}, {"colour": "blue", "note": "it is not"}]
+    features = FeatureMap([Number("size", "kept", "indicator"), Category("colour"), Text("note", ngrams=(1, 1))])
+    features.learn(rows)
+    codes, sources = features.sources_from(0)
+    found = {features.name_of(k): sources[code] for k, code in enumerate(codes)}
+    assert found["size"] == ("number", "") and found["size=missing"] == ("flag", "size")
+    assert found["colour=red"] == ("category", "colour") and found["note:it"] == ("text", "note")
+    assert len(features.sources_from(3)[0]) == len(codes) - 3
+    scaled = FeatureMap([Number("size")])
+    scaled.learn(rows)
+    assert scaled.sources_from(0)[1] == [("scaled", ""), ("named", "hashed")]
+
+
+def test_kept_zeros_are_told_from_missing_values():
+    made = FeatureMap([Number("size", "kept")]).learn_transform([{"size": 0.0}, {"size": None}, {"size": 2.0}])
+    assert np.diff(made.indptr).tolist() == [1, 0, 1] and 0 < made.data[0] < 1e-30

@@ -194,8 +194,6 @@ def test_parameters():
     for wrong in (dict(kind="partial"), dict(decay=0), dict(decay="a")):
         with pytest.raises(ValueError, match="trees: "):
             Trees(**wrong)
-    with pytest.raises(ValueError, match="no finite list of features"):
-        k.features([DOG])
 
 
 def test_formulas_are_read_and_kernels_stored():

@@ -122,7 +122,7 @@ def test_explaining_one_row():
 def test_what_is_refused(table):
     model = onlearn.train(table, kernel="polynomial(2)")
     x, y = rows_of_numbers(3)
-    with pytest.raises(ValueError, match="kernel does not learn row by row"):
+    with pytest.raises(ValueError, match="KernelClassifier does not learn row by row"):
         model.partial_fit(x, y)
     with pytest.raises(ValueError, match="there are no rows"):
         Model().partial_fit([], [])

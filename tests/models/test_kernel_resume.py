@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onlearn
-from onlearn import KernelClassifier
+from onlearn import KernelClassifier, KernelRegressor
 from onlearn.data import DataError
 from onlearn.models.kernel_run import KernelRun
 from onlearn.models.plan import Plan
@@ -108,6 +108,42 @@ def test_texts_too(tmp_path, kernel):
     whole = begun().go()
     for after in (200, 600):
         same(run_of(source, model=left_off(begun(), tmp_path / "half.onl", after)).go(), whole)
+
+
+def amounts(path, rows=300, seed=0):
+    """Points, and a number that depends on them and grows from line to line; some lines count more."""
+    rng = np.random.default_rng(seed)
+    lines = ["a,b,weight,y"]
+    for n, (a, b) in enumerate(rng.normal(size=(rows, 2))):
+        lines.append(f"{a:.4f},{b:.4f},{rng.integers(1, 4)},{np.sin(2 * a) + b + 0.01 * n:.4f}")
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        dict(kernel="gaussian(1)"),
+        dict(kernel="polynomial(2)", rule="pa_epsilon(0.1)", stabilizer="last"),
+        dict(kernel="gaussian(1)", budget=20),
+    ],
+    ids=str,
+)
+def test_regression_too(tmp_path, choices):
+    source, other = amounts(tmp_path / "a.csv"), amounts(tmp_path / "b.csv", seed=1)
+    plan = dict(passes=3, task="regress", reading={"target": "y", "weight": "weight"})
+
+    def begun():
+        return run_of(source, KernelRegressor(**choices), **plan)
+
+    whole = begun().go()
+    assert whole.learner.n_seen_ == 900 and whole.labels is None
+    for after in (100, 300, 700):
+        same(run_of(source, model=left_off(begun(), tmp_path / "half.onl", after), task="regress").go(), whole)
+    whole.save(tmp_path / "a.onl")
+    both = run_of(other, model=onlearn.load(tmp_path / "a.onl"), task="regress").go()
+    assert both.learner.n_seen_ == 1200
+    same(run_of(other, model=whole, task="regress").go(), both)
 
 
 def test_other_data_may_follow(tmp_path):

@@ -75,9 +75,11 @@ def explain(
         report = found._asdict()
         what, parts = report.pop("of"), report.pop("parts")
         report[f"n_{what}"] = len(parts)
-        report[what] = [as_json(part, what) for part in parts[:top]]
-        if found.by is None:
-            del report["by"]
+        value_name = report.pop("value_name")
+        report[what] = [as_json(part, what, value_name) for part in parts[:top]]
+        for name in ("by", "note"):
+            if report[name] is None:
+                del report[name]
         echo_json(report)
     else:
         _print(found, top)
@@ -183,11 +185,11 @@ def _line_of(model: Model, at: str, format: str | None) -> Any:
 # ---------------------------------------------------------------------- printing
 
 
-def as_json(part: Part, what: str) -> dict[str, Any]:
+def as_json(part: Part, what: str, value_name: str | None = None) -> dict[str, Any]:
     """A part of an explanation for JSON: of a feature its value, of a support example its kernel value."""
     made = part._asdict()
     if what == "examples":
-        return {"example": made.pop("feature"), "kernel": made.pop("value"), **made}
+        return {"example": made.pop("feature"), value_name or "kernel": made.pop("value"), **made}
     return made
 
 
@@ -212,8 +214,11 @@ def _print(found: Explanation, top: int) -> None:
         )
     if found.by is not None:
         show(f"A mixture has no weights; these are of its leader, {found.by}:")
+    if found.note is not None:
+        show(found.note)
     examples = found.of == "examples"
-    table = plain_table(*(("like", "kernel") if examples else ("feature", "value")), "weight", "contribution")
+    value = found.value_name or ("kernel" if examples else "value")
+    table = plain_table("like" if examples else "feature", value, "weight", "contribution")
     for part in found.parts[:top]:
         table.add_row(
             visible(part.feature), f"{part.value:.4g}", f"{part.weight:+.4g}", format(part.contribution, form)

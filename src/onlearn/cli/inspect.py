@@ -63,8 +63,8 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
     """Everything about a model, ready for JSON."""
     import numpy as np
 
-    from onlearn.models.explain import top_weights, weights
-    from onlearn.models.run_report import hashed_features, kernel_facts, mixture_facts
+    from onlearn.models.explain import is_dual, top_weights, weights
+    from onlearn.models.run_report import described, hashed_features, kernel_facts, mixture_facts
 
     learner, features = model.learner, model.features
     given = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
@@ -78,11 +78,12 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         "trained": model.trained,
         "reading": {name: value for name, value in model.reading.items() if value is not None},
         "examples": int(learner.n_seen_),
-        "mistakes": int(learner.n_mistakes_) if model.labels is not None else None,
+        "mistakes": int(learner.n_mistakes_) if model.labels is not None and learner.is_progressive else None,
         "updates": int(learner.n_updates_),
         "features": {"rows": features.kind_, "count": None if model.compares_texts else learner.n_features_in_},
         **kernel_facts(learner),
         **mixture_facts(learner),
+        **described(learner),
     }
     if features.has_vocabulary:
         made["features"]["names"] = len(features.vocabulary_)
@@ -96,7 +97,7 @@ def describe(model: Model, top: int, asked: list[str] | None) -> dict[str, Any]:
         coef, intercepts = weights(model)
     except ValueError as error:
         return {**made, "weights": None, "intercepts": None, "top": None, "why_no_weights": str(error)}
-    of = "examples" if "kernel" in made else "features"
+    of = "examples" if is_dual(model) else "features"
     made["weights"] = {
         "all": int(coef.size),
         "nonzero": int(np.count_nonzero(coef)),
@@ -133,7 +134,9 @@ def _print(report: dict[str, Any]) -> None:
     if labels is not None:
         more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
         rows["labels"] = f"{len(labels)}: {', '.join(labels[:SHOWN])}{more}"
-    rows["examples"] = f"{report['examples']:,}, over all passes; {report['updates']:,} changed the weights"
+    rows["examples"] = f"{report['examples']:,}, over all passes"
+    if report["updates"]:
+        rows["examples"] += f"; {report['updates']:,} changed the weights"
     if report["mistakes"] is not None:
         rows["mistakes"] = f"{report['mistakes']:,} while learning"
     if "kernel" in report:
@@ -144,6 +147,8 @@ def _print(report: dict[str, Any]) -> None:
         listed = report["mixture"]["learners"]
         lines = (f"{one['learner']}: {one['weight']:.3g}, log-loss {one['loss']:,.6g}" for one in listed)
         rows["its learners"] = "\n".join(lines)
+    for name, value in report.get("described", {}).items():
+        rows[name.replace("_", " ")] = terminal.as_line(value)
     count = report["features"]["count"]
     made = "none: texts as they are"
     if count is not None:
@@ -172,10 +177,10 @@ def _print(report: dict[str, Any]) -> None:
     show(table)
     for name, listed in (report["top"] or {}).items():
         if listed:
-            weights = plain_table(name if labels is not None else "feature", "weight")
+            what = "example" if "example" in listed[0] else "feature"
+            weights = plain_table(name if labels is not None else what, "weight")
             for one in listed:
-                what = one["example" if "kernel" in report else "feature"]
-                weights.add_row(visible(what), f"{one['weight']:.4g}")
+                weights.add_row(visible(one[what]), f"{one['weight']:.4g}")
             show(weights)
 
 

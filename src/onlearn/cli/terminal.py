@@ -289,3 +289,22 @@ def progress_of(total: int | None, quiet: bool) -> Iterator[Callable[[int, int],
             bar.update(task, completed=bytes_read, rows=seen)
 
         yield advance
+
+
+def as_line(value: Any) -> str:
+    """What a learner tells about itself, in one line: numbers in short, lists and mappings by their parts."""
+    if isinstance(value, bool) or value is None:
+        return "none" if value is None else "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {as_line(one)}" for name, one in value.items())
+    if isinstance(value, (list, tuple)):
+        shown = [f"({as_line(one)})" if isinstance(one, (list, dict)) else as_line(one) for one in value[:LISTED]]
+        return ", ".join(shown) + (", ..." if len(value) > LISTED else "")
+    return str(value)
+
+
+LISTED = 12  # entries of a list that are shown

@@ -210,6 +210,8 @@ def _print(report: dict[str, Any], printed: list[str]) -> None:
         leader = max(report["mixture"]["learners"], key=lambda one: one["weight"])
         table.add_row("mixture", escape(report["mixture"]["theorem"]))
         table.add_row("its leader", escape(f"{leader['learner']}, which counts {leader['weight']:.3g}"))
+    for name, value in report.get("described", {}).items():
+        table.add_row(escape(name.replace("_", " ")), escape(terminal.as_line(value)))
     of_all = f"{report['passes_ended']} of " if report["stopped"] else ""
     table.add_row("passes", f"{of_all}{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):

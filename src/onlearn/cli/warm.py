@@ -37,12 +37,12 @@ def warm(
         raise typer.Exit(1)
     start = perf_counter()
     loops = warm.all_loops() if everything else warm.named_loops()
-    loops = [*loops, *warm.mixture_loops(), *warm.kernel_loops(everything)]
+    loops = [*loops, *warm.mixture_loops(), *warm.bayes_loops(), *warm.network_loops(), *warm.kernel_loops(everything)]
     compiled = 0
     with progress("compiling", len(loops)) as advance:
         for loop, fresh in warm.warm(loops, jobs):
             compiled += fresh
-            advance("kernels" if loop.layout == "kernels" else f"{loop.geometry}, {loop.stabilizer}")
+            advance("kernels" if loop.layout == "kernels" else f"{loop.geometry}, {loop.stabilizer}".removesuffix(", "))
     with progress("compiling", 2) as advance:
         from onlearn import data
         from onlearn.warm import compile_features

@@ -43,13 +43,14 @@ class Choice(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """The outcome of ``reduce``, and its cost on the data given."""
+    """The outcome of ``reduce``, and its cost on the data given; accuracy is R2 in regression."""
 
     before: int  # support examples
     after: int
     lost: float  # |w - w'| / |w| in feature space
     accuracy_before: float | None
     accuracy_after: float | None
+    by: str = "projection"
 
 
 # Primal or dual: weights of the kernel's features, or weights of examples
@@ -157,15 +158,21 @@ def collapse(training: DualTraining) -> Training:
     return map_state(training, matrix, into)
 
 
-def reduce_supports(training: DualTraining, size: int) -> tuple[DualTraining, float]:
-    """A hypothesis w' with at most ``size`` support examples near w, and its distance |w - w'| / |w|.
+def reduce_supports(training: DualTraining, size: int, by: str) -> tuple[DualTraining, float]:
+    """A hypothesis w' with at most ``size`` support examples near w, and its distance |w - w'| / |w|."""
+    if by not in REDUCE:
+        raise ValueError(f"by must be {' or '.join(map(repr, REDUCE))}, not {by!r}")
+    return REDUCE[by](training, min(size, len(training.supports)))
+
+
+def project(training: DualTraining, size: int) -> tuple[DualTraining, float]:
+    """The projection of w onto the span of well chosen examples.
 
     Examples are chosen one by one (orthogonal matching pursuit): each is the one that brings the span of those chosen
     nearest to w. Their weights are those of the projection of w onto their span.
     """
     supports = training.supports
     count = len(supports)
-    size = min(size, count)
     every = supports.all_points()
     length = supports.kernel.diagonal(every).astype(np.float64)
     rest = length.copy()  # squared distance of each from the span
@@ -193,16 +200,48 @@ def reduce_supports(training: DualTraining, size: int) -> tuple[DualTraining, fl
     values = supports.products(every.take(keep)).astype(np.float64)
     small = values[:, keep]
     small[np.diag_indices(len(keep))] *= 1.0 + RIDGE
-    matrix = np.linalg.solve(small, values).T
+    into = _with_supports(training, keep, every)
+    map_state(training, np.linalg.solve(small, values).T, into)
+    return into, float(np.sqrt(max(0.0, residual) / whole)) if whole > 0 else 0.0
+
+
+def keep_heaviest(training: DualTraining, size: int) -> tuple[DualTraining, float]:
+    """The examples of the largest weights (|a|, over all outputs), with the weights that they have."""
+    supports, weights = training.supports, training.weights()[1:]
+    every = supports.all_points()
+    heaviest = np.argsort(-np.sum(weights**2, axis=1), kind="stable")
+    keep = np.sort(heaviest[:size])
+    ones = np.isin(np.arange(len(supports)), keep)
+    indptr = np.concatenate([[0], np.cumsum(ones)])
+    into = _with_supports(training, keep, every)
+    map_state(training, CSR(np.ones(size), np.arange(size), indptr, (len(supports), size)), into)
+    rest = heaviest[size:]
+    whole = _squared_length(training, weights, every)
+    lost = _squared_length(training, np.where(ones[:, None], 0.0, weights), every.take(rest), rest)
+    return into, float(np.sqrt(max(0.0, lost) / whole)) if whole > 0 else 0.0
+
+
+def _squared_length(training: DualTraining, weights: np.ndarray, points: Any, rows: Any = slice(None)) -> float:
+    """|w|^2 of such weights of the support examples, which are zero but for these points in these rows."""
+    if not len(points):
+        return 0.0
+    scores = staged_scores(training, points, [np.vstack([np.zeros((1, training.outputs)), weights])])[0]
+    return float(np.sum(weights[rows] * (scores + training.theta)))
+
+
+REDUCE = {"projection": project, "weight": keep_heaviest}
+
+
+def _with_supports(training: DualTraining, keep: np.ndarray, every: Any) -> DualTraining:
+    """A training like this one for some of its support examples, without their weights."""
     into = DualTraining(
         training.rule, training.geometry, training.stabilizer, training.output, len(keep), training.outputs,
         training.bias,
     )  # fmt: skip
-    fewer = SupportSet(supports.kernel)
-    fewer.add(pick(supports.examples(), keep), every.take(keep))
+    fewer = SupportSet(training.supports.kernel)
+    fewer.add(pick(training.supports.examples(), keep), every.take(keep))
     into.attach(fewer)
-    map_state(training, matrix, into)
-    return into, float(np.sqrt(max(0.0, residual) / whole)) if whole > 0 else 0.0
+    return into
 
 
 def map_state(training: Training, matrix: Any, into: Training) -> Training:
@@ -253,7 +292,7 @@ def check_kernel(kernel: Any, points: Any) -> None:
         return
     verdict = judge_sample(kernel, points)
     if not verdict.symmetric:
-        raise ValueError(f"{verdict}; a classifier cannot learn with it")
+        raise ValueError(f"{verdict}; nothing can be learned with it")
     if not verdict:
         warn_caller(f"{verdict}; what theory says of kernels need not hold", UserWarning)
 

@@ -2,7 +2,8 @@
 
 Of a linear learner it has the labels, the passes, the calibration and the settings. Its examples are rows, strings or
 trees, as the kernel takes them. ``representation`` says what it learns: "dual", weights of support examples, or
-"primal", weights of the features of the kernel, as a linear learner does.
+"primal", weights of the features of the kernel, as a linear learner does. It learns classes; numbers are learned by
+``regressor.DualRegressor``.
 
 In a run over files it learns from rows that it is given once, pass after pass. A support example is a row as it was
 when it was learned from, so all rows have their final width before the first is learned from, and stay in memory. A run
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -62,8 +63,11 @@ class DualLearner(Learner):
     array([0, 1, 1, 0])
     """
 
+    kind: ClassVar[Composition] = KERNEL_CLASSIFIER
+    is_linear = False
+
     def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
-        super().__init__(KERNEL_CLASSIFIER.name, warning=warning, **params)
+        super().__init__(self.kind.name, warning=warning, **params)
         self.kernel: Any = None  # the kernel that it learns with, once learning has begun
         self.reason = ""  # for the representation
         self.reduction: Reduction | None = None  # if it was made by ``reduce``
@@ -74,7 +78,7 @@ class DualLearner(Learner):
 
     @property
     def composition(self) -> Composition:
-        return KERNEL_CLASSIFIER
+        return self.kind
 
     def check(self) -> None:
         super().check()
@@ -87,7 +91,7 @@ class DualLearner(Learner):
             raise ValueError("keep_stages has no use with a budget: earlier hypotheses are lost with their examples")
         if geometry.name != "additive" or geometry.l1:
             raise ValueError(
-                f"a kernel classifier learns additively, without l1: its weights belong to examples, not features; "
+                f"a learner with a kernel learns additively, without l1: its weights belong to examples, not features; "
                 f"{geometry!r} is not for it"
             )
 
@@ -142,7 +146,7 @@ class DualLearner(Learner):
 
     def estimate(self, X: Any) -> Estimate:
         """The time and memory that ``fit`` would take on these examples in the dual, by timing the kernel on a few."""
-        fresh = DualLearner(**{**self.get_params(), "representation": "dual"})
+        fresh = type(self)(**{**self.get_params(), "representation": "dual"})
         fresh.check()
         return fresh._estimate(fresh._rows(X, first=True), outputs=1)
 
@@ -168,7 +172,7 @@ class DualLearner(Learner):
         settings, choices = self.settings, self.choices
         self.began_with = {name: copy.copy(one) for name, one in self._depends_on().items()}
         self.seed = seed_of(settings.random_state)
-        output, outputs = self.task.outputs(choices["rule"], settings.multiclass, False)
+        output, outputs = self._outputs()
         bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
         if settings.budget is not None and self.kernel.data == "matrix":
             raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
@@ -177,6 +181,11 @@ class DualLearner(Learner):
         )
         self.training, self.dtype = training, np.dtype(X.dtype)
         return training
+
+    def _outputs(self) -> tuple[str | None, int]:
+        """The kind of multiclass, if it is one, and how many outputs there are."""
+        output, outputs = self.task.outputs(self.choices["rule"], self.settings.multiclass, False)
+        return output, outputs
 
     def _empty_training(self, *parts: Any) -> DualTraining:
         """A training in the dual without support examples."""
@@ -294,10 +303,10 @@ class DualLearner(Learner):
         self.current = self.saved = None
 
     def take_in(self, features: int, classes: int) -> None:
-        raise ValueError("a kernel classifier cannot take in features or classes: its support examples lack them")
+        raise ValueError("a learner with a kernel cannot take in features or classes: its support examples lack them")
 
     def keep_features(self, kept: np.ndarray) -> None:
-        raise ValueError("a kernel classifier cannot let go of features: it has weights of examples, not of features")
+        raise ValueError("a learner with a kernel cannot let go of features: its weights belong to examples")
 
     # ------------------------------------------------------------------ what was learned
 
@@ -331,7 +340,7 @@ class DualLearner(Learner):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Weights of the support examples: (1, examples) for two classes, (classes, examples) for more."""
+        """Weights of the support examples: (classes, examples), (1, examples) for two classes and in regression."""
         return np.array(self.task.columns(hypothesis(self._dual("dual_coef_"))[0]).T)
 
     @property
@@ -341,6 +350,9 @@ class DualLearner(Learner):
                 "in the dual there are weights of examples, dual_coef_; to_primal() makes those of features"
             )
         return super().coef_
+
+    def kept_examples(self) -> Any:
+        return self.support_examples_
 
     def kernel_values(self, X: Any) -> np.ndarray:
         """The kernel values of examples with the support examples, one row an example."""
@@ -384,7 +396,7 @@ class DualLearner(Learner):
     # ------------------------------------------------------------------ smaller forms
 
     def to_primal(self, force: bool = False) -> Self:
-        """The same classifier as weights of the kernel's features, if that is smaller or faster; else an error.
+        """The same hypothesis as weights of the kernel's features, if that is smaller or faster; else an error.
 
         With ``force`` it is made in any case. This learner does not change, whatever the new one learns later.
         """
@@ -398,16 +410,19 @@ class DualLearner(Learner):
         made.representation, made.reason = "primal", verdict.reason
         return made
 
-    def reduce(self, n: int) -> Self:
-        """A classifier with at most n support examples whose hypothesis is near this one, by projection."""
+    def reduce(self, n: int, by: str = "projection") -> Self:
+        """A learner with at most n support examples whose hypothesis is near this one.
+
+        They are chosen and weighed anew "by" projection, or those of the largest weights are kept as they are.
+        """
         training = self._dual("reduce")
         if self.settings.budget is not None:
-            raise ValueError("this classifier has a budget already: learn with a smaller budget instead")
+            raise ValueError("this learner has a budget already: learn with a smaller budget instead")
         if isinstance(n, bool) or not (isinstance(n, Integral) and n >= 1):
             raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
-        smaller, lost = reduce_supports(training, int(n))
+        smaller, lost = reduce_supports(training, int(n), by)
         made = self._copy_with(smaller)
-        made.reduction = Reduction(len(training.supports), len(smaller.supports), lost, None, None)
+        made.reduction = Reduction(len(training.supports), len(smaller.supports), lost, None, None, by)
         return made
 
     def _copy_with(self, training: Training) -> Self:

@@ -50,10 +50,37 @@ class KernelSettings:
     )
 
 
+class RegressionSettings(KernelSettings):
+    """Those of a regressor."""
+
+    init: str = param(
+        "mean",
+        "the constant to begin with: 'mean' is that of y, in a stream the first y",
+        words=("mean", "zeros"),
+    )
+    damping: float | str = param(
+        "mean",
+        "errors are divided by k(x, x), but by no less than this; 'mean' is that of k(x, x) over the examples",
+        kind="number",
+        at_least=0,
+        words=("mean",),
+    )
+
+
 KERNEL_CLASSIFIER = Composition(
     "KernelClassifier",
     "Learns a classifier in the feature space of a kernel, from examples one at a time.",
     fixed=dict(init="zeros", grow=False, max_names=1),
     own=parameters(dataclass(KernelSettings)),
+    families={"budget_policy": POLICIES},
+)
+
+KERNEL_REGRESSOR = Composition(
+    "KernelRegressor",
+    "Learns a regression in the feature space of a kernel, from examples one at a time.",
+    defaults=dict(rule="nlms", epochs=10),
+    task="regress",
+    fixed=dict(grow=False, max_names=1),
+    own=parameters(dataclass(RegressionSettings)),
     families={"budget_policy": POLICIES},
 )

@@ -26,6 +26,7 @@ from onlearn.engine.training import Training
 
 SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # desired number of steps in a block: columns of kernel values are computed for little else
+REGRESSION_STEPS = 512  # there most examples need a step, so that their columns are not computed in vain
 VALUES = 1 << 22  # kernel values of a block that are computed before it is learned from, about
 SAMPLE = 256  # support examples on which the size of a hypothesis is measured
 
@@ -178,8 +179,9 @@ class DualTraining(Training):
         return max(1, int(np.count_nonzero(shrunk > SMALLEST)))
 
     def _size_by_steps(self) -> int:
-        """The size of a block with about ``STEPS`` steps."""
-        return int(np.clip(STEPS / max(self.step_rate, 1e-9), SMALL, LARGE))
+        """The size of a block with about as many steps as are desired."""
+        steps = STEPS if self.classifies else REGRESSION_STEPS
+        return int(np.clip(steps / max(self.step_rate, 1e-9), SMALL, LARGE))
 
     def _block(self, scores: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from a block of rows."""

@@ -76,30 +76,34 @@ def fit(scores: np.ndarray, gold: np.ndarray, link: str) -> tuple[float, float]:
     return fit_sigmoid(scores.ravel(), right.ravel())
 
 
-def fit_sigmoid(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """A and B by Newton's method on Platt's smoothed targets; A is kept above zero."""
+def fit_sigmoid(
+    scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[float, float]:
+    """A and B by Newton's method on Platt's smoothed targets; A is kept above zero. ``weight`` counts examples."""
     scores = np.asarray(scores, dtype=np.float64)
     unit = _unit(scores)
     s = np.clip(scores / unit, -FARTHEST, FARTHEST)
-    n = np.count_nonzero(positive)
-    target = np.where(positive, (n + 1) / (n + 2), 1 / (len(s) - n + 2))
-    a, b = 0.0, float(np.log((n + 1) / (len(s) - n + 1)))
+    w = np.ones(len(s)) if weight is None else np.asarray(weight, dtype=np.float64)
+    n, total = float(w[positive].sum()), float(w.sum())
+    target = np.where(positive, (n + 1) / (n + 2), 1 / (total - n + 2))
+    a, b = 0.0, float(np.log((n + 1) / (total - n + 1)))
 
     def cost(a: float, b: float) -> float:
         z = a * s + b
-        return float(np.sum(np.logaddexp(0, z) - target * z)) + 1e-3 * a * a
+        return float(np.sum(w * (np.logaddexp(0, z) - target * z))) + 1e-3 * a * a
 
     for _ in range(100):
         p = expit(a * s + b)
-        v = p * (1 - p)
-        gradient = np.array([s @ (p - target) + 2e-3 * a, np.sum(p - target)])
+        v = w * (p * (1 - p))
+        off = w * (p - target)
+        gradient = np.array([s @ off + 2e-3 * a, np.sum(off)])
         hessian = np.array([[s * s @ v + 2e-3, s @ v], [s @ v, v.sum() + 1e-9]])
         move = np.linalg.solve(hessian, gradient)
         length, before = 1.0, cost(a, b)
         while length > 1e-6 and cost(a - length * move[0], b - length * move[1]) > before:
             length /= 2
         a, b = a - length * move[0], b - length * move[1]
-        if np.abs(gradient).max() < 1e-8 * len(s):
+        if np.abs(gradient).max() < 1e-8 * total:
             break
     return max(a, 1e-6) / unit, float(b)
 

@@ -181,6 +181,7 @@ class Composition:
     fixed: dict[str, Any] = field(default_factory=dict)
     own: dict[str, Parameter] = field(default_factory=dict)
     families: dict[str, Any] = field(default_factory=dict)
+    shared: tuple[str, ...] | None = None  # parameters of linear learners that it has; None: all that are not fixed
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -188,7 +189,8 @@ class Composition:
         flat = {name: one for made in self._flat().values() for name, one in parameters(made).items()}
         hidden = {*self.parts, *self.fixed, *(("rule", "geometry") if self.parts else ())}
         hidden |= {*ONLY_CLASSES} if self.task == "regress" else set()
-        shared = {name: one for name, one in PARAMETERS.items() if name not in hidden}
+        known = PARAMETERS if self.shared is None else {name: PARAMETERS[name] for name in self.shared}
+        shared = {name: one for name, one in known.items() if name not in hidden}
         every = {**flat, **shared, **self.own}
         return {name: one._replace(default=self.defaults.get(name, one.default)) for name, one in every.items()}
 

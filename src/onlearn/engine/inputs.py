@@ -106,6 +106,7 @@ def number_types(X: Any) -> list[Any]:
 
 EXACT = 2.0**53  # below, no two whole numbers are the same float
 WHOLE = 2.0**63  # below, a float without a fraction is a label
+FEW_CLASSES = 8  # for which comparing all labels with each takes less time than looking them up
 MANY = 20  # labels from which on nearly as many classes are suspicious
 
 
@@ -291,8 +292,13 @@ def encode(y: np.ndarray, classes: np.ndarray, grows: bool = True) -> np.ndarray
                 _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes, grows)
             return codes
     if y.dtype.kind == "U" and classes.dtype.kind == "U":
-        known = {label: k for k, label in enumerate(classes.tolist())}
-        codes = np.array([known.get(label, -1) for label in y.tolist()], dtype=np.int64)
+        if len(classes) <= FEW_CLASSES:
+            codes = np.full(len(y), -1, dtype=np.int64)
+            for k, label in enumerate(classes):
+                codes[y == label] = k
+        else:
+            known = {label: k for k, label in enumerate(classes.tolist())}
+            codes = np.array([known.get(label, -1) for label in y.tolist()], dtype=np.int64)
         if codes.size and codes.min() < 0:
             _refuse(y[int(np.argmin(codes))], int(np.argmin(codes)), classes, grows)
         return codes

@@ -16,7 +16,6 @@ present one (averaged, voted, survivor) predicts by that one, with the weight th
 
 from __future__ import annotations
 
-import ast
 import copy
 import math
 from collections.abc import Sequence
@@ -32,7 +31,8 @@ from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.learner import Learner
 from onlearn.engine.loops import SEEN
 from onlearn.engine.mixture_training import MixtureTraining
-from onlearn.engine.spec import did_you_mean, param, parameters
+from onlearn.engine.registry import parse_learner, spell_learner
+from onlearn.engine.spec import param, parameters
 from onlearn.engine.tasks import Classification
 from onlearn.engine.training import Training
 from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts
@@ -74,52 +74,8 @@ MIXTURE = Composition(
     fixed={name: PARAMETERS[name].default for name in OF_MEMBERS},
     own=parameters(dataclass(MixtureSettings)),
 )
+LINEAR = tuple(COMPOSITIONS)  # learners that may be members
 OF_MIXTURE = tuple(name for name in MIXTURE.parameters if name != "learners")  # which members must leave alone
-
-
-def parse_learner(text: str) -> Learner:
-    """The learner that is spelled like the call of its class, with constants; it is read, never evaluated.
-
-    >>> parse_learner("LogisticRegression(rate=0.5)")
-    LogisticRegression(rate=0.5)
-    """
-    try:
-        tree: Any = ast.parse(text.strip(), mode="eval").body
-        call: Any = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
-        name = str(call.func.id)
-        values = [ast.literal_eval(one) for one in call.args]
-        named = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-    except (SyntaxError, ValueError, AttributeError):
-        raise ValueError(
-            f"cannot read the learner {text!r}: write a name with its parameters, such as LogisticRegression(rate=0.1)"
-        ) from None
-    if name not in COMPOSITIONS:
-        raise ValueError(f"there is no learner {name!r} for a mixture{did_you_mean(name, list(COMPOSITIONS))}")
-    known = list(COMPOSITIONS[name].parameters)
-    given = dict(zip(known, values, strict=False))
-    if len(values) > len(known) or given.keys() & named.keys() or named.keys() - set(known):
-        wrong = next((key for key in named if key not in known), None)
-        why = (
-            "a parameter is given twice"
-            if wrong is None
-            else f"it has no parameter {wrong!r}{did_you_mean(wrong, known)}"
-        )
-        raise ValueError(f"cannot read the learner {text!r}: {why}")
-    return Learner(name, **given, **named)
-
-
-def spell_learner(learner: Learner) -> str:
-    """The text that ``parse_learner`` reads: the parameters that are not as usual, choices by their spelling."""
-    usual = learner.defaults()
-    changed = {name: value for name, value in learner.get_params().items() if repr(value) != repr(usual[name])}
-    spelled = [f"{name}={_spelled(value)!r}" for name, value in changed.items()]
-    return f"{learner.name}({', '.join(spelled)})" if spelled else learner.name
-
-
-def _spelled(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    value = value() if isinstance(value, type) else value
-    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
 def members_of(given: Any) -> list[Learner]:
@@ -134,7 +90,7 @@ def members_of(given: Any) -> list[Learner]:
 
 def _member(given: Any, place: int) -> Learner:
     if isinstance(given, str):
-        given = parse_learner(given)
+        given = parse_learner(given, LINEAR, " for a mixture")
     who = f"learners[{place}]"
     if type(given) is not Learner:
         raise TypeError(f"{who} is {given!r}, but must be a linear classifier of onlearn or its spelling")

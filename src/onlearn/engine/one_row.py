@@ -180,7 +180,7 @@ class RowPath:
         learner, names = self.learner, self.learner.feature_names
         known = None if names is None else (len(names), names.hashed)
         try:
-            X, named = self._matrix(row, learning=True)
+            X, named = self.matrix(row, learning=True)
             weights = None if type(weight) in (float, int) and weight == 1.0 else [weight]
             first = learner._classes_of_first(y) if learner.training is None else {}
             learner._partial_fit(X, [y], sample_weight=weights, names=named, **first)
@@ -213,7 +213,7 @@ class RowPath:
         """The scores of a row by output."""
         if self._best(row) >= 0 and self.scored is not None:
             return self.scored.scores
-        X, _ = self._matrix(row, learning=False)
+        X, _ = self.matrix(row, learning=False)
         X = self.learner._rows(X, first=False, finite=False)
         return np.asarray(self.learner._scores(X)[0], dtype=np.float64)
 
@@ -351,7 +351,7 @@ class RowPath:
     def _columns(self, names: FeatureNames, values: Mapping[str, float]) -> list[int]:
         """The columns of names; -1 for those that are new to a learner that takes in new ones."""
         columns = [names.column(name) for name in values]
-        if -1 in columns and not self.learner.settings.grow:
+        if -1 in columns and not self.learner._grows():
             refuse_unknown(next(name for name, k in zip(values, columns) if k < 0), names)
         return columns
 
@@ -368,7 +368,7 @@ class RowPath:
             learner.features, training.features, training._handed = features, grown, None
             raise
 
-    def _matrix(self, row: Any, learning: bool) -> tuple[Any, FeatureNames | None]:
+    def matrix(self, row: Any, learning: bool) -> tuple[Any, FeatureNames | None]:
         """A matrix of the one row, and the names of its columns if they have names."""
         learner = self.learner
         if learner.takes_objects():
@@ -394,7 +394,7 @@ class RowPath:
                 raise TypeError(f"this {learner.name} knows its features by number: give a row of numbers, not names")
             names = FeatureNames((), learner.limit_of_names())
             names.add(values)
-        elif learning and learner.settings.grow:
+        elif learning and learner._grows():
             names.add(values)
         columns = self._columns(names, values)
         known = [(k, value) for k, value in zip(columns, values.values()) if k >= 0]

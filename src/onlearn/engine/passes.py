@@ -103,7 +103,7 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     cycle = _Cycle(training) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
     last, audited_size = np.inf, None
-    with _progress(settings.verbose, passes, len(y)) as advance:
+    with progress_bar(settings.verbose, passes, len(y)) as advance:
         for done in range(passes):
             training.begin_pass()
             if training.passes and audited_size is None:  # from here on examples have been seen before
@@ -207,7 +207,7 @@ class _Cycle:
 
 
 @contextmanager
-def _progress(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(verbose: int, passes: int, rows: int) -> Iterator[Callable[[int], None] | None]:
     if not verbose:
         yield None
         return
@@ -254,7 +254,11 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         if training is not None:
             # Only what a user wrote can fail once learning has begun; and only passes that go on are interrupted in it.
             # (In the dual they stop when they are asked to, and what was learned is kept.)
-            going_on = method.__name__ == "fit" and self.settings.warm_start and not hasattr(training, "interrupted")
+            going_on = (
+                method.__name__ == "fit"
+                and getattr(self.settings, "warm_start", False)
+                and not hasattr(training, "interrupted")
+            )
             whole, seen = training.may_fail or going_on, training.n_seen
             before["training"] = copy.deepcopy(training) if whole else copy.copy(training)
         try:

@@ -33,6 +33,7 @@ class Rule(Protocol):
     regression: bool = False  # whether it learns numbers
     multiclass: str = "true"  # how three or more classes are learned unless it is said
     own_probabilities: bool = False  # whether its scores are log-odds
+    projects: bool = False  # whether a step of a number's learner goes as far as the example asks, and no further
     written: Any = None  # what the user wrote, of a user-defined rule (see ``user_rules``)
 
     def values(self) -> list[Any]:
@@ -174,6 +175,41 @@ class Epsilon:
 
     def step(s, y, sqnorm, p):
         return np.sign(y - s) if abs(y - s) > p[0] else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return max(0.0, abs(y - s) - p[0])
+
+
+@choice(RULES, "nlms")
+class NLMS:
+    """Normalised least mean squares (Nagumo and Noda 1967): t = (y - s) / |x|^2, after which the score is y."""
+
+    regression = True
+    classification = False
+    projects = True
+
+    def step(s, y, sqnorm, p):
+        return (y - s) / sqnorm if sqnorm > 0.0 else 0.0
+
+    def loss(s, y, sqnorm, p):
+        return 0.5 * (y - s) ** 2
+
+
+@choice(RULES, "pa_epsilon")
+class PAEpsilon:
+    """Passive-aggressive regression (Crammer et al. 2006): t = sign(y - s) min(C, loss / |x|^2)."""
+
+    regression = True
+    classification = False
+    projects = True
+    epsilon: float = param(0.1, "errors up to this size cost nothing", at_least=0)
+    aggressiveness: float | None = param(None, "C, the largest step; None: any", above=0, words=(None,))
+
+    def values(self):
+        return [self.epsilon, np.inf if self.aggressiveness is None else self.aggressiveness]
+
+    def step(s, y, sqnorm, p):
+        return np.sign(y - s) * min(p[1], max(0.0, abs(y - s) - p[0]) / sqnorm) if sqnorm > 0.0 else 0.0
 
     def loss(s, y, sqnorm, p):
         return max(0.0, abs(y - s) - p[0])

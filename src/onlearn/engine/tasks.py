@@ -228,6 +228,9 @@ class Regression:
     def uncounted(self) -> Regression:
         return self
 
+    def met(self, counts: np.ndarray) -> Regression:
+        return self
+
     def numbers(self, y: np.ndarray, weight: np.ndarray, grows: bool = True) -> np.ndarray:
         return y
 
@@ -236,6 +239,12 @@ class Regression:
 
     def weighted(self, numbers: np.ndarray, weight: np.ndarray, class_weight: Any) -> np.ndarray:
         return weight
+
+    def columns(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+    def shaped(self, scores: np.ndarray) -> np.ndarray:
+        return scores[:, 0]
 
     def pack(self, separable: bool | None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {}, {}
@@ -272,7 +281,10 @@ def check_regression_choices(choices: dict[str, Any], epochs: int | None, tol: f
     """Refuse what has no meaning in regression."""
     rule, geometry, stabilizer = (choices[name] for name in ("rule", "geometry", "stabilizer"))
     if not rule.regression:
-        raise ValueError(f"the rule {rule!r} is for classification; regression has 'lms' and 'epsilon', or your own")
+        raise ValueError(
+            f"the rule {rule!r} is for classification; regression has "
+            "'lms', 'nlms', 'epsilon' and 'pa_epsilon', or your own"
+        )
     if geometry.undecided:
         raise ValueError(f"{geometry!r} is estimated from examples of two classes; for regression give the number")
     if stabilizer.name not in ("last", "averaged"):
@@ -297,7 +309,9 @@ def worse_than_mean(training: Any, y: np.ndarray, weight: np.ndarray, predict: A
         if variance <= ALIKE**2:
             return None
         # An average of hypotheses is no worse than they were on average, so that most often no row need be scored.
-        known = training.rule.name == "lms" and training.tally[LOSS] < HIGHEST_LOSS  # else some loss was cut short
+        known = (
+            training.rule.name in ("lms", "nlms") and training.tally[LOSS] < HIGHEST_LOSS
+        )  # else some loss was cut short
         losses = training.record(np.zeros(len(training.tally)))["loss"], training.by_pass[-1]["loss"]
         if known and 2 * max(losses) / highest / highest < variance:
             return None

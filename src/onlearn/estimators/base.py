@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -21,10 +21,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from onlearn.engine import csr, inputs
 from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
 from onlearn.engine.inputs import from_nullable
-from onlearn.engine.learner import Learner
 from onlearn.engine.passes import InterruptedAfterwards
+from onlearn.engine.registry import make_learner
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.engine.training import Training
 from onlearn.kernels.formula import copied
 
 
@@ -33,9 +32,9 @@ class LearnerEstimator(BaseEstimator):
 
     families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
     composition: ClassVar[Composition] = COMPOSITIONS["OnlineClassifier"]
-    grow: bool | str
-    warm_start: bool
-    _learner: Learner  # once it is fitted
+    grow: bool | str = False
+    warm_start: bool = False
+    _learner: Any  # the learner, once it is fitted
 
     # ------------------------------------------------------------------ parameters
 
@@ -54,7 +53,7 @@ class LearnerEstimator(BaseEstimator):
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.composition.parameters}
 
-    def as_learner(self) -> Learner:
+    def as_learner(self) -> Any:
         """The learner inside, with the present parameters; a new one if nothing was learned yet."""
         learner = self.__dict__.get("_learner")
         if learner is None:
@@ -66,8 +65,8 @@ class LearnerEstimator(BaseEstimator):
         learner.passed_on = PassedOn(values)
         return learner
 
-    def _new_learner(self) -> Learner:
-        return Learner(self.composition.name, warning=ConvergenceWarning)
+    def _new_learner(self) -> Any:
+        return make_learner(self.composition.name, warning=ConvergenceWarning)
 
     def __getstate__(self) -> dict[str, Any]:
         return with_rule(super().__getstate__(), getattr(self, "rule", None))
@@ -82,12 +81,12 @@ class LearnerEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         with suppress(TypeError, ValueError):  # a wrong spelling is reported by fit
-            tags.input_tags.positive_only = self._geometry().positive_only
+            tags.input_tags.positive_only = self._takes_positive_only()
         return tags
 
-    def _geometry(self) -> Any:
-        """The geometry that the parameters mean."""
-        return self.composition.choices(self._values())["geometry"]
+    def _takes_positive_only(self) -> bool:
+        """Whether the learner takes no negative values."""
+        return False
 
     # ------------------------------------------------------------------ learning
 
@@ -115,21 +114,6 @@ class LearnerEstimator(BaseEstimator):
             self._learner = learner
             raise
         self._learner = learner
-        return self
-
-    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Any:
-        """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
-
-        ``x`` is a row of numbers, a sparse row, or a mapping from names to numbers, Booleans (1 and 0) and strings (the
-        feature ``name=string`` is 1). With ``grow``, names and classes are taken in as they come. Without, learning
-        begins with labels that are Booleans, or by ``partial_fit`` with ``classes``.
-
-        One thread may learn while others predict: they see the hypothesis before an example or after it.
-        """
-        learner = self.as_learner()
-        learner.path.learn(x, y, weight)
-        if "_learner" not in self.__dict__:
-            self._learner = learner
         return self
 
     # ------------------------------------------------------------------ starting anew
@@ -187,12 +171,12 @@ class LearnerEstimator(BaseEstimator):
 
     # ------------------------------------------------------------------ what was learned
 
-    def _fitted(self, X: Any) -> tuple[Learner, Any]:
+    def _fitted(self, X: Any) -> tuple[Any, Any]:
         """The learner, and X as it takes it."""
         learner = self._begun()
         return learner, X if self._is_plain(X) else self._check_rows(X, first=False)[0]
 
-    def _begun(self) -> Learner:
+    def _begun(self) -> Any:
         """The learner, which has learned something."""
         try:
             return self._learner
@@ -254,7 +238,7 @@ class LearnerEstimator(BaseEstimator):
         return dict(self._known("history_"))
 
     @property
-    def training(self) -> Training | None:
+    def training(self) -> Any:
         """The state of the learner, once learning has begun."""
         return self._learner.training if "_learner" in self.__dict__ else None
 
@@ -274,7 +258,7 @@ class LearnerEstimator(BaseEstimator):
         return self._learner._pack()
 
     @classmethod
-    def _around(cls, learner: Learner) -> Any:
+    def _around(cls, learner: Any) -> Any:
         """The estimator of a learner that was read from a file."""
         made = cls(**learner.get_params())
         learner.warning = ConvergenceWarning
@@ -316,10 +300,6 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
-        return self._partial_fit(X, y, sample_weight, classes=classes)
-
     def _check_targets(self, y: Any) -> np.ndarray:
         return check_column(y, "label", type(self).__name__)
 
@@ -329,17 +309,6 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
     def classes_(self) -> np.ndarray:
         """The labels of the classes."""
         return np.asarray(self._known("classes_"))
-
-    @property
-    def separable_(self) -> bool | None:
-        """Whether the classes are known to be separable (True), or not to be (False)."""
-        separable: bool | None = self._known("separable_")
-        return separable
-
-    @property
-    def n_mistakes_(self) -> int:
-        """Mistakes made while learning, over all passes."""
-        return int(self._known("n_mistakes_"))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: one a row for two classes (positive: the second), one a class for more."""
@@ -354,25 +323,69 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class; the largest is where ``predict`` is."""
         learner, X = self._fitted(X)
-        return learner.predict_proba(X, self.calibration)
+        return learner.predict_proba(X)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
-        """The probability of each class for one row, as of ``learn_one``, by class."""
-        return self._begun().predict_proba_one(x, self.calibration)
+        """The probability of each class for one row, as of ``predict_one``, by class."""
+        return self._begun().predict_proba_one(x)
 
-    def certificate(self, X: Any, y: Any) -> Any:
-        """What theory promises for these examples, and whether its assumptions hold; two classes only.
 
-        The examples must be those trained on. No bound applies to fewer or more of them than a pass saw.
-        """
+class LearnerRegressor(RegressorMixin, LearnerEstimator):
+    """The part of a regression that is the same whatever learns."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from all rows. A call that fails changes nothing."""
+        return self._fit(X, y, sample_weight)
+
+    def _check_targets(self, y: Any) -> np.ndarray:
+        return check_column(y, "number", type(self).__name__)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The number predicted for each row."""
         learner, X = self._fitted(X)
-        return learner.certificate(X, self._check_targets(y))
+        return learner.predict(X)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        with suppress(TypeError, ValueError):  # without negative weights only some problems can be learned
-            tags.classifier_tags.poor_score = self._geometry().positive_weights
-        return tags
+
+class IncrementalClassifier(LearnerClassifier):
+    """A classifier that learns from examples as they come."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        return self._partial_fit(X, y, sample_weight, classes=classes)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Any:
+        """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
+
+        ``x`` is a row of numbers, a sparse row, or a mapping from names to numbers, Booleans (1 and 0) and strings (the
+        feature ``name=string`` is 1). With ``grow``, names and classes are taken in as they come. Without, learning
+        begins with labels that are Booleans, or by ``partial_fit`` with ``classes``.
+
+        One thread may learn while others predict: they see the hypothesis before an example or after it.
+        """
+        learner = self.as_learner()
+        learner.path.learn(x, y, weight)
+        if "_learner" not in self.__dict__:
+            self._learner = learner
+        return self
+
+
+class IncrementalRegressor(LearnerRegressor):
+    """A regression that learns from examples as they come."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
+        return self._partial_fit(X, y, sample_weight)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Any:
+        """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
+
+        ``x`` is a row as ``IncrementalClassifier.learn_one`` takes it.
+        """
+        learner = self.as_learner()
+        learner.path.learn(x, y, weight)
+        if "_learner" not in self.__dict__:
+            self._learner = learner
+        return self
 
 
 # ----------------------------------------------------------------------------------------------------

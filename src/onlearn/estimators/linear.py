@@ -6,16 +6,65 @@ The named ones are made of the compositions of the engine, signature and docstri
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from onlearn.engine.compositions import COMPOSITIONS, Composition
-from onlearn.estimators.base import LearnerClassifier, LearnerEstimator, check_column
+from onlearn.estimators.base import IncrementalClassifier, IncrementalRegressor
 
 
-class OnlineClassifier(LearnerClassifier):
+class MistakeDrivenClassifier(IncrementalClassifier):
+    """A classifier of which theory counts the mistakes: linear ones, those with a kernel, and mixtures."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class; the largest is where ``predict`` is."""
+        learner, X = self._fitted(X)
+        return learner.predict_proba(X, self._calibration())
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each class for one row, as of ``learn_one``, by class."""
+        return self._begun().predict_proba_one(x, self._calibration())
+
+    @property
+    def separable_(self) -> bool | None:
+        """Whether the classes are known to be separable (True), or not to be (False)."""
+        separable: bool | None = self._known("separable_")
+        return separable
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Mistakes made while learning, over all passes."""
+        return int(self._known("n_mistakes_"))
+
+    def certificate(self, X: Any, y: Any) -> Any:
+        """What theory promises for these examples, and whether its assumptions hold; two classes only.
+
+        The examples must be those trained on. No bound applies to fewer or more of them than a pass saw.
+        """
+        learner, X = self._fitted(X)
+        return learner.certificate(X, self._check_targets(y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(TypeError, ValueError):  # without negative weights only some problems can be learned
+            tags.classifier_tags.poor_score = self._geometry().positive_weights
+        return tags
+
+    def _calibration(self) -> Any:
+        """Where probabilities come from: it may change after fit."""
+        return getattr(self, "calibration", None)
+
+    def _geometry(self) -> Any:
+        """The geometry that the parameters mean."""
+        return self.composition.choices(self._values())["geometry"]
+
+    def _takes_positive_only(self) -> bool:
+        return bool(self._geometry().positive_only)
+
+
+class OnlineClassifier(MistakeDrivenClassifier):
     """Learns a linear classifier from examples one at a time.
 
     Parameters
@@ -104,7 +153,7 @@ class OnlineClassifier(LearnerClassifier):
         self.max_names = max_names
 
 
-class OnlineRegressor(RegressorMixin, LearnerEstimator):
+class OnlineRegressor(IncrementalRegressor):
     """Learns a linear regression from examples one at a time: least squares, ridge, lasso, epsilon-insensitive.
 
     Parameters are those of ``OnlineClassifier`` that have a meaning here.
@@ -158,23 +207,8 @@ class OnlineRegressor(RegressorMixin, LearnerEstimator):
         self.intercept_scaling = intercept_scaling
         self.max_names = max_names
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
-        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
-        self._fit(X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineRegressor:
-        """Learn from the rows once, in their order. Many small calls leave the same state as one large one."""
-        self._partial_fit(X, y, sample_weight)
-        return self
-
-    def _check_targets(self, y: Any) -> np.ndarray:
-        return check_column(y, "number", type(self).__name__)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The number predicted for each row."""
-        learner, X = self._fitted(X)
-        return learner.predict(X)
+    def _takes_positive_only(self) -> bool:
+        return bool(self.composition.choices(self._values())["geometry"].positive_only)
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn.engine.compositions import Composition
 from onlearn.engine.learner import Learner
-from onlearn.engine.mixture import MIXTURE, MixtureLearner, Theorem, spell_learner
-from onlearn.estimators.base import LearnerClassifier
-from onlearn.estimators.linear import OnlineClassifier
+from onlearn.engine.mixture import MIXTURE, MixtureLearner, Theorem
+from onlearn.engine.registry import spell_learner
+from onlearn.estimators.linear import MistakeDrivenClassifier, OnlineClassifier
 
 
-class Mixture(LearnerClassifier):
+class Mixture(MistakeDrivenClassifier):
     """Several learners side by side, each believed by how well it predicted so far: the Bayes mixture.
 
     The probability of a class is the mean of the learners' probabilities, each weighted by e^-L, where L is the

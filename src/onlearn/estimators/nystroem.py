@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -27,12 +27,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlearn import kernels
 from onlearn.dual.examples import concatenate, count, pick
-from onlearn.engine.csr import is_sparse
 from onlearn.engine.inputs import number_types, plain_table
-from onlearn.estimators.base import KERNEL
-from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, tiles
+from onlearn.estimators.transformer import KernelTransformer, check_whole_number, draw_seed, in_precision, tiles
 from onlearn.kernels.formula import copied
-from onlearn.kernels.products import refuse_strings
 
 MOST_NUMBERS = 1 << 26  # in the factor of rpcholesky; beyond that it chooses among a sample of the examples
 BLOCK = 128  # most candidates drawn at once
@@ -164,7 +161,7 @@ def _is_uniform(nystroem: Any) -> bool:
     )
 
 
-class Nystroem(NumericTransformer):
+class Nystroem(KernelTransformer):
     """Transform examples (rows, strings, trees) to at most ``n_components`` features that approximate a kernel.
 
     ``kernel``: an object of ``onlearn.kernels``, or its text such as "0.5*gaussian(2) + polynomial(2)".
@@ -186,7 +183,6 @@ class Nystroem(NumericTransformer):
     True
     """
 
-    families: ClassVar[dict[str, Any]] = KERNEL
     landmarks_: Any
     n_components_: int
     error_: float
@@ -249,21 +245,6 @@ class Nystroem(NumericTransformer):
             raise ValueError(f"Nystroem computes the kernel at its landmarks itself: give it that kernel, not {kernel}")
         return kernel, size, CHOOSE[self.landmarks] if isinstance(self.landmarks, str) else None
 
-    def _check_examples(self, X: Any, kernel: Any, reset: bool) -> Any:
-        """Examples of which some can be picked; the kernel checks the rest."""
-        if kernel.data == "vectors":
-            refuse_strings(X, kernel)
-            return self._check_rows(X, reset)
-        if isinstance(X, (str, bytes)):
-            raise TypeError("X must be a list of examples, not one text: put it in a list")
-        if hasattr(X, "tocsr"):
-            X = X.tocsr()
-        elif not is_sparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
-            X = list(X)
-        if not count(X):
-            raise ValueError("X has no examples: at least one is needed")
-        return X
-
     def _given_landmarks(self, kernel: Any) -> Any:
         """The given landmarks, checked."""
         if kernel.data != "vectors":
@@ -278,7 +259,7 @@ class Nystroem(NumericTransformer):
                        rows: np.ndarray | None) -> Nystroem:  # fmt: skip
         """Whiten the landmarks, and estimate the error on the examples P, of which these rows are landmarks."""
         Q = kernel.points(chosen)
-        whitening, apart = _whitening(kernel, Q)
+        whitening, apart = whiten(kernel, Q)
         self.kernel_, self._seed, self.n_seen_ = kernel, seed, seen
         self.landmarks_, self.whitening_, self.n_components_ = chosen, whitening, whitening.shape[1]
         self._clear_casts()
@@ -309,7 +290,7 @@ class Nystroem(NumericTransformer):
     def _features(self, P: Any, out: np.ndarray | None = None) -> Iterator[np.ndarray]:
         """The features tile by tile, into ``out`` if given; kernel values take the memory of one tile only."""
         dtype = P.dtype
-        Q = self._cast("landmarks", dtype, lambda: self.kernel_.points(_as(self.landmarks_, dtype)))
+        Q = self._cast("landmarks", dtype, lambda: self.kernel_.points(in_precision(self.landmarks_, dtype)))
         W = self._cast("whitening", dtype, lambda: self.whitening_.astype(dtype))
         values = None
         for tile in tiles(len(P), len(Q) * np.dtype(dtype).itemsize):
@@ -366,7 +347,7 @@ class Nystroem(NumericTransformer):
             self.landmarks = self.landmarks_
 
 
-def _whitening(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
+def whiten(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
     """U L^(-1/2) of the landmarks' kernel matrix K, without directions that are rounding only; and squared distances.
 
     These are the distances of each landmark from the span of the others, 1 / (K^-1)_ii.
@@ -389,8 +370,3 @@ def _whitening(kernel: Any, Q: Any) -> tuple[np.ndarray, np.ndarray]:
 def _may_be_examples(X: Any) -> bool:
     """Whether X has examples, or is an iterator, which may have some."""
     return count(X) > 0 if hasattr(X, "shape") or hasattr(X, "__len__") else hasattr(X, "__iter__")
-
-
-def _as(X: Any, dtype: Any) -> Any:
-    """Landmarks of numbers in a precision; other landmarks unchanged."""
-    return X.astype(dtype, copy=False) if hasattr(X, "astype") and X.dtype.kind == "f" else X

@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onlearn import model_file
+from onlearn import kernels, model_file
+from onlearn.dual.examples import count
 from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
-from onlearn.estimators.base import set_nested, take_nested, with_nested
+from onlearn.estimators.base import KERNEL, set_nested, take_nested, with_nested
 from onlearn.kernels.products import refuse_strings
 
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
@@ -95,6 +96,40 @@ class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             self.n_features_in_ = int(facts["n_features_in"])
         if facts["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+
+
+class KernelTransformer(NumericTransformer):
+    """A transformer of whatever a kernel compares: rows of numbers, strings, trees."""
+
+    families: ClassVar[dict[str, Any]] = KERNEL
+    kernel: Any
+
+    def _check_examples(self, X: Any, kernel: Any, reset: bool) -> Any:
+        """Examples of which some can be picked; the kernel checks the rest."""
+        if kernel.data in ("vectors", "matrix"):
+            refuse_strings(X, kernel)
+            return self._check_rows(X, reset)
+        if isinstance(X, (str, bytes)):
+            raise TypeError("X must be a list of examples, not one text: put it in a list")
+        if hasattr(X, "tocsr"):
+            X = X.tocsr()
+        elif not csr.is_sparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
+            X = list(X)
+        if not count(X):
+            raise ValueError("X has no examples: at least one is needed")
+        return X
+
+    def _takes_matrices(self) -> bool:
+        """Whether examples are rows of a kernel matrix."""
+        try:
+            return bool(kernels.get(self.kernel).data == "matrix")
+        except (TypeError, ValueError):  # a wrong spelling is reported by fit
+            return False
+
+
+def in_precision(X: Any, dtype: Any) -> Any:
+    """Examples of numbers in a precision; others unchanged."""
+    return X.astype(dtype, copy=False) if hasattr(X, "astype") and X.dtype.kind == "f" else X
 
 
 def draw_seed(random_state: Any) -> int:

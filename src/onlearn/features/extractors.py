@@ -96,7 +96,8 @@ class ColumnExtractor:
         return {"kind": self.kind, **asdict(cast(Any, self))}
 
 
-SCALES = ("standard", "max-abs", "log1p", "none")
+SCALES = ("standard", "max-abs", "log1p", "none", "kept")
+LEAST = float(np.finfo(np.float32).tiny)  # stands for a zero that is to be told from a missing value
 LARGEST = 1e140  # larger absolute values count as this one, so that squares and their sum stay finite
 FACTS = 4  # count, mean, sum of squared differences from the mean, largest absolute value
 
@@ -132,7 +133,7 @@ def scaled(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
             return values / facts[3] if facts[3] > 0 else values.copy()
     if scale == "log1p":
         return np.copysign(np.log1p(np.abs(values)), values)
-    return values.copy()
+    return np.where(values == 0.0, LEAST, values) if scale == "kept" else values.copy()
 
 
 @dataclass(frozen=True)
@@ -225,8 +226,9 @@ class Number(ColumnExtractor):
     """A column of numbers: the feature ``column`` has the value, scaled.
 
     ``scale="standard"`` gives mean 0 and deviation 1, ``"max-abs"`` a largest absolute value of 1, both by the rows
-    learned from so far; ``"log1p"`` is sign(x) log(1 + |x|). A missing value counts as a scaled value of 0; with
-    ``missing="zero"`` it is a 0 before scaling.
+    learned from so far; ``"log1p"`` is sign(x) log(1 + |x|), ``"none"`` is x. A missing value counts as a scaled value
+    of 0; with ``missing="zero"`` it is a 0 before scaling. ``"kept"`` is x, but the smallest number above 0 for a 0, so
+    that learners which tell missing values from zeros (naive Bayes) can do so.
     """
 
     column: str

@@ -223,6 +223,26 @@ class FeatureMap:
         """The name of one feature."""
         return str(number) if self.kind_ == MATRIX else self.vocabulary_.name_of(number)
 
+    def sources_from(self, start: int) -> tuple[np.ndarray, list[tuple[str, str]]]:
+        """What features are made of, from a number on: places in a list of pairs of a kind of source and a name.
+
+        Of a table, the source is a "number" (a "scaled" one, if zeros cannot be told from missing values), a
+        "category", a "text" or the "flag" of a missing value, and the name that of the column; other features are of a
+        "matrix", or "named" with a prefix.
+        """
+        if self.kind_ == MATRIX:
+            return np.zeros(max(0, self.width_ - start), np.int64), [("matrix", "")]
+        codes, prefixes = self.vocabulary_.prefixes_from(start)
+        sources: dict[str | None, tuple[str, str]] = {None: ("named", "hashed")}
+        kept = all(one.scale == "kept" for one in self.extractors_ if isinstance(one, Number))
+        for one in self.extractors_:
+            if isinstance(one, Number):
+                sources[""] = "number" if kept else "scaled", ""
+                sources[f"{one.column}="] = "flag", one.column
+            elif isinstance(one, (Text, Category)):
+                sources.update(dict.fromkeys(one.groups().prefixes, (one.kind, one.column)))
+        return codes, [sources.get(prefix, ("named", prefix or "")) for prefix in prefixes]
+
     def keep(self, kept: np.ndarray, state: str | None = "drop") -> np.ndarray:
         """Drop all other features and renumber the rest; returns the remaining columns of a matrix or of weights.
 

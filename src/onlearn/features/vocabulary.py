@@ -191,6 +191,13 @@ class Vocabulary:
         raw = self._pool[self._ends[number] : self._ends[number + 1]].tobytes()
         return list(self._prefixes)[self._prefix[number]] + _read(raw)
 
+    def prefixes_from(self, start: int) -> tuple[np.ndarray, list[str | None]]:
+        """The prefixes of names, as places in a list of them, from a number on; that of a bucket is None."""
+        known = [*self._prefixes, None]
+        codes = np.full(max(0, self.width - start), len(known) - 1, np.int64)
+        codes[: max(0, self._count - start)] = self._prefix[start : self._count]
+        return codes, known
+
     def names(self) -> list[str]:
         """All stored names, by number."""
         prefixes, pool = list(self._prefixes), self._pool[: self._ends[self._count]].tobytes()

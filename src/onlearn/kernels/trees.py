@@ -30,6 +30,7 @@ from onlearn.engine.spec import param
 from onlearn.kernels.base import ExampleError, Pairwise, Points, View, listed, share, shown
 from onlearn.kernels.family import kernel
 from onlearn.kernels.tiles import Tile
+from onlearn.kernels.tree_features import TreeVocabulary
 
 STEP = 40.0  # nanoseconds, measured: a node of one of the two trees of a pair
 TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -79,6 +80,26 @@ class Trees(Pairwise):
         work = partial(tree_diagonal, forest, self.cut, self.decay, out)
         share(work, len(P), 2 * STEP * forest.starts[-1])
         return out
+
+    def vocabulary(self, X: Any) -> TreeVocabulary:
+        """The pieces of the trees X, which are the features."""
+        return TreeVocabulary(read_trees(X, str(self))[0], self.kind == "subset", self.decay, str(self))
+
+    def features(self, X: Any, vocabulary: TreeVocabulary | None = None) -> Any:
+        """A SciPy matrix (CSR) with a column for each piece of a vocabulary: that of X, unless one is given.
+
+        The feature of a piece is decay^(size / 2) times how often it occurs. Pieces that are not in the vocabulary v
+        have no column: ``features(X, v) @ features(Z, v).T == k(X, Z)`` if v is the vocabulary of X, of Z, or of more.
+
+        >>> v = Trees().vocabulary(["(NP (D the) N)"])
+        >>> v.names()
+        ['(D the)', '(NP (D ...) N)', '(NP (D the) N)']
+        >>> Trees().features(["(NP (D a) N)"], v).toarray().tolist()
+        [[0.0, 1.0, 0.0]]
+        """
+        if vocabulary is None:
+            vocabulary = self.vocabulary(X)
+        return vocabulary.features(read_trees(X, str(self))[0])
 
     @property
     def cut(self) -> float:

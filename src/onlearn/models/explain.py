@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data.batch import rows_in
+from onlearn.engine.base_learner import Contributions
 from onlearn.engine.csr import is_sparse
 from onlearn.models.model import Model, feature_name
 
@@ -20,17 +21,19 @@ SHOWN = 4  # features of an example
 
 def is_dual(model: Model) -> bool:
     """Whether the weights of a model belong to support examples."""
-    return bool(model.learner.representation == "dual")
+    return bool(model.learner.representation == "dual") or model.learner.example_weights() is not None
 
 
 def dual_weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Weights (outputs x support examples) and intercepts."""
+    if (found := model.learner.example_weights()) is not None:
+        return found
     return np.atleast_2d(model.learner.dual_coef_), np.atleast_1d(model.learner.intercept_)
 
 
 def example_name(model: Model, number: int) -> str:
     """A short name of a support example: the beginning of its text, or its largest features."""
-    examples = model.learner.support_examples_
+    examples = model.learner.kept_examples()
     if model.compares_texts:
         text = " ".join(str(examples[number]).split())
         return text if len(text) <= WORDS else f"{text[: WORDS - 3]}..."
@@ -78,6 +81,8 @@ class Explanation(NamedTuple):
     parts: list[Part]  # by absolute contribution, the largest first
     of: str = "features"  # or "examples": the parts are support examples
     by: str | None = None  # of a mixture, the leader: it is explained, and its prediction may differ from the mixture's
+    value_name: str | None = None  # what the values of the parts are, if not values of features or kernel values
+    note: str | None = None  # what a reader has to know, such as that it is an approximation
 
 
 def explain(model: Model, rows: Any) -> Explanation:
@@ -86,6 +91,8 @@ def explain(model: Model, rows: Any) -> Explanation:
     count = rows_in(X)
     if count != 1:
         raise ValueError(f"one row is explained at a time, not {count}")
+    if not (model.learner.explained.is_linear or model.learner.representation):
+        return explain_parts(model, rows, model.learner.contributions(X))
     coef, intercepts = weights(model)
     name_of = feature_name
     if is_dual(model):
@@ -122,6 +129,28 @@ def explain(model: Model, rows: Any) -> Explanation:
     return Explanation(prediction, probability, favours, against, intercept, total, parts, of, leader(model))
 
 
+def explain_parts(model: Model, rows: Any, found: Contributions) -> Explanation:
+    """The explanation that a learner gives itself, in terms of features or of examples that it keeps."""
+    mean, size = model.target if model.labels is None else (0.0, 1.0)
+    intercept = found.intercept * size + mean
+    amounts, weight = found.amounts * size, found.weights * size
+    prediction = model.predict(rows)[0]
+    favours = against = probability = None
+    if model.labels is not None:
+        favours, against = model.labels[found.favours], model.labels[found.against]
+        probability = float(model.predict_proba(rows)[0, model.labels.index(prediction)])
+    name_of = example_name if found.of == "examples" else feature_name
+    order = np.argsort(-np.abs(amounts), kind="stable")
+    parts = [
+        Part(name_of(model, int(found.numbers[k])), float(found.values[k]), float(weight[k]), float(amounts[k]))
+        for k in order
+    ]
+    total = float(amounts.sum()) + intercept
+    return Explanation(
+        prediction, probability, favours, against, intercept, total, parts, found.of, None, found.value_name, found.note
+    )
+
+
 def leader(model: Model) -> str | None:
     """Of a mixture the learner whose weights are shown, and how much it counts."""
     explained = model.learner.explained
@@ -138,7 +167,7 @@ def weights(model: Model) -> tuple[np.ndarray, np.ndarray]:
     try:
         coef, intercepts = dual_weights(model) if is_dual(model) else model.weights()
     except AttributeError as error:
-        raise ValueError(VOTED) from error
+        raise ValueError(VOTED if model.learner.explained.is_linear else str(error)) from error
     coef, intercepts = coef.astype(np.float64, copy=False), intercepts.astype(np.float64, copy=False)
     if model.labels is None:
         mean, size = model.target
@@ -153,10 +182,12 @@ def top_weights(model: Model, count: int, label: str | None = None) -> dict[str,
     label, negative ones for the first.
     """
     coef, _ = weights(model)
+    if len(coef) > 1 and not (model.learner.explained.is_linear or is_dual(model)):
+        coef = coef - coef.mean(axis=0)  # logarithms of probabilities speak by how much they differ
     name_of = example_name if is_dual(model) else feature_name
     if model.labels is None:
         places = largest(np.abs(coef[0]), count)
-        return {"target": [(feature_name(model, k), float(coef[0, k])) for k in places]}
+        return {"target": [(name_of(model, k), float(coef[0, k])) for k in places]}
     found = {}
     for k, name in enumerate(model.labels):
         if label is None or label == name:

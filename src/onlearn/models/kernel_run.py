@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,37 +60,44 @@ class KernelPasses(Passes):
 
     def prepare(self, rows: MemoryRows, skip: int, fresh: bool) -> None:
         """Hand the rows to the learner; ``rows`` forgets them."""
-        learner, batches = self.model.learner, rows.batches
+        model, learner, batches = self.model, self.model.learner, rows.batches
         if skip and not learner.is_unfinished():
             raise data.DataError(
                 "the model is of an unfinished run, but does not say how its rows stood: it was written by an earlier "
                 "version, or learned from something else since; train anew"
             )
-        y = np.concatenate([y for _, y, _ in batches])
-        self.y: np.ndarray = y if self.label_numbers is None else self.label_numbers[y]
+        y, classifies = np.concatenate([y for _, y, _ in batches]), self.model.labels is not None
+        self.y: np.ndarray = self.label_numbers[y] if classifies and self.label_numbers is not None else y
         unweighted = batches[0][2] is None
         self.weight: np.ndarray | None = None if unweighted else np.concatenate([weight for _, _, weight in batches])
         rows.clear()
         if not fresh and not skip:
-            counts = np.bincount(self.y, weights=self.weight, minlength=len(learner.classes_))
+            count = partial(np.bincount, weights=self.weight, minlength=len(model.labels or ()))
+            counts = count(self.y) if classifies else np.zeros(0)
             learner.set_params(epochs=self.count).go_on(self.model.features.n_features_out_, counts)
         texts = [text for X, _, _ in batches for text in X] if self.model.compares_texts else None
         self.examples: Any = learner.prepare_rows(self._matrix(batches) if texts is None else texts)
+        if not classifies:
+            weight = np.ones(len(y)) if self.weight is None else self.weight
+            self.weight = learner.begin_regression(self.examples.data, self.y, weight)
 
     def _matrix(self, batches: list[Any]) -> Any:
-        """All rows as one matrix, dense if most values are not zero."""
-        width = self.model.features.n_features_out_
-        X = stacked([X for X, _, _ in batches])
-        X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
-        before = self.model.learner.support_examples_  # of a model that is continued
-        dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
-        return X.toarray() if dense else X.with_sorted_columns()
+        before = self.model.learner.kept_examples()  # of a model that is continued
+        return as_one_matrix(batches, self.model.features.n_features_out_, self.feature_numbers, before)
 
     def _shuffled(self, rows: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         if turn >= self.examples.passes:  # else an earlier part of the run has begun it
             with self.lessons.uninterrupted():
                 self.examples.begin_pass()
         yield self.examples, self.y, self.weight, shuffled(len(self.y), self.plan.seed, turn)
+
+
+def as_one_matrix(batches: list[Any], width: int, feature_numbers: np.ndarray | None, before: Any) -> Any:
+    """All rows as one matrix: dense if most values are not zero, or if the examples from ``before`` are."""
+    X = stacked([X for X, _, _ in batches])
+    X = X.of_width(width) if feature_numbers is None else select(X, feature_numbers, width)
+    dense = X.nnz > DENSE * X.shape[0] * X.shape[1] if before is None else not is_sparse(before)
+    return X.toarray() if dense else X.with_sorted_columns()
 
 
 class KernelReading(Reading):
@@ -115,6 +123,8 @@ class KernelReading(Reading):
         return super()._targets(batch)
 
     def _settings(self, classes: int) -> dict[str, Any]:
+        if "epochs" not in self.learner.composition.parameters:
+            return {}
         return {"epochs": self.passes.count}  # of fit, should the learner be fitted in Python later
 
     def _checked(self, X: Any) -> Any:
@@ -143,8 +153,6 @@ class KernelRun(Run):
         kernel = self.reading.kernel
         if kernel.data not in ("vectors", "strings", "trees"):
             raise PlanError(f"the kernel {kernel} is not of rows that files can hold: use it from Python")
-        if plan.task != "classify":
-            raise PlanError("a kernel learns to classify, not to predict numbers")
         if plan.prune_weights > 0:
             raise PlanError("prune_weights= has no use with a kernel, whose weights belong to examples")
         if compares_texts(kernel) and plan.min_count > 1:
@@ -192,8 +200,8 @@ class MemoryRows:
         self.nbytes += size_of(X)
         if self.nbytes > self.memory:
             raise data.DataError(
-                f"the rows take more than {self.memory >> 20} MB, and a kernel needs all of them at once: "
-                "learn from fewer rows, or without kernel="
+                f"the rows take more than {self.memory >> 20} MB, and this learner needs all of them at once: "
+                "learn from fewer rows, or with a linear learner"
             )
         self.batches.append((X, y, weight))
 

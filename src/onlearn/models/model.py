@@ -18,9 +18,9 @@ from onlearn import data, model_file
 from onlearn.data.arrow import decoded, from_strings, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
+from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
 from onlearn.engine.inputs import check_weights, distinct, in_order, positions
-from onlearn.engine.learner import Learner
 from onlearn.engine.tasks import check_numbers
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
@@ -380,7 +380,7 @@ def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 def as_learner(learner: Any) -> Any:
     """The learner inside an estimator; learners and None are returned as they are."""
-    return learner if learner is None or isinstance(learner, Learner) else learner.as_learner()
+    return learner if learner is None or isinstance(learner, BaseLearner) else learner.as_learner()
 
 
 def as_written(label: Any) -> str:
@@ -407,14 +407,22 @@ def sound_rows(X: CSR, learner: Any) -> CSR:
         most = np.finfo(X.dtype).max
         X = replace(X, data=np.clip(X.data, -most, most))
     X = replace(X, finite=True)
-    if learner.choices["geometry"].positive_only:
+    if learner.positive_only:
         check_positive(X, learner.name)
     return X
+
+
+def tell_sources(model: Model) -> None:
+    """Tell a learner that wants to know it what new features are made of."""
+    learner = model.learner
+    if learner.wants_sources:
+        learner.take_sources(*model.features.sources_from(learner.columns_told()))
 
 
 def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
     """Learn from rows in their order; new features and classes are added to the learner."""
     learner, labels = model.learner, model.labels
+    tell_sources(model)
     if learner.training is not None:
         learner.take_in(X.shape[1], len(labels or ()))
         learner.partial_fit(X, y, sample_weight=weight)
@@ -424,8 +432,8 @@ def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
 
 
 def _partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> None:
-    if model.learner is not None and model.learner.representation is not None:
-        raise ValueError("a model with a kernel does not learn row by row: use onlearn.train with resume=")
+    if model.learner is not None and (model.learner.representation is not None or model.learner.whole):
+        raise ValueError(f"a model of {model.learner.name} does not learn row by row: use onlearn.train with resume=")
     source = _as_rows(model, rows)
     labels = _as_labels(y) if model.task == "classify" else []
     weight = None if sample_weight is None else check_weights(sample_weight, len(y), sees_all=False)
@@ -493,7 +501,7 @@ def _begin(model: Model, source: Any, y: Any, labels: list[str]) -> None:
 def _codes(model: Model, labels: list[str]) -> np.ndarray:
     """The classes of labels; new ones are taken in, if the learner takes in new classes."""
     assert model.labels is not None
-    if model.learner.settings.grow is True:
+    if model.learner.takes_classes():
         found = positions(labels, model.labels, dots=False)
         new = dict.fromkeys(label for label, place in zip(labels, found) if place < 0)
         model.labels += distinct(list(new))

@@ -117,6 +117,8 @@ def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -
 
     Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
     """
+    if learner.usual_passes is not None:
+        return int(learner.usual_passes)
     chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
     if chosen != AVERAGED or is_text(features):
         return PASSES
@@ -180,8 +182,11 @@ class Plan:
         """Files of fewer bytes have no cache: their rows fit into memory, and are parsed fast."""
         return self.memory // 8
 
-    def features(self, rows: Any) -> tuple[FeatureMap, list[str]]:
-        """Features for rows such as these, and notes about their columns."""
+    def features(self, rows: Any, usual: Any = None) -> tuple[FeatureMap, list[str]]:
+        """Features for rows such as these, and notes about their columns.
+
+        ``usual`` has the parameters of extractors that a learner is used to.
+        """
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if kind_of(rows) != TABLE:
             named = kind_of(rows) == NAMED
@@ -212,7 +217,10 @@ class Plan:
                                     (self.number, "numeric", "scale=")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
                 raise PlanError(f"{names} has no use here: no column is {role}")
-        extractors = extractors_for(found, {**TEXT, **self.text}, self.number, self.category)
+        usual = {"text": TEXT, "number": {}, **(usual or {})}
+        extractors = extractors_for(
+            found, {**usual["text"], **self.text}, {**usual["number"], **self.number}, self.category
+        )
         if not extractors:
             raise PlanError(f"there is no column to learn from ({'; '.join(notes) or 'all are ignored'})")
         used = [name for name, role in roles.items() if role != "ignore"]

@@ -22,7 +22,7 @@ from onlearn.errors import PlanError
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
 from onlearn.models.far_indices import HashedFar
-from onlearn.models.model import Model, as_learner, learn_from
+from onlearn.models.model import Model, as_learner, learn_from, tell_sources
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
@@ -176,12 +176,15 @@ class Run:
         learner = as_learner(plan.learner) if model is None else self.model.learner
         if plan.prune_weights > 0 and isinstance(learner, MixtureLearner):
             raise PlanError("prune_weights= has no use with a mixture: a feature has weights of several learners")
+        if plan.prune_weights > 0 and learner is not None and not learner.is_linear:
+            raise PlanError(f"prune_weights= has no use with {learner.name}, which has no weight for each feature")
         start, note = start_of(plan, model)
         self.start: Start = start
         self.report: RunReport = RunReport(plan, self.model, start.ended)
         self.report.notes += [] if note is None else [note]
         self.lessons: Lessons = self.lessons_type(self.model, start.skip)
         self.passes: Passes = self.passes_type(plan, self.model, start, self.lessons)
+        self.passes.wait |= learner is not None and (learner.waits or learner.whole)
         bad = data.BadRows() if bad is None else bad
         self.reading: Reading = self.reading_type(plan, self.model, bad, self.start, self.passes, self.report)
 
@@ -249,7 +252,7 @@ class Run:
         count, learner = self.passes.count, self.reading.learner
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
-        if undecided and default_passes(learner, self.model.features, 1, 1) > PASSES:
+        if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
             passes = f"{PASSES} to {MOST} passes, by the number of rows"
         task = "classification" if self.plan.task == "classify" else "regression"
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
@@ -265,11 +268,16 @@ class Run:
             counts = np.zeros(len(model.labels or ()))
             for _, y, weight in rows if model.labels is not None else ():
                 counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
-            model.learner.start(model.features.n_features_out_, counts, model.features.dtype)
+            tell_sources(model)
+            if not model.learner.whole:
+                model.learner.start(model.features.n_features_out_, counts, model.features.dtype)
+        elif model.learner.waits:
+            model.learner.take_in(model.features.n_features_out_, len(model.labels or ()))
 
     def _finish(self) -> None:
         model, report = self.model, self.report
         self.passes.scale_calibration()
+        model.learner.finish_run()
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
         if self.plan.prune_weights > 0:

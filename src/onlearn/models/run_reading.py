@@ -110,7 +110,8 @@ class Reading:
     def _limit_row_cache(self, reader: data.Reader) -> None:
         """Write no parsed rows beside files that are small or are passed over once; kept rows are used all the same."""
         plan = self.plan
-        passes = (plan.passes or PASSES) if self.start.from_first_row else self.passes.count
+        usual = PASSES if plan.learner is None else as_learner(plan.learner).usual_passes or PASSES
+        passes = (plan.passes or usual) if self.start.from_first_row else self.passes.count
         small = passes < 2 or (reader.bytes_total or 0) < plan.small
         if reader.kept is not None and plan.cache is True and small:
             reader.kept.writable = False
@@ -176,11 +177,12 @@ class Reading:
 
     def _features(self, rows: Any) -> tuple[Any, list[str]]:
         """Features for rows such as these, and notes about what was decided."""
-        return self.plan.features(rows)
+        learner = as_learner(self.plan.learner)
+        return self.plan.features(rows, None if learner is None else learner.usual_features)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
-        self.passes.count = self.plan.passes or PASSES
+        self.passes.count = self.plan.passes or self.learner.usual_passes or PASSES
         if self.passes.count > 1 and size is not None and size < self.plan.small:
             self.passes.wait = True  # the other passes need them in memory anyway, and then the width is known
 
@@ -205,11 +207,14 @@ class Reading:
         classes = self.model.labels or []
         if self.plan.task == "classify":
             refuse_one_label(classes, rows, self.plan.holdout > 0)
-        return self.learner.set_params(random_state=self.plan.seed, **self._settings(len(classes)))
+        seed = {"random_state": self.plan.seed} if "random_state" in self.learner.composition.parameters else {}
+        return self.learner.set_params(**seed, **self._settings(len(classes)))
 
     def _settings(self, classes: int) -> dict[str, Any]:
         """Parameters of the learner that the run decides."""
-        return {"grow": "features" if classes == 2 else True}
+        parameters = self.learner.composition.parameters
+        grow = {"grow": "features" if classes == 2 else True} if "grow" in parameters else {}
+        return {**grow, **({"progressive": True} if "progressive" in parameters else {})}
 
     # ------------------------------------------------------------------ targets
 
@@ -239,7 +244,7 @@ class Reading:
     def _takes_labels(self) -> bool:
         """Whether new labels are added: none is learned from yet, or the learner takes new classes."""
         waiting = self.passes.wait and self.start.from_first_row
-        return waiting or self.model.learner.settings.grow is True
+        return waiting or self.model.learner.takes_classes()
 
     def _add_labels(self, labels: list[str], names: list[str], used: list[int]) -> None:
         places = positions(names, labels, dots=False)

@@ -15,7 +15,8 @@ from onlearn.data import Reader
 from onlearn.data.sources import sources as named_sources
 from onlearn.data.sources import state_of
 from onlearn.engine.loops import LOSS, MISTAKES, SEEN
-from onlearn.engine.mixture import MixtureLearner, spell_learner
+from onlearn.engine.mixture import MixtureLearner
+from onlearn.engine.registry import spell_learner
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
@@ -157,9 +158,10 @@ def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, 
         **hashed_features(model),
         **kernel_facts(model.learner),
         **mixture_facts(model.learner),
+        **described(model.learner),
         "bad_rows": run.reading.bad.count,
         "seconds": round(seconds, 3),
-        "progressive": _progressive(run),
+        **({"progressive": _progressive(run)} if model.learner.is_progressive else {}),
         "notes": list(model.trained["notes"]),
         "warnings": list(run.report.warnings),
         "stopped": stopped,
@@ -175,7 +177,7 @@ def _progressive(run: Run) -> dict[str, Any]:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
         made["majority"] = run.reading.majority
-    elif model.learner.choices["rule"].name == "lms":  # half the squared error of targets of deviation 1
+    elif model.learner.has_squared_loss():  # half the squared error of targets of deviation 1
         made["rmse"] = math.sqrt(2 * first["loss"]) * model.target[1]
     return made
 
@@ -193,6 +195,12 @@ def kernel_facts(learner: Any) -> dict[str, Any]:
     if learner.representation != "dual":
         return {}
     return {"kernel": str(learner.kernel), "support_examples": learner.n_support_}
+
+
+def described(learner: Any) -> dict[str, Any]:
+    """What a learner that is not linear tells about itself."""
+    found = learner.described()
+    return {"described": found} if found else {}
 
 
 def mixture_facts(learner: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from onlearn import model_file
+from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, is_sparse, select
 from onlearn.engine.geometry import GEOMETRIES
-from onlearn.engine.learner import Learner
 from onlearn.engine.stabilizers import STABILIZERS
 from onlearn.features.feature_map import Strings
 from onlearn.models.far_indices import AllColumns
@@ -37,7 +37,7 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """The ``Model`` or the bare learner in a file; a transformer, which files of the same kind hold, is refused."""
     found = model_file.load_learner(path)
-    if not isinstance(found, (Model, Learner)):
+    if not isinstance(found, (Model, BaseLearner)):
         raise model_file.ModelFileError(
             f"{path} holds a transformer ({type(found).__name__}), not a learner: "
             "it makes features for one, and predicts nothing itself"
@@ -49,7 +49,7 @@ def bare_model(learner: Any) -> Model:
     """A model of a learner that was trained in Python, on a matrix or on texts."""
     model = Model()
     model.learner, model.far = learner, AllColumns()
-    if learner.representation is not None and learner.kernel.data in ("strings", "trees"):
+    if learner.takes_objects():
         model.features = Strings("text")
     else:
         nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int32)
@@ -139,6 +139,8 @@ def open_for_prediction(path: str | os.PathLike[str]) -> Model:
 def _can_be_split(inner: dict[str, Any]) -> bool:
     """Whether the weights of some features can be used without those of others."""
     if "dual" in inner or "training" not in inner or "estimator" not in inner:
+        return False
+    if "geometry" not in inner["training"]:  # not a linear learner
         return False
     geometry = GEOMETRIES.get(inner["training"]["geometry"])
     stabilizer = STABILIZERS.get(inner["training"]["stabilizer"])

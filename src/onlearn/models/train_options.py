@@ -61,9 +61,8 @@ class TrainOptions:
     task: str | None = option(None, "classify (by default) or regress.", in_model=True)
     learner: Any = option(
         None,
-        "A named learner, such as AROW, LogisticRegression or Mixture; see onlearn demo.",
+        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; see onlearn demo.',
         in_model=True,
-        classes_only=True,
     )
     rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
@@ -73,7 +72,6 @@ class TrainOptions:
         None,
         'Learn with a kernel, such as "polynomial(3)" or "0.5*gaussian(2) + linear".',
         in_model=True,
-        classes_only=True,
     )
     budget: int | None = option(
         None, "With --kernel: the most support examples.", int, min=1, in_model=True, with_kernel=True
@@ -121,7 +119,7 @@ class TrainOptions:
         of_features=True,
     )
     scale: str | None = option(
-        None, "Scaling of numbers: standard, max-abs, log1p or none.", in_model=True, of_features=True
+        None, "Scaling of numbers: standard, max-abs, log1p, none or kept.", in_model=True, of_features=True
     )
     missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
     interact: str | list[str] | None = option(

@@ -18,9 +18,8 @@ from typing import Any
 from onlearn import data
 from onlearn.compiler import compile_seconds
 from onlearn.data.sources import sources as sources_of
-from onlearn.engine.compositions import NAMED
+from onlearn.engine import registry
 from onlearn.engine.learner import Learner
-from onlearn.engine.mixture import MIXTURE, MixtureLearner
 from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
 from onlearn.features.text import WEIGHTINGS
@@ -108,6 +107,10 @@ train.__signature__ = _signature()  # type: ignore[attr-defined]
 def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
     """The kind of run that suits the learner of a plan, or of a model to continue."""
     learner = as_learner(plan.learner if model is None else model.learner)
+    if learner is not None and learner.whole:
+        from onlearn.models.whole_run import WholeRun
+
+        return WholeRun(plan, model, bad)
     if learner is None or "kernel" not in learner.composition.parameters:
         return Run(plan, model, bad)
     if learner.representation == "primal":
@@ -171,11 +174,13 @@ def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRow
 def plan_of(options: TrainOptions) -> Plan:
     """The plan that the options ask for; a ``PlanError`` where they contradict each other."""
     check_options(options)
+    learner = None if options.resume else learner_of(options)
+    task = options.task or ("classify" if learner is None else learner.composition.task)
     missing = {"missing": options.missing} if options.missing in ("zero", "indicator") else {}
     number = {} if options.scale is None else {"scale": options.scale}
     return Plan(
         sources=as_names(options.sources),
-        task=options.task or "classify",
+        task=task,
         certain=options.task is not None,
         reading=reading_of(options),
         roles=roles_of(options),
@@ -186,7 +191,7 @@ def plan_of(options: TrainOptions) -> Plan:
         max_names=options.max_names,
         bits=options.bits,
         labels=None if options.classes is None else labels_of(options.classes),
-        learner=None if options.resume else learner_of(options),
+        learner=learner,
         choices=choices_of(options),
         passes=options.passes,
         seed=options.seed,
@@ -288,55 +293,94 @@ def choices_of(options: TrainOptions) -> dict[str, Any]:
 
 def learner_of(options: TrainOptions) -> Any:
     """The learner that is given; None if only choices are, or nothing is. Choices are checked."""
-    choices = choices_of(options)
-    if options.task == "regress" and (refused := options.given("classes_only")):
-        raise PlanError(f"{refused[0]}= has no use in regression")
-    if options.kernel is not None:
+    choices, name = choices_of(options), options.learner
+    if options.task == "regress" and name is None:
+        refuse_in_regression(options)
+    if name is None and options.kernel is not None:
         return kernel_learner(options, choices)
-    if refused := options.given("with_kernel"):
+    if isinstance(name, str):
+        made: Any = named_learner(options, choices)
+    elif refused := options.given("with_kernel"):
         raise PlanError(f"{refused[0]}= is about kernel=, which is not given")
-    name = options.learner
-    if name is None and not choices:
-        return None
-    if name is None:
-        made: Any = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
-    elif isinstance(name, str):
-        compositions = {**NAMED, MIXTURE.name: MIXTURE}
-        name = {known.lower(): known for known in compositions}.get(name.lower(), name)
-        parameters = compositions[one_of(name, tuple(compositions), "learner")].parameters
-        unknown = [key for key in choices if key not in parameters]
-        if unknown:
-            raise PlanError(f"{unknown[0]}= has no use with learner={name}")
-        made = MixtureLearner(**choices) if name == MIXTURE.name else Learner(name, **choices)
-    elif choices:
-        raise PlanError(f"{next(iter(choices))}= has no use with a learner that is given as an object: set it there")
-    else:
+    elif name is not None:
+        if choices or options.kernel is not None:
+            given = next(iter(choices), "kernel")
+            raise PlanError(f"{given}= has no use with a learner that is given as an object: set it there")
         made = copy.deepcopy(as_learner(name))  # it is left as it was given
+    elif choices:
+        made = Learner("OnlineRegressor" if options.task == "regress" else "OnlineClassifier", **choices)
+    else:
+        return None
     try:
-        made.choices  # noqa: B018  worked out when asked for
-    except (TypeError, ValueError) as error:  # a wrong spelling
+        made.check()
+    except (TypeError, ValueError) as error:  # a wrong spelling, or a value that cannot be
         raise PlanError(str(error)) from None
-    return None if name is None else made
+    if name is None:
+        return None
+    task = made.composition.task
+    if options.task not in (None, task):
+        kind = "classes" if task == "classify" else "numbers"
+        raise PlanError(f"{made.name} predicts {kind}: it is not for task={options.task}", "learner")
+    if task == "regress":
+        refuse_in_regression(options)
+    return made
 
 
-def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
-    """The learner with a kernel that is given."""
-    from onlearn import kernels
-    from onlearn.dual.learner import DualLearner
+def refuse_in_regression(options: TrainOptions) -> None:
+    """Refuse options that are about classes."""
+    if refused := options.given("classes_only"):
+        raise PlanError(f"{refused[0]}= has no use in regression")
 
-    for name in ("learner", "prune_weights"):
-        if options.is_given(name):
-            raise PlanError(f"{name}= has no use with kernel=")
+
+def named_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
+    """The learner of a name, or of a name with its parameters as in Python; further options are parameters of it."""
+    text = str(options.learner)
     try:
-        kernel = kernels.get(options.kernel)
+        name, values, named = registry.parse_call(text)
+        name = registry.full_name(name, options.task)
+        one_of(name, registry.learner_names(), "learner")
+        parameters = registry.composition_of(name).parameters
+        given = registry.parameters_of_call(text, list(parameters), values, named)
+    except PlanError:
+        raise
+    except ValueError as error:
+        raise PlanError(str(error), "learner") from None
+    added = {key: getattr(options, key) for key in ("kernel", *KERNEL) if options.is_given(key)} | choices
+    for key in added:
+        if key not in parameters:
+            raise PlanError(f"{key}= has no use with learner={name}")
+        if key in given:
+            raise PlanError(f"{key}= is given twice, by itself and by learner=")
+    if "kernel" in added:
+        check_texts(options, added["kernel"])
+    try:
+        return registry.make_learner(name, **{**given, **added})
+    except (TypeError, ValueError) as error:
+        raise PlanError(str(error), "learner") from None
+
+
+def check_texts(options: TrainOptions, text: Any) -> None:
+    """Refuse a kernel that is spelled wrongly, and options about features with one that compares texts."""
+    from onlearn import kernels
+
+    try:
+        kernel = kernels.get(text)
     except (TypeError, ValueError) as error:
         raise PlanError(str(error), "kernel") from None
     if kernel.data in ("strings", "trees") and (refused := options.given("of_features")):
         raise PlanError(f"{refused[0]}= has no use with {kernel}, which compares texts as they are")
+
+
+def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
+    """The learner with a kernel that is given."""
+    if options.is_given("prune_weights"):
+        raise PlanError("prune_weights= has no use with kernel=")
+    check_texts(options, options.kernel)
     given = {name: getattr(options, name) for name in KERNEL if options.is_given(name)}
     if "budget_policy" in given and "budget" not in given:
         raise PlanError("budget_policy= is about budget=, which is not given")
-    made = DualLearner(kernel=options.kernel, **choices, **given)
+    name = "KernelRegressor" if options.task == "regress" else "KernelClassifier"
+    made = registry.make_learner(name, kernel=options.kernel, **choices, **given)
     try:
         made.check()
     except (TypeError, ValueError) as error:

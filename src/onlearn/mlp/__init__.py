@@ -1,0 +1,1 @@
+"""Networks of layers of units, learned by back-propagation."""

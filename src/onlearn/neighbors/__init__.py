@@ -1,0 +1,1 @@
+"""k nearest neighbours: distances, the search, votes, and the learner."""
