@@ -179,6 +179,10 @@ def test_known_gradient():
     X, y = many(500)
     problem = classification(X, y, 1.0)
     one = smo.solve(problem, TIGHT)
+    columns = problem.columns
+    before = columns.hits + columns.misses
+    assert smo.solve(problem, TIGHT._replace(tol=1e-3), one.alpha, one.gradient).iterations == 0
+    assert columns.hits + columns.misses == before  # no kernel value was needed
     more = problem._replace(upper=np.full(500, 3.0))
     scaled = 3.0 * (one.gradient - problem.linear) + problem.linear
     with_it = smo.solve(more, TIGHT, 3.0 * one.alpha, scaled)

@@ -189,10 +189,10 @@ class State:
             some, left = np.flatnonzero(group & ~chosen), self.size - np.count_nonzero(chosen)
             chosen[some if len(some) <= left else self.random.choice(some, left, replace=False)] = True
         held = int(np.count_nonzero(chosen))
-        left = min(self.size, -(-(held + FILL + held // 4) // STRIP) * STRIP) - held
-        if left:
+        near = min(self.size, -(-(held + FILL + held // 4) // STRIP) * STRIP) - held
+        if near:
             reach[chosen] = -np.inf
-            chosen[movable[np.argpartition(-reach[movable], left - 1)[:left]]] = True
+            chosen[movable[np.argpartition(-reach[movable], near - 1)[:near]]] = True
         return np.flatnonzero(chosen)
 
     # -- a round
