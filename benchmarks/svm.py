@@ -1,9 +1,9 @@
 """Soft margin in the dual: the solver "smo" against scikit-learn's SVC and scikit-learn-intelex's, on the same kernel.
 
-MNIST with (1 + x.z)^4 on rows of length 1, C = 1: nine against the rest; ten classes, ours one against all, the peers one
-against one. a9a with a Gaussian kernel, gamma = 1/123, C = 1. The tolerance is 1e-3 everywhere, the cache 1024 MB.
-Times are those of training; the accuracy is that of test rows. scikit-learn's SVC takes minutes, so it has one turn, and
-none at ten classes. ``python benchmarks/svm.py --rows 10000`` takes the first rows alone. Needs ONLEARN_DATA/mnist and a9a.
+MNIST with (1 + x.z)^4 on rows of length 1, C = 1: nine against the rest; ten classes, ours one against all, the peers
+one against one. a9a with a Gaussian kernel, gamma = 1/123, C = 1. The tolerance is 1e-3 everywhere, the cache 1024 MB.
+Times are those of training; the accuracy is that of test rows. scikit-learn takes minutes, so it has one turn, and
+none at ten classes. ``python benchmarks/svm.py --rows 10000`` takes the first rows. Needs ONLEARN_DATA/mnist and a9a.
 """
 
 from __future__ import annotations
@@ -42,13 +42,18 @@ def bench(quick: bool, repeat: int, rows: int | None = None) -> Iterator[Row]:
     else:
         print("svm: set ONLEARN_DATA to the folder that holds mnist/train-images-idx3-ubyte.gz")
     if (folder / "a9a" / "a9a.svm").exists():
-        X, y = load_svmlight_file(folder / "a9a" / "a9a.svm", n_features=123, dtype=np.float32)
-        T, u = load_svmlight_file(folder / "a9a" / "a9a.t.svm", n_features=123, dtype=np.float32)
+        (X, y), (T, u) = (_sparse(folder / "a9a" / file) for file in ("a9a.svm", "a9a.t.svm"))
         X, y = X[:rows], y[:rows]
         peer = dict(kernel="rbf", gamma=1 / 123)
         yield compared(f"a9a, {len(y):,} rows", f"gaussian(gamma={1 / 123!r})", peer, X, y > 0, T, u > 0, repeat)
     else:
         print("svm: set ONLEARN_DATA to the folder that holds a9a/a9a.svm")
+
+
+def _sparse(file: Path) -> tuple[Any, np.ndarray]:
+    X, y = load_svmlight_file(file, n_features=123, dtype=np.float32)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn's SVC takes no others
+    return X, y
 
 
 def compared(
@@ -100,6 +105,5 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, metavar="N", help="the first rows of each data set (all)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="turns that count (1)")
     args = parser.parse_args()
-    Console(width=150, highlight=False).print(
-        timing.table("support vector machines", list(bench(False, args.repeat, args.rows)))
-    )
+    for row in bench(False, args.repeat, args.rows):
+        Console(width=150, highlight=False).print(timing.table("support vector machines", [row]))

@@ -1,8 +1,8 @@
 """A grid of six values of C with five folds, MNIST: one cross-validation with shared kernel columns, against 30 fits.
 
-10,000 rows of unit length, kernel (1 + x.z)^4, the same folds for all; "9" is 9 against the rest, and ten classes are
-learned one-vs-one. The peers (scikit-learn-intelex's SVC, and with ``--repeat`` of at least 5 scikit-learn's) fit and
-predict each fold at each C. Beside the time stands the accuracy of the best C; the same is chosen by all. Needs
+10,000 rows of unit length, kernel (1 + x.z)^4, the same folds for all; ten classes are learned one-vs-one. The
+peers (scikit-learn-intelex's SVC, and with ``--repeat`` of at least 5 scikit-learn's) fit and predict each fold at each
+C. Below the time stands the accuracy that cross-validation gives the best C. Needs
 ONLEARN_DATA/mnist.
 """
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn import kernels
+from onlearn.data import read
 from onlearn.engine.csr import CSR
 from onlearn.svm import smo
 from onlearn.svm.chunking import Slices, solve_in_chunks
@@ -36,8 +39,8 @@ def full(kernel, X, variables, y, weights, bias, tol):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.integers(0, 2**31), st.integers(1, 120), st.sampled_from([1, 7, 40]), st.booleans(), st.booleans(), st.booleans(),
-    st.sampled_from([0.01, 1.0, 30.0]),
+    st.integers(0, 2**31), st.integers(1, 120), st.sampled_from([1, 7, 40]), st.booleans(), st.booleans(),
+    st.booleans(), st.sampled_from([0.01, 1.0, 30.0]),
 )  # fmt: skip
 def test_chunked_is_full(seed, n, chunk, bias, regression, in_order, C):
     rng = np.random.default_rng(seed)
@@ -123,3 +126,26 @@ def test_no_rows_and_a_source_that_changes():
 
     with pytest.raises(ValueError, match="same rows"):
         solve_in_chunks(kernel, Shrinking(), as_classes(1.0), chunk=50)
+
+
+def test_rows_of_a_file(tmp_path):
+    """A source that reads a file again in each sweep: data need not fit into memory."""
+    rng = np.random.default_rng(4)
+    X = np.round(rng.normal(size=(500, 4)), 3)
+    y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, 1.0, -1.0)
+    lines = (f"{int(t)} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x)) for t, x in zip(y, X, strict=True))
+    (tmp_path / "some.svm").write_text("\n".join(lines) + "\n")
+
+    class File:
+        def __iter__(self):
+            with read(tmp_path / "some.svm", batch_rows=64) as batches:
+                for batch in batches:
+                    rows = replace(batch.parsed, shape=(batch.parsed.shape[0], 5))  # a block may lack the last column
+                    yield rows, batch.y.astype(float), batch.weight
+
+    kernel = kernels.get("gaussian(gamma=0.5)")
+    found = solve_in_chunks(kernel, File(), as_classes(1.0), limits=Limits(tol=1e-4), chunk=100)
+    whole = full(kernel, X, as_classes(1.0), y, np.ones(500), True, 1e-4)
+    assert found.stopped == "tol"
+    assert found.total == 500
+    assert np.isclose(found.objective, whole.objective, rtol=1e-4)

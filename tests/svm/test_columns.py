@@ -30,6 +30,7 @@ def test_rows_squares_and_sums(data):
         indices, subset = (np.array(data.draw(numbers), dtype=np.int64) for _ in range(2))
         assert np.allclose(columns.rows(indices), K[indices])
         assert np.allclose(columns.rows(indices, subset), K[np.ix_(indices, subset)])
+        indices = indices[columns.cached_first(indices)]
         assert np.allclose(columns.square(indices), K[np.ix_(indices, indices)])
         amounts = np.arange(len(indices)) - 3.0
         for where in (None, np.unique(subset)):
@@ -67,6 +68,6 @@ def test_precision_follows_the_range():
         assert columns.dtype == dtype
         assert np.isfinite(columns.rows(np.arange(20))).all()
         assert columns.rows(np.arange(20)).any()
+    k = kernels.get("polynomial(9)")
     with pytest.raises(OverflowError, match="too large"):
-        k = kernels.get("polynomial(9)")
         KernelColumns(k, k.points(some() * 1e30), 1 << 20)

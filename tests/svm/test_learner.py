@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn import svm
 from sklearn.datasets import make_blobs, make_moons
@@ -116,6 +118,31 @@ def test_solvers_agree() -> None:
         values[solver] = learner.decision_function(MOONS)
         assert learner.intercept_.tolist() == [0.0]
     np.testing.assert_allclose(values["smo"], values["ascent"], atol=1e-3)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 10_000),
+    st.integers(4, 40),
+    st.sampled_from(["linear", "polynomial(2)", "gaussian(0.7)", "1 + 0.5*gaussian"]),
+    st.sampled_from([0.01, 1.0, 50.0]),
+    st.booleans(),
+)
+def test_the_optimum_is_where_the_conditions_hold(seed: int, rows: int, kernel: str, C: float, bias: bool) -> None:
+    """y f is 1 for free support vectors, at most 1 for those at C, at least 1 for all others; rows may be equal."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-2, 3, (rows, 2)) / 2.0, np.arange(rows) % 2
+    weight = rng.choice([0.5, 1.0, 2.0], rows)
+    learner = SVCLearner(kernel=kernel, C=C, fit_intercept=bias, tol=1e-6).fit(X, y, weight)
+    margins = np.where(y == 1, 1.0, -1.0) * learner.decision_function(X)
+    alpha = np.zeros(rows)
+    alpha[learner.support_] = np.abs(learner.dual_coef_[0])
+    assert (alpha <= C * weight).all()
+    if bias:
+        assert abs(learner.dual_coef_.sum()) <= 1e-7 * max(1.0, alpha.sum())
+    slack = 1e-4 * max(1.0, np.abs(margins).max())
+    assert (margins[alpha < C * weight] > 1 - slack).all()
+    assert (margins[alpha > 0] < 1 + slack).all()
 
 
 def test_duplicated_rows_count_twice() -> None:
@@ -345,13 +372,14 @@ def test_more_rows_begin_from_the_support_vectors(kind: str) -> None:
     whole = SVCLearner(multiclass=kind).fit(X, y)
     part = SVCLearner(multiclass=kind).fit(X[:100], y[:100])
     part.learn_more(X[100:], y[100:], None, same_rows=False)
-    assert part.n_seen_ >= len(y)
+    assert part.n_seen_ == len(y)
     assert (part.predict(X) == whole.predict(X)).mean() > 0.95
     assert part.report_.objective == pytest.approx(whole.report_.objective, rel=0.02)
     assert (part.support_ == -1).all()
     again = SVCLearner(multiclass=kind).fit(X, y)
     before = again.decision_function(X)
     again.learn_more(X, y, None, same_rows=True)  # nothing new: nothing to do
+    assert again.n_seen_ == len(y)
     np.testing.assert_allclose(again.decision_function(X), before, atol=1e-2)
     assert again.report_.iterations <= whole.report_.iterations // 4
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from svm.plain_solver import minimise, objective
 
 from onlearn import kernels
 from onlearn.svm import SOLVERS, ascent, qp, smo
 from onlearn.svm.problem import KernelColumns, Limits, Problem, feasible, violation
+from svm.plain_solver import minimise, objective
 
 KERNELS = ["linear", "polynomial(2)", "polynomial(3)", "gaussian(gamma=0.3)", "laplacian(gamma=0.2)", "1 + linear"]
 TIGHT = Limits(tol=1e-6)
@@ -179,6 +179,10 @@ def test_known_gradient():
     X, y = many(500)
     problem = classification(X, y, 1.0)
     one = smo.solve(problem, TIGHT)
+    columns = problem.columns
+    before = columns.hits + columns.misses
+    assert smo.solve(problem, TIGHT._replace(tol=1e-3), one.alpha, one.gradient).iterations == 0
+    assert columns.hits + columns.misses == before  # no kernel value was needed
     more = problem._replace(upper=np.full(500, 3.0))
     scaled = 3.0 * (one.gradient - problem.linear) + problem.linear
     with_it = smo.solve(more, TIGHT, 3.0 * one.alpha, scaled)

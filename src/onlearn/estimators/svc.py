@@ -162,15 +162,17 @@ class SVMEstimator(LearnerEstimator):
         check_is_fitted(self)
         return self._copy_with(self._learner.to_primal(force))
 
-    def reduce(self, n: int, X: Any = None, y: Any = None) -> Any:
-        """An estimator with at most n support vectors whose hypothesis is near this one, by projection.
+    def reduce(self, n: int, X: Any = None, y: Any = None, by: str = "projection") -> Any:
+        """An estimator with at most n support vectors whose hypothesis w' is near this one's, w.
 
-        ``reduction_`` of the new estimator says how near; with X and y also what score was lost on them.
+        ``by`` is "projection", w' being the projection of w onto the span of support vectors chosen one by one; or
+        "weight", which keeps those of the largest weights as they are. ``reduction_`` of the new estimator says what
+        was lost: |w - w'| / |w|, and with X and y the score on them before and after.
         """
         check_is_fitted(self)
         if (X is None) != (y is None):
             raise ValueError("the loss of accuracy is measured on X and y: give both, or neither")
-        made = self._copy_with(self._learner.reduce(n))
+        made = self._copy_with(self._learner.reduce(n, by))
         if X is not None:
             before, after = float(self.score(X, y)), float(made.score(X, y))
             training = made._learner.training

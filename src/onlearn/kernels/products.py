@@ -6,6 +6,7 @@ is chosen by a model of their costs. The choice depends on the rows alone, since
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from onlearn.engine.csr import CSR, check_finite, is_sparse, without_duplicates
 from onlearn.engine.inputs import huge_numbers_told, number_types, plain_table
 from onlearn.kernels import sparse_products
 from onlearn.kernels.base import View
-from onlearn.kernels.sparse_products import Lines, as_table, padded, products, square_rows
+from onlearn.kernels.sparse_products import Lines, as_table, padded, products, square_rows, transpose
 from onlearn.kernels.tiles import in_threads
 
 # Costs, in multiplications of the BLAS: for two numbers of sparse rows in a common column, and to look one up; for a
@@ -25,6 +26,7 @@ from onlearn.kernels.tiles import in_threads
 # its zeros; to transpose a product; and to sort a number of a sparse row by its column.
 MEET, LOOK, SPREAD, SUM, LAY, TURN, SORT = 40.0, 100.0, 20.0, 2.2, 30.0, 100.0, 500.0
 MOST_DENSE = 1 << 28  # bytes that sparse rows may take when they are made dense for speed
+MOST_KEPT = 1 << 24  # bytes of a product before it is transposed that stay allocated, in each thread
 THIN = 0.35  # the share of nonzero numbers up to which leaving out the zeros is faster
 SAMPLE = 200  # rows that the share is estimated from
 SMALL = 1 << 16  # numbers; dense rows with fewer stay dense
@@ -191,9 +193,23 @@ def _by_table(A: Vectors, B: Vectors, out: np.ndarray) -> None:
 
 
 def _by_table_turned(A: Vectors, B: Vectors, out: np.ndarray) -> None:
-    turned = np.empty(out.shape[::-1], out.dtype)
+    turned = _buffer(out.shape[::-1], out.dtype)
     _by_table(B, A, turned)
-    out[...] = turned.T
+    transpose(turned, out)
+
+
+_kept = threading.local()
+
+
+def _buffer(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Room for an array of this thread, valid until the next call: new memory takes as long as the products."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    room = getattr(_kept, "room", None)
+    if room is None or room.nbytes < size:
+        room = np.empty(size, np.uint8)
+        if size <= MOST_KEPT:
+            _kept.room = room
+    return room[:size].view(dtype).reshape(shape)
 
 
 def _by_sparse_rows(A: Vectors, B: Vectors, out: np.ndarray) -> None:

@@ -20,6 +20,7 @@ from onlearn.kernels.tiles import fused, in_threads, over_tile, reordered
 WIDE = 4  # vectors of a line of the table; its last strip has as many as the remaining rows need
 AHEAD = 2  # rows that are prefetched
 TURN = 128  # rows that go through all strips of the table while their numbers are in the cache
+SQUARE = 32  # rows and columns that are transposed together
 CACHE_LINE = 64  # bytes; a table begins at one, so that its lines touch as few as possible
 
 
@@ -75,6 +76,11 @@ class Lines(NamedTuple):
         kind = np.int32 if small else np.int64  # two types only, so that few variants of a pass are compiled
         indptr = np.append(together.starts, len(together.data)).astype(kind)
         return CSR(together.data, together.columns.astype(kind, copy=False), indptr, (len(self.starts), width))
+
+
+def transpose(turned: np.ndarray, out: np.ndarray) -> None:
+    """out = turned.T, for ``turned`` in C order and ``out`` with adjacent columns."""
+    over_tile(turn_pass, out, turned.reshape(-1), turned.shape[1])
 
 
 @compiled
@@ -231,6 +237,18 @@ def sum_pass(flat, stride, columns, start, stop, data, places, starts, stops, ta
                     for k in range(left):
                         flat[i * stride + done + k] = spare[k]
             done += vectors * lanes
+
+
+@compiled
+def turn_pass(flat, stride, columns, start, stop, turned, rows):
+    """flat[i, j] = turned[j, i], where ``turned`` has ``rows`` numbers a row; in squares that stay in the cache."""
+    for top in range(start, stop, SQUARE):
+        for left in range(0, columns, SQUARE):
+            right = np.uint64(min(left + SQUARE, columns))
+            for i in range(top, min(top + SQUARE, stop)):
+                at, place = np.uint64(i * stride), np.uint64(i)
+                for j in range(np.uint64(left), right):
+                    flat[at + j] = turned[j * np.uint64(rows) + place]
 
 
 @compiled

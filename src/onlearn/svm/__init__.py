@@ -1,6 +1,6 @@
 """Support vector machines with a soft margin: the dual problem and its solvers, each a file.
 
-``SOLVERS[name](problem, limits, start)`` returns a ``Solution``.
+``SOLVERS[name](problem, limits, start, gradient)`` returns a ``Solution``.
 """
 
 from __future__ import annotations

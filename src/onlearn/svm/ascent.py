@@ -20,8 +20,16 @@ BLOCK = 512  # variables
 STEPS = 10_000_000  # and 100 passes: the limit where the caller has none
 
 
-def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None = None) -> Solution:  # noqa: B008
-    """The solution by passes over all variables; ``iterations`` counts the steps that changed a variable."""
+def solve(
+    problem: Problem,
+    limits: Limits = Limits(),  # noqa: B008
+    start: np.ndarray | None = None,
+    gradient: np.ndarray | None = None,
+) -> Solution:
+    """The solution by passes over all variables; ``iterations`` counts the steps that changed a variable.
+
+    ``gradient`` is Qa + p at the start, if the caller knows it.
+    """
     check_problem(problem)
     if problem.bias:
         raise ValueError('the solver "ascent" has no bias: solve without one, or choose the solver "smo"')
@@ -38,12 +46,15 @@ def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None 
         which, at = np.unique(problem.examples[variables], return_inverse=True)
         window.add(sums, which, np.bincount(at, changes * signs[variables], len(which)))
 
-    def gradient() -> np.ndarray:
+    def slopes() -> np.ndarray:
         return signs * sums[place] + problem.linear
 
-    add(np.flatnonzero(alpha), alpha[alpha != 0])
+    if gradient is not None and start is not None and np.array_equal(alpha, start):
+        sums[place] = signs * (gradient - problem.linear)
+    else:
+        add(np.flatnonzero(alpha), alpha[alpha != 0])
     movable = np.flatnonzero(problem.upper > 0)
-    worst, stopped = violation(problem, alpha, gradient()), ""
+    worst, stopped = violation(problem, alpha, slopes()), ""
     while not stopped and worst > limits.tol:
         before = steps
         for first in range(0, len(movable), BLOCK):
@@ -52,20 +63,22 @@ def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None 
             if stopped:
                 break
             e, at = np.unique(problem.examples[block], return_inverse=True)
-            K, F, a = columns.square(e), sums[place[block]], alpha[block]
+            order = columns.cached_first(e)
+            at = np.argsort(order)[at]
+            K, F, a = columns.square(e[order]), sums[place[block]], alpha[block]
             steps += ascend(K, at, F, a, signs[block], problem.linear[block], problem.upper[block], floor, most - steps)
             changed = a != alpha[block]
             add(block[changed], (a - alpha[block])[changed])
             alpha[block] = a
-        worst = violation(problem, alpha, gradient())
+        worst = violation(problem, alpha, slopes())
         if steps == before:  # steps are too small for the precision of alpha
             stopped = stopped or "precision"
-    return solution(problem, alpha, gradient(), steps, stopped if worst > limits.tol else "tol")
+    return solution(problem, alpha, slopes(), steps, stopped if worst > limits.tol else "tol")
 
 
 @fused
 def ascend(K, at, F, a, y, p, C, floor, most):
-    """One step on each variable of a block, at most ``most``; F is that of the variables. Returns the number of steps."""
+    """One step on each variable of a block, at most ``most``, with F of the variables; returns the number of steps."""
     steps = 0
     for i in range(len(a)):
         gradient = y[i] * F[i] + p[i]

@@ -1,4 +1,4 @@
-"""What support vector machines for classes and for numbers share.
+"""How support vector machines learn, for classes and for numbers.
 
 They learn from all rows at once. The kernel columns of the rows are shared by all problems that a call solves: those of
 several classes, of several values of C, and of the folds of a cross-validation. A learner that was stopped, by a limit
@@ -12,31 +12,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlearn import kernels
-from onlearn.dual.collapse import Reduction, check_kernel
-from onlearn.dual.examples import Examples, check_examples, concatenate, pick
-from onlearn.dual.learner import ON_NUMBERS
+from onlearn.dual.examples import Examples, concatenate, pick
 from onlearn.dual.supports import SupportSet
-from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.passes import first_ctrl_c, warn_caller
-from onlearn.kernels.formula import copied
-from onlearn.kernels.products import in_precision, refuse_strings
 from onlearn.svm import SOLVERS
 from onlearn.svm.chunks import Blocks, Found, Way, in_blocks, learn_in_chunks, rows_at
-from onlearn.svm.explanation import class_weights, explained
+from onlearn.svm.fitted import FittedMachine
 from onlearn.svm.hypothesis import Hypothesis, of_examples
-from onlearn.svm.multiclass import Machine, class_scores
+from onlearn.svm.multiclass import Machine
 from onlearn.svm.path import Prepared, Validation, along, check_folds, check_values, validate
 from onlearn.svm.problem import KernelColumns
 from onlearn.svm.report import IN_WORDS, Report, progress_bar
 from onlearn.svm.solving import Budget, Solved, Start, solve_all
-from onlearn.svm.training import NO_CURVES, SVMTraining
+from onlearn.svm.training import NO_CURVES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,18 +39,12 @@ CHUNK = 10_000  # examples that are learned from at a time, where they come in p
 SINGLE = 1e30  # the largest kernel value for single precision
 
 
-class SVMLearner(BaseLearner):
+class SVMLearner(FittedMachine):
     """What classification and regression share."""
 
     whole = True
     is_progressive = False
     usual_passes = 1
-
-    training: SVMTraining | None
-
-    def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
-        super().__init__(warning=warning, **params)
-        self.kernel: Any = None  # the kernel that it learns with, once learning has begun
 
     # ------------------------------------------------------------------ parameters
 
@@ -75,57 +63,7 @@ class SVMLearner(BaseLearner):
         wanted = self.settings.fit_intercept
         return self.settings.solver != "ascent" if wanted == "auto" else bool(wanted)
 
-    @property
-    def _kind(self) -> str:
-        """How several classes are learned."""
-        return "one-vs-one"
-
-    # ------------------------------------------------------------------ examples
-
-    def takes_objects(self) -> bool:
-        return kernels.get(self.settings.kernel).data not in ON_NUMBERS
-
-    def _rows(self, X: Any, first: bool, finite: bool = True, names: Any = None, width: int | None = None) -> Any:
-        """``Examples``; in the primal, rows as they are."""
-        if first:
-            self.kernel = copied(self.settings.kernel)
-        kernel = self.kernel
-        if kernel.data in ON_NUMBERS:
-            refuse_strings(X, kernel)
-            raw = super()._rows(X, first, True, names, width)
-        else:
-            raw = check_examples(X, kernel)
-        if first:
-            return self._first_examples(raw)
-        if getattr(raw, "dtype", None) in (np.float32, np.float64):
-            raw = in_precision(raw, self.dtype)  # that of the examples learned from
-        if self._trained().hypothesis is not None and self._trained().known().supports is None:
-            return raw
-        return self._examples(raw)
-
-    def _first_examples(self, raw: Any) -> Examples:
-        kernel = self.kernel
-        if kernel.data == "matrix" and raw.shape[0] != raw.shape[1]:
-            raise ValueError(
-                f"{kernel}: X has {raw.shape[0]} rows and {raw.shape[1]} columns, but the matrix to learn "
-                "from must be square, with a column for each row's example"
-            )
-        made = self._examples(raw)
-        check_kernel(kernel, made.points)
-        return made
-
-    def _examples(self, raw: Any) -> Examples:
-        return Examples(raw, self.kernel.quick_points(raw), raw.shape[1] if hasattr(raw, "shape") else 1)
-
     # ------------------------------------------------------------------ learning
-
-    def _new_training(self) -> SVMTraining:
-        return SVMTraining(self.features, self._classes, self._kind)
-
-    @property
-    def _classes(self) -> int:
-        """How many classes there are; 0 in regression."""
-        return len(self.task.classes) if self.task.classifies else 0
 
     def _machines(self, targets: np.ndarray, weight: np.ndarray) -> list[Machine]:
         """The problems of examples with these targets."""
@@ -134,7 +72,7 @@ class SVMLearner(BaseLearner):
     def _learn_all(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         size = self.settings.chunk_size
         if size is None or size >= len(targets) or self.kernel.data == "matrix":
-            self._solve(X, targets, weight, None)
+            self._solve(X, targets, weight)
         else:
             self._solve_chunks(in_blocks(X.raw, int(size)), targets, weight)
 
@@ -210,14 +148,19 @@ class SVMLearner(BaseLearner):
                           rows: int) -> np.ndarray:  # fmt: skip
         return NO_CURVES
 
-    def _solve(self, X: Examples, targets: np.ndarray, weight: np.ndarray, coefs: np.ndarray | None) -> None:
-        """Learn from these examples, starting from ``coefs`` if these are known: examples x problems."""
+    def _solve(self, X: Examples, targets: np.ndarray, weight: np.ndarray, coefs: np.ndarray | None = None,
+               seen: int | None = None) -> None:  # fmt: skip
+        """Learn from these examples, of which ``seen`` (by default all) are new.
+
+        ``coefs`` are weights to start from, examples x problems.
+        """
         began = time.perf_counter()
         machines, columns = self._machines(targets, weight), self._columns(X)
         starts = None if coefs is None else [Start(one.start(coefs[:, n])) for n, one in enumerate(machines)]
         with self._budget(len(machines)) as budget:
             solved = solve_all(machines, columns, self.settings.C, self.settings.solver, self._bias, budget, starts)
             self._take(X, solved, columns, targets, weight, budget, began)
+            self._trained().count(0 if seen is None else seen - len(targets))
 
     def _take(self, X: Examples, solved: Solved, columns: KernelColumns, targets: np.ndarray, weight: np.ndarray,
               budget: Budget, began: float, computed: int = 0) -> None:  # fmt: skip
@@ -293,7 +236,7 @@ class SVMLearner(BaseLearner):
             coefs = np.zeros((new.shape[0], before.outputs))
             if same_rows and (before.rows >= 0).all():
                 coefs[before.rows] = before.coefs
-                self._solve(new, targets, weight, coefs)
+                self._solve(new, targets, weight, coefs, seen=0)
                 return
             old = Examples(before.supports.examples(), before.supports.all_points(), new.shape[1])
             examples = join_examples(old, new)
@@ -302,6 +245,7 @@ class SVMLearner(BaseLearner):
                 np.concatenate([before.targets, targets]).astype(targets.dtype),
                 np.concatenate([before.weight, weight]),
                 np.concatenate([before.coefs, coefs]),
+                seen=len(targets),
             )
             assert training.hypothesis is not None
             training.hypothesis = training.hypothesis.elsewhere()
@@ -351,147 +295,6 @@ class SVMLearner(BaseLearner):
         if isinstance(self._class_weight, str):
             self.task = self.task.counted(numbers, weight)
         return numbers, self.task.weighted(numbers, weight, self._class_weight)
-
-    # ------------------------------------------------------------------ what was learned
-
-    @property
-    def n_features_in_(self) -> int:
-        self._trained()
-        if self.kernel.data not in ON_NUMBERS:
-            raise AttributeError("strings and trees have no columns")
-        return self.features
-
-    def _dual(self, name: str) -> Hypothesis:
-        hypothesis = self._trained().known()
-        if hypothesis.supports is None:
-            raise AttributeError(f"there is no {name} in the primal, where nothing is kept but weights of features")
-        return hypothesis
-
-    @property
-    def report_(self) -> Report:
-        """What solving did."""
-        report = self._trained().report
-        if report is None:
-            raise AttributeError("there is no report: nothing was solved")
-        return report
-
-    @property
-    def stopped_(self) -> str | None:
-        """Why learning stopped before it converged, if it did."""
-        return self._trained().stopped
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations of the solver, in all problems."""
-        return self.report_.iterations
-
-    @property
-    def support_(self) -> np.ndarray:
-        """The rows of the support vectors in the data set of ``fit``; -1 if they are of another one."""
-        return np.array(self._dual("support_").rows)
-
-    @property
-    def support_examples_(self) -> Any:
-        """The support vectors as they were passed in; None if there are none."""
-        supports = self._dual("support_examples_").supports
-        return None if supports is None else supports.examples()
-
-    def kept_examples(self) -> Any:
-        return None if self.training is None or self.training.hypothesis is None else self.support_examples_
-
-    @property
-    def n_support_(self) -> np.ndarray:
-        """How many support vectors there are of each class; in regression in all."""
-        hypothesis = self._dual("n_support_")
-        if not self._classes or not hypothesis.weight.size:
-            return np.array([len(hypothesis.rows)])
-        return np.bincount(hypothesis.targets.astype(np.int64), minlength=self._classes)
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        """a_i y_i of the support vectors, problems x support vectors."""
-        return np.array(self._dual("dual_coef_").coefs.T)
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """The intercept of each problem."""
-        return np.array(self._trained().known().intercepts)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns: problems x columns, in regression (columns,); of a linear kernel or in the primal."""
-        hypothesis = self._trained().known()
-        if hypothesis.supports is not None and self.kernel.name != "linear":
-            raise AttributeError(
-                f"with the kernel {self.kernel} there are weights of examples, dual_coef_; coef_ is for the linear one"
-            )
-        weights = hypothesis.feature_weights(self.features)
-        return weights if self._classes else weights[0]
-
-    def described(self) -> dict[str, Any]:
-        hypothesis, report = self._trained().known(), self._trained().report
-        made: dict[str, Any] = {"kernel": str(self.kernel)}
-        if hypothesis.supports is not None:
-            made["support_vectors"] = len(hypothesis.rows)
-        if report is None:
-            return made
-        several = {"problems": len(report.problems)} if len(report.problems) > 1 else {}
-        return {**made, **several, **report.described()}
-
-    def example_weights(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return class_weights(self._trained().known(), self._classes, self._kind)
-
-    def contributions(self, X: Any) -> Contributions:
-        return explained(self._dual("explanation"), self._rows(X, first=False).points, self._classes, self._kind)
-
-    # ------------------------------------------------------------------ predicting
-
-    def _decisions(self, X: Any, training: Any = None) -> np.ndarray:
-        """The scores of all problems."""
-        hypothesis = (training or self._trained()).known()
-        points = X.points if isinstance(X, Examples) else None
-        return hypothesis.decisions(X.raw if isinstance(X, Examples) else X, points)
-
-    def _scores(self, X: Any, training: Any = None) -> np.ndarray:
-        return class_scores(self._decisions(X, training), self._classes, self._kind)
-
-    # ------------------------------------------------------------------ smaller forms
-
-    def to_primal(self, force: bool = False) -> Self:
-        """The same with weights of the kernel's features, if that is smaller or faster; else an error.
-
-        With ``force`` it is made in any case.
-        """
-        hypothesis = self._trained().known()
-        if hypothesis.supports is None:
-            return copy.copy(self)
-        made, _ = hypothesis.to_primal(self.features if self.kernel.data in ON_NUMBERS else 1, force)
-        return self._copy_with(made, None)
-
-    def reduce(self, n: int) -> Self:
-        """A machine with at most n support vectors whose hypothesis is near this one, by projection."""
-        hypothesis = self._dual("reduce")
-        if isinstance(n, bool) or not (isinstance(n, Integral) and n >= 1):
-            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
-        smaller, lost = hypothesis.reduced(int(n))
-        return self._copy_with(smaller, Reduction(len(hypothesis.rows), len(smaller.rows), lost, None, None))
-
-    def _copy_with(self, hypothesis: Hypothesis, reduction: Reduction | None) -> Self:
-        made = copy.copy(self)
-        made.training = copy.copy(self._trained())
-        made.training.hypothesis, made.training.reduction = hypothesis, reduction
-        return made
-
-    # ------------------------------------------------------------------ the model file
-
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> SVMTraining:
-        training = SVMTraining.unpack(facts, arrays, features)
-        if bool(training.classes) != self.task.classifies or training.kind != self._kind:
-            raise ValueError("the problems of the file are not those of this learner")
-        self.kernel = training.known().kernel
-        if kernels.get(self.settings.kernel) != self.kernel:
-            self.set_params(kernel=copied(self.kernel))
-        return training
 
 
 def join_examples(old: Examples, new: Examples) -> Examples:

@@ -67,6 +67,7 @@ class Part(NamedTuple):
     linear: np.ndarray
     upper: np.ndarray
     alpha: np.ndarray
+    sums: np.ndarray  # F of each example, once it is known
 
     def take(self, some: np.ndarray) -> Part:
         return Part(pick(self.rows, some), *(field[some] for field in self[1:]))
@@ -136,7 +137,7 @@ def parts(source: Iterable[tuple[Any, Any, Any]], variables: Variables, chunk: i
             np.asarray(values, dtype=np.float64).reshape(size, -1)
             for values in variables(targets, np.ones(size) if weights is None else np.asarray(weights))
         )
-        new = Part(rows, np.arange(number, number + size), signs, linear, upper, np.zeros(signs.shape))
+        new = Part(rows, np.arange(number, number + size), signs, linear, upper, np.zeros(signs.shape), np.zeros(size))
         number += size
         waiting = new if waiting is None else waiting.joined_with(new)
         while len(waiting.numbers) >= chunk:
@@ -173,13 +174,14 @@ class Work:
         return max(0.0, self.high - self.low) if self.bias else max(0.0, self.high, -self.low)
 
     def slopes(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """s = -y G of the variables of a part, and -infinity for those that may not move up, and down."""
+        """Sets the sums of a part; s = -y G of its variables, and -infinity for those that may not move up, or down."""
         F = np.zeros(len(part.numbers))
         if self.points is not None and len(self.coefficients):
             points, size = self.kernel.points(part.rows), max(1, VALUES // len(self.coefficients))
             for first in range(0, len(F), size):
                 some = slice(first, first + size)
                 F[some] = self.kernel.block(points.take(some), self.points) @ self.coefficients
+        part.sums[:] = F
         s = -F[:, None] - part.signs * part.linear
         plus, above, below = part.signs > 0, part.alpha > 0, part.alpha < part.upper
         up, down = np.where(plus, below, above), np.where(plus, above, below)
@@ -222,11 +224,15 @@ class Work:
         limits = self.limits._replace(tol=self.limits.tol / 2)
         if limits.max_iter is not None:
             limits = limits._replace(max_iter=max(0, limits.max_iter - self.iterations))
-        found = self.solve(problem, limits, part.alpha.ravel())
+        # What was dropped of a solution is missing in its sums.
+        gradient = None if self.largest is not None else (part.signs * part.sums[:, None] + part.linear).ravel()
+        found = self.solve(problem, limits, part.alpha.ravel(), gradient)
         self.iterations += found.iterations
         self.solved += 1
         alpha = found.alpha.reshape(shape)
-        part = part._replace(alpha=alpha)
+        part = part._replace(
+            alpha=alpha, sums=(part.signs * (found.gradient.reshape(shape) - part.linear))[:, 0].copy()
+        )
         self.forget()
         slopes = -(problem.signs * found.gradient).reshape(shape)
         plus, above, below = part.signs > 0, alpha > 0, alpha < part.upper

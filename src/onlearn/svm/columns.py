@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.kernels.products import Thin, Vectors, in_precision
+from onlearn.kernels.sparse_products import transpose
 from onlearn.kernels.tiles import fused
 from onlearn.threads import over_rows
 
@@ -112,19 +113,25 @@ class KernelColumns:
         return out
 
     def square(self, indices: np.ndarray) -> np.ndarray:
-        """Kernel values of some examples with each other; those of cached rows are not computed again."""
+        """Kernel values of some examples with each other; those of cached rows are not computed again.
+
+        The examples whose rows are cached must come first: see ``cached_first``.
+        """
         self.clock += 1
-        known = self.slots[indices] >= 0
-        if not known.any():
-            return self.values(indices, indices)
-        out = np.empty((len(indices), len(indices)), self.dtype)
-        old, new = np.flatnonzero(known), np.flatnonzero(~known)
-        self._note_use(indices[old])
-        gather(self.lines, self.slots[indices[old]], indices, old, out)
+        count, size = int(np.count_nonzero(self.slots[indices] >= 0)), len(indices)
+        out = np.empty((size, size), self.dtype)
+        old, new = indices[:count], indices[count:]
+        self._note_use(old)
+        gather(self.lines, self.slots[old], indices, np.arange(count), out)
         if len(new):
-            out[np.ix_(new, old)] = out[np.ix_(old, new)].T
-            out[np.ix_(new, new)] = self.values(indices[new], indices[new])
+            transpose(np.ascontiguousarray(out[:count, count:]), out[count:, :count])
+            points = self.points.take(new)
+            self._block(points, points, out[count:, count:])
         return out
+
+    def cached_first(self, indices: np.ndarray) -> np.ndarray:
+        """The order of examples that ``square`` wants."""
+        return np.argsort(self.slots[indices] < 0, kind="stable")
 
     def rows(self, indices: np.ndarray, subset: np.ndarray | None = None) -> np.ndarray:
         """Kernel rows of some examples with all examples, or with a subset of them."""
@@ -136,7 +143,7 @@ class KernelColumns:
         return out
 
     def fill(self) -> bool:
-        """Compute the whole kernel matrix now, each half once, if the cache can hold it; returns whether it is there."""
+        """Compute the whole kernel matrix, each half once, if the cache can hold it; returns whether it is there."""
         if not self.complete:
             return False
         missing = np.flatnonzero(self.slots < 0)
@@ -150,7 +157,7 @@ class KernelColumns:
         for first in range(0, self.n, BLOCK):
             rows = slice(first, min(first + BLOCK, self.n))
             self._block(self.points.take(rows), self.points.take(slice(first, self.n)), self.lines[rows, first:])
-            self.lines[rows.stop : self.n, rows] = self.lines[rows, rows.stop :].T
+            transpose(np.ascontiguousarray(self.lines[rows, rows.stop :]), self.lines[rows.stop :, rows])
         self.owners[:] = self.slots[:] = np.arange(self.n)
         self.used[:], self.filled = self.clock, self.n
         return True

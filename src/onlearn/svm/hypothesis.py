@@ -81,9 +81,9 @@ class Hypothesis:
         coefs = collapse(training).weights()[1:]
         return Hypothesis(self.kernel, coefs, self.intercepts), verdict.reason
 
-    def reduced(self, size: int) -> tuple[Hypothesis, float]:
-        """At most ``size`` support vectors whose span is near, and the distance |w - w'| / |w|."""
-        smaller, lost = reduce_supports(self._training(), size)
+    def reduced(self, size: int, by: str) -> tuple[Hypothesis, float]:
+        """A hypothesis with at most ``size`` support vectors that is near, and the distance |w - w'| / |w|."""
+        smaller, lost = reduce_supports(self._training(), size, by)
         weights = smaller.weights()
         rows = np.full(len(smaller.supports), UNKNOWN)
         return Hypothesis(self.kernel, weights[1:], weights[0], smaller.supports, rows), lost

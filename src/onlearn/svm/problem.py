@@ -20,6 +20,7 @@ from onlearn.svm.columns import KernelColumns
 
 FARTHEST = 1e12  # the largest variable, where C is larger: times p, for kernel values of 1
 LITTLE = 1e-3  # of the sum of all variables of a sign
+ROUNDING = 1e-13  # of the same: no difference
 
 __all__ = [
     "KernelColumns",
@@ -29,6 +30,7 @@ __all__ = [
     "bounded",
     "check_problem",
     "feasible",
+    "intercept",
     "solution",
     "violation",
 ]
@@ -75,7 +77,7 @@ class Solution(NamedTuple):
     objective: float  # of the dual problem, to maximise: -(1/2 a'Qa + p'a)
     gap: float  # primal - dual objective
     violation: float  # the largest violation of the KKT conditions
-    stopped: str  # "tol", "iterations", "time" or "interrupt"
+    stopped: str  # "tol", "iterations", "time", "interrupt", or "precision": rounding allows no progress
 
 
 def check_problem(problem: Problem) -> None:
@@ -121,6 +123,8 @@ def _balance(alpha: np.ndarray, problem: Problem) -> None:
     plus = problem.signs > 0
     more, less = (plus, ~plus) if alpha[plus].sum() > alpha[~plus].sum() else (~plus, plus)
     total, rest = float(alpha[more].sum()), float(alpha[more].sum() - alpha[less].sum())
+    if rest <= ROUNDING * total:
+        return
     if rest <= LITTLE * total:
         free = np.flatnonzero(more & (alpha > 0) & (alpha < problem.upper))
         for i in free[np.argsort(-alpha[free], kind="stable")]:

@@ -13,12 +13,18 @@ import numpy as np
 from onlearn.svm.problem import Limits, Problem, Solution, bounded, check_problem, feasible, intercept, solution
 
 ACCURACY = 1e-10  # of the interior-point method, for a problem whose numbers are about 1
-NEAR = 1e-7  # a variable as near as this to a bound, beside the largest one, is at the bound
+NEAR = 1e-9  # a variable as near as this to a bound, beside the largest one, is at the bound
+SMALLER = 1e-3  # or as this times its margin
 NEGATIVE = 1e-7  # the part of the largest eigenvalue that a negative one may have
 
 
-def solve(problem: Problem, limits: Limits = Limits(), start: np.ndarray | None = None) -> Solution:  # noqa: B008
-    """The solution by a quadratic program; of the limits only those before the call count, and ``start`` changes nothing."""
+def solve(
+    problem: Problem,
+    limits: Limits = Limits(),  # noqa: B008
+    start: np.ndarray | None = None,
+    gradient: np.ndarray | None = None,
+) -> Solution:
+    """The solution by a quadratic program. Limits are looked at before it only, and a start changes nothing."""
     solve_qp = _package()
     check_problem(problem)
     problem = bounded(problem)
@@ -42,7 +48,7 @@ def _package() -> Any:
         from qpsolvers import solve_qp
     except ImportError:
         raise ImportError(
-            'the solver "qp" needs the packages qpsolvers and piqp: pip install "onlearn[qp]", or choose the solver "smo"'
+            'the solver "qp" needs the packages qpsolvers and piqp: pip install "onlearn[qp]", or choose "smo"'
         ) from None
     return solve_qp
 
@@ -77,10 +83,12 @@ def _at_bounds(
 ) -> np.ndarray:
     """Variables that the interior-point method left a little inside the bounds that they belong to, at their bounds."""
     sub = problem._replace(examples=movable, signs=problem.signs[movable], linear=p, upper=high)
-    near = NEAR * float(np.max(a, initial=0.0))
-    margins = Q @ a + p
-    inside = (a > near) & (a < high - near)
-    if inside.any():
-        margins = margins + sub.signs * intercept(sub, np.where(inside, a, 0.0), Q @ a + p)
-    a = np.where((a <= near) & (margins > 0), 0.0, np.where((a >= high - near) & (margins < 0), high, a))
+    largest = float(np.max(a, initial=0.0))
+    gradient = Q @ a + p
+    inside = (a > NEAR * largest) & (a < high - NEAR * largest)
+    b = intercept(sub, np.where(inside, a, 0.0), gradient) if inside.any() else 0.0
+    # At the optimum a variable times its margin is 0: which of the two should be 0 shows in which is the smaller.
+    margins = gradient + sub.signs * b
+    a = np.where(a < NEAR * largest + SMALLER * largest * margins, 0.0, a)
+    a = np.where(high - a < NEAR * largest - SMALLER * largest * margins, high, a)
     return feasible(sub, a)

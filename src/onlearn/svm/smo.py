@@ -165,15 +165,15 @@ class State:
         return float(max(0.0, highest - lowest))
 
     def reach(self) -> np.ndarray:
-        """How far each variable violates the conditions; negative for those that do not, -infinity if it cannot move."""
+        """How far each variable violates the conditions; negative if it does not, -infinity if it cannot move."""
         rises, falls = np.where(self.up, self.s - self.b, -np.inf), np.where(self.down, self.b - self.s, -np.inf)
         return np.maximum(rises, falls)
 
     def select(self) -> np.ndarray:
-        """The working set: the worst on either side, free variables, other violators at random, and the nearest to it."""
+        """The working set: the worst on either side, free variables, other violators at random, and near ones."""
         n, free = len(self.alpha), self.up & self.down
         # Where the free variables do not fit into one working set, many rounds are needed.
-        self.size = min(self.most, max(self.size, -(-3 * np.count_nonzero(free) // (2 * STRIP)) * STRIP))
+        self.size = min(self.most, max(self.size, -(-3 * int(np.count_nonzero(free)) // (2 * STRIP)) * STRIP))
         movable = self.shuffled[(self.up | self.down)[self.shuffled]]
         if len(movable) <= self.size:
             return np.sort(movable)
@@ -188,11 +188,11 @@ class State:
         for group in (free, reach > 0):
             some, left = np.flatnonzero(group & ~chosen), self.size - np.count_nonzero(chosen)
             chosen[some if len(some) <= left else self.random.choice(some, left, replace=False)] = True
-        held = np.count_nonzero(chosen)
-        left = min(self.size - held, FILL + held // 4)
-        if left:
+        held = int(np.count_nonzero(chosen))
+        near = min(self.size, -(-(held + FILL + held // 4) // STRIP) * STRIP) - held
+        if near:
             reach[chosen] = -np.inf
-            chosen[movable[np.argpartition(-reach[movable], left)[:left]]] = True
+            chosen[movable[np.argpartition(-reach[movable], near - 1)[:near]]] = True
         return np.flatnonzero(chosen)
 
     # -- a round
@@ -200,10 +200,14 @@ class State:
     def round(self, limits: Limits, worst: float) -> str:
         """Solve the problem of one working set and update F; returns why to stop, or ""."""
         p, w = self.problem, self.select()
+        w = w[self.columns.cached_first(p.examples[w])]
         e, at = np.unique(p.examples[w], return_inverse=True)
-        K = self.columns.square(e)
-        if len(e) < len(w):
-            K = K[np.ix_(at, at)]
+        if len(e) == len(w):
+            K = self.columns.square(p.examples[w])
+        else:  # both variables of an example of a regression
+            order = self.columns.cached_first(e)
+            at = np.argsort(order)[at]
+            K = self.columns.square(e[order])[np.ix_(at, at)]
         count = len(w)
         size = -(-count // STRIP) * STRIP
         if size > count:

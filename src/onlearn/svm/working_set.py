@@ -6,7 +6,7 @@ that may move up; j is the one that promises the largest fall, (s_i - s_j)^2 / (
 Lin 2005). Without a bias one variable changes, the one whose step makes the objective fall most.
 
 The pass that updates s finds the next i: it keeps the largest s of every ``STRIP`` variables, which vector instructions
-do, so that only one strip is searched. Variables that may not move up (down) have -infinity in ``up`` (``down``), else 0.
+do, so that only one strip is searched. ``up`` (``down``) has -infinity for variables that may not move so, else 0.
 """
 
 from __future__ import annotations
