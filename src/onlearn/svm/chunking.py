@@ -22,6 +22,7 @@ from onlearn.svm import smo
 from onlearn.svm.problem import KernelColumns, Limits, Problem, Solution
 
 VALUES = 1 << 23  # kernel values computed at a time, about
+FEW = 8  # the problem is solved again once one part in so many of a chunk violates the conditions, or at the end
 NEAREST = 64  # rows without weight that stay in memory, those nearest to a violation
 SWEEPS = 10  # where only the largest variables are kept, which need not end
 
@@ -98,7 +99,7 @@ def solve_in_chunks(
     variables of a block: arrays with a row an example. ``largest`` keeps no more than so many support vectors, those of
     the largest a_i: then the solution is approximate, and there are no more than ``SWEEPS`` sweeps.
     """
-    work = Work(kernel, bias, limits, largest, cache_bytes, dtype, solve)
+    work = Work(kernel, bias, limits, chunk // FEW, largest, cache_bytes, dtype, solve)
     sweeps = total = 0
     stopped = ""
     while not stopped:
@@ -116,6 +117,8 @@ def solve_in_chunks(
             raise ValueError(
                 f"the source gave {total} rows at first and {number} later: it must give the same rows in each sweep"
             )
+        if not stopped and work.covers(total) and work.waiting is not None:
+            stopped = work.catch_up()
         if not stopped:
             if work.covers(total):
                 stopped = "tol"
@@ -151,10 +154,10 @@ class Work:
     """The examples in memory with their solution, and the extremes of the rows since it was found."""
 
     def __init__(
-        self, kernel: Any, bias: bool, limits: Limits, largest: int | None, cache_bytes: int, dtype: Any,
+        self, kernel: Any, bias: bool, limits: Limits, enough: int, largest: int | None, cache_bytes: int, dtype: Any,
         solve: Callable[..., Solution],
     ) -> None:  # fmt: skip
-        self.kernel, self.bias, self.limits, self.largest = kernel, bias, limits, largest
+        self.kernel, self.bias, self.limits, self.enough, self.largest = kernel, bias, limits, enough, largest
         self.cache_bytes, self.dtype, self.solve = cache_bytes, dtype, solve
         self.kept: Part | None = None  # support vectors, and a few rows that are near to it
         self.points: Any = None  # of the support vectors
@@ -166,6 +169,7 @@ class Work:
     def forget(self) -> None:
         """A new solution: nothing is known about other rows."""
         self.clean = 0  # rows that were visited since
+        self.waiting: Part | None = None  # those of them that violate it
         self.high, self.low = -np.inf, np.inf  # extremes of s of variables that may move up, and down
         self.extreme: list[Part | None] = [None, None]  # the rows that attain them
 
@@ -188,7 +192,7 @@ class Work:
         return s, np.where(up, 0.0, -np.inf), np.where(down, 0.0, -np.inf)
 
     def visit(self, part: Part) -> str:
-        """Solve with the rows of a part that violate the conditions; returns why to stop, or ""."""
+        """Add the rows of a part that violate the conditions, and solve if there are enough; why to stop, or ""."""
         self.most = max(self.most, len(part.numbers) + (len(self.kept.numbers) if self.kept is not None else 0))
         if self.kept is not None:
             part = part.take(np.flatnonzero(~np.isin(part.numbers, self.kept.numbers)))
@@ -207,6 +211,14 @@ class Work:
         b = (self.high + self.low) / 2 if self.bias else 0.0
         reach = np.max(np.maximum(s - b + up, b - s + down), axis=1)
         added = part.take(np.flatnonzero(reach > 0))
+        self.waiting = added if self.waiting is None else self.waiting.joined_with(added)
+        return self.catch_up() if len(self.waiting.numbers) > self.enough else ""
+
+    def catch_up(self) -> str:
+        """Solve with the rows that wait; returns why to stop, or ""."""
+        added = self.waiting
+        if added is None:
+            return ""
         for row in self.extreme:
             if row is not None and row.numbers[0] not in added.numbers:
                 added = added.joined_with(row)
