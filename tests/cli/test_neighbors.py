@@ -119,6 +119,9 @@ def test_regression(tmp_path, capsys):
     assert made["prediction"] == pytest.approx(np.sin(1.5), abs=0.01) and made["total"] == pytest.approx(
         made["prediction"]
     )
+    weights, amounts = zip(*((part["weight"], part["contribution"]) for part in made["examples"]))
+    assert sum(weights) == pytest.approx(1) and made["intercept"] == 0
+    np.testing.assert_allclose(np.divide(amounts, weights), np.sin(1.5), atol=0.1)  # the targets of the neighbours
 
 
 def test_strings(tmp_path, capsys):

@@ -420,3 +420,11 @@ def test_faiss_may_be_missing(monkeypatch):
     with pytest.raises(ImportError, match=r"pip install onlearn\[faiss\]"):
         KNNClassifier(engine="faiss").fit(X, Y)
     assert KNNClassifier(engine="auto").fit(X, Y).engine_ == "exact"
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_means_of_huge_targets_are_numbers(weights):
+    huge = np.where(Z > 0, 1.7e308, -1.7e308)
+    made = KNNRegressor(k=4, weights=weights).fit(X, huge).predict(NEW)
+    wanted = KNNRegressor(k=4, weights=weights).fit(X, huge / 2**20).predict(NEW)
+    np.testing.assert_allclose(made / 2**20, wanted, rtol=1e-12, atol=1e290)

@@ -62,6 +62,7 @@ class Contributions(NamedTuple):
     of: str = "features"
     value_name: str | None = None  # what the values are; None: values of features, or kernel values
     note: str | None = None  # what a reader has to know, such as that it is an approximation
+    are_shares: bool = False  # the weights are shares that add up to 1, of targets
 
 
 class BaseTraining(Chronicle):

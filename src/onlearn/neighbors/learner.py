@@ -332,8 +332,9 @@ class NeighborLearner(BaseLearner):
             targets = table.targets[places]
             if not self.task.classifies:
                 return Contributions(
-                    places, distances, shares, shares * targets, 0.0, of="examples", value_name="distance", note=note
-                )
+                    places, distances, shares, shares * targets, 0.0,
+                    of="examples", value_name="distance", note=note, are_shares=True,
+                )  # fmt: skip
             totals = np.bincount(targets, shares, len(self.task.classes))
             best, second = np.argsort(-totals, kind="stable")[:2]
             favours, against = (1, 0) if len(totals) == 2 else (int(best), int(second))
