@@ -53,6 +53,7 @@ class NeighborLearner(BaseLearner):
         self.kernel: Any = None  # once learning has begun
         self.categories = np.zeros(0, bool)  # columns that are compared by equality
         self.kinds: np.ndarray | None = None  # of features that come from a table
+        self.columns: list[str] | None = None  # of a table, that features are made of, if they have weights
 
     # ------------------------------------------------------------------ parameters
 
@@ -82,6 +83,14 @@ class NeighborLearner(BaseLearner):
     @property
     def wants_sources(self) -> bool:  # type: ignore[override]
         return self.settings.kernel is None
+
+    @property
+    def wants_columns(self) -> bool:  # type: ignore[override]
+        given = as_given(self.settings.column_weights)
+        return isinstance(given, Mapping) and all(isinstance(column, str) for column in given)
+
+    def take_columns(self, columns: list[str]) -> None:
+        self.columns = columns
 
     def columns_told(self) -> int:
         return 0 if self.kinds is None else len(self.kinds)
@@ -138,7 +147,13 @@ class NeighborLearner(BaseLearner):
         categories[: len(self.categories)] = self.categories
         numbers, weights = ~categories, np.ones(width)
         given = as_given(self.settings.column_weights)
-        if isinstance(given, Mapping):
+        if self.columns is not None and self.wants_columns:
+            for column, weight in given.items():
+                features = [n for n, one in enumerate(self.columns) if one == column]
+                if not features:
+                    column_number(column, width, dict.fromkeys(self.columns), "column_weights")  # says what there is
+                weights[features] = weight
+        elif isinstance(given, Mapping):
             for column, weight in given.items():
                 weights[column_number(column, width, self.names, "column_weights")] = weight
         elif given is not None:
@@ -352,6 +367,7 @@ class NeighborLearner(BaseLearner):
         mine: dict[str, Any] = {"categories": np.flatnonzero(self.categories).tolist(), "kernel": None}
         mine["column_weights"] = as_plain(settings.column_weights)
         mine["categorical"] = as_plain(settings.categorical)
+        mine["columns"] = self.columns
         if self.kinds is not None:
             arrays["kinds"] = self.kinds
         if self.kernel is not None:
@@ -375,6 +391,13 @@ class NeighborLearner(BaseLearner):
             raise ValueError("the header does not say which columns hold categories")
         self.categories = np.zeros(self.features, bool)
         self.categories[chosen] = True
+        self.columns = mine.get("columns")
+        if self.columns is not None and not (
+            isinstance(self.columns, list)
+            and len(self.columns) <= self.features
+            and all(isinstance(one, str) for one in self.columns)
+        ):
+            raise ValueError("the header does not say which columns the features are made of")
         self.kinds = arrays.get("kinds")
         if self.kinds is not None:
             check_array("kinds", self.kinds, "uint8", (len(self.kinds),), 0, OTHER)
