@@ -113,7 +113,7 @@ class Model:
 
     @property
     def kernel(self) -> Any:
-        """The kernel that examples are given to as they are; None without one, or if it works on features of its own."""
+        """The kernel that compares examples as they are; None without one, or if its features have weights."""
         learner = self.learner
         return None if learner is None or learner.representation == "primal" else learner.kernel
 
