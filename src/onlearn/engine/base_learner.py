@@ -412,6 +412,7 @@ class BaseLearner:
         feature ``name=string`` is 1). With ``grow``, names and classes are taken in as they come. Without, learning
         begins with labels that are Booleans, or by ``partial_fit`` with ``classes``.
 
+        >>> from onlearn.engine.learner import Learner
         >>> learner = Learner("AveragedPerceptron", grow=True)
         >>> learner.learn_one({"size": 3.5, "colour": "red"}, "apple").learn_one({"size": 9.0}, "melon").n_seen_
         2

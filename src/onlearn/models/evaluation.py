@@ -29,7 +29,7 @@ class Predictions(NamedTuple):
 
 def usable_rows(model: Model, batch: Batch, bad: BadRows) -> Batch:
     """The rows of a batch that the model can take; those that its kernel refuses are added to the bad ones."""
-    if getattr(model.learner, "kernel", None) is None:
+    if model.kernel is None:
         return batch
     from onlearn.models.unfit_rows import usable  # few models have a kernel, and kernels take long to import
 

@@ -111,6 +111,12 @@ class Model:
         """Whether a kernel compares texts, so that there are no features."""
         return isinstance(self.features, Strings)
 
+    @property
+    def kernel(self) -> Any:
+        """The kernel that compares examples as they are; None without one, or if its features have weights."""
+        learner = self.learner
+        return None if learner is None or learner.representation == "primal" else learner.kernel
+
     # ------------------------------------------------------------------ predicting
 
     def matrix(self, rows: Any) -> Any:

@@ -64,6 +64,8 @@ def bare_model(learner: Any) -> Model:
 class StoredModel(Model):
     """A model that predicts; the weights of its learner are read when they are needed."""
 
+    kernel: Any = None  # only linear learners are read in parts
+
     def __init__(self, arrays: model_file.StoredArrays) -> None:
         self._learner: Any = None
         super().__init__()

@@ -42,11 +42,10 @@ def unfit(kernel: Kernel, examples: Any) -> dict[int, str]:
 
 def usable(model: Model, batch: Batch, bad: BadRows) -> Batch:
     """The rows of a batch that a model with a kernel can take; the others are added to the bad ones."""
-    learner = model.learner
-    if learner is None or learner.kernel is None or learner.representation == "primal":
+    if model.kernel is None:
         return batch
     examples = model.numbered(batch)
-    refused = unfit(learner.kernel, examples)
+    refused = unfit(model.kernel, examples)
     for row, why in refused.items():
         bad.reject(batch.file, Bad(int(batch.lines[row]), 0, why, as_bytes(examples, row)))
     return batch.take(np.setdiff1d(np.arange(len(batch)), list(refused))) if refused else batch

@@ -79,8 +79,7 @@ def solve_all(machines: Sequence[Machine], columns: KernelColumns, C: float, sol
         problem = machine.problem(columns, C, bias)
         limits = budget.limits(number, machine, len(machines) - number)
         start = Start() if starts is None else starts[number]
-        more = {"gradient": start.gradient} if solver == "smo" else {}
-        solution = SOLVERS[solver](problem, limits, start.alpha, **more)
+        solution = SOLVERS[solver](problem, limits, start.alpha, start.gradient)
         if solution.stopped != "tol" and not solution.alpha.any() and bias and machine.classifies:
             solution = solution._replace(intercept=machine.prior)  # nothing was learned: say what most are
         solutions.append(solution)
