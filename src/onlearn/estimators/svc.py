@@ -60,9 +60,9 @@ class SVMEstimator(LearnerEstimator):
         """Learn in chunks from rows that are read again in each sweep: of the rows, ``chunk_size`` (by default 10,000)
         and the support vectors are in memory, of targets and weights all.
 
-        ``source`` is what ``onlearn.data.read`` takes, with its options, or its reader; or something that can be iterated again and
-        again over its batches, or over tuples of rows, targets and (if they have some) weights; or a function that
-        returns such an iterator.
+        ``source`` is what ``onlearn.data.read`` takes, with its options, or its reader; or something that can be
+        iterated again and again over its batches, or over tuples of rows, targets and (if they have some) weights; or
+        a function that returns such an iterator.
 
         >>> from onlearn import SVC
         >>> parts = [([[0.0], [1.0]], [0, 1]), ([[0.2], [0.8]], [0, 1])]

@@ -66,6 +66,7 @@ class NeighborLearner(BaseLearner):
                 raise ValueError(f"kernel: {kernel} does not know k(x, x) of new rows, which distances need")
             if settings.metric != "mixed":
                 raise ValueError("a kernel has a distance of its own: give metric= or kernel=, not both")
+        check_given(settings)
         asked = settings.categorical is not None or settings.column_weights is not None
         if asked and settings.kernel is not None:
             raise ValueError("categorical= and column_weights= have no use with a kernel")
@@ -455,6 +456,22 @@ def as_given(value: Any) -> Any:
         except (ValueError, SyntaxError):
             value = [value]
     return value
+
+
+def check_given(settings: Any) -> None:
+    """Refuse what are no columns, or no weights."""
+    chosen, weights = as_given(settings.categorical), as_given(settings.column_weights)
+    if chosen is not None and (isinstance(chosen, Mapping) or not np.iterable(chosen)):
+        raise ValueError(f"categorical must be a list of names or numbers of columns, or None, not {chosen!r}")
+    if weights is None:
+        return
+    try:
+        np.array(list(weights.values() if isinstance(weights, Mapping) else weights), np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "column_weights must be a list of one number a column, a dict of numbers by names or numbers of columns, "
+            f"or None, not {weights!r}"
+        ) from None
 
 
 def column_number(column: Any, width: int, names: Any, parameter: str) -> int:
