@@ -173,3 +173,12 @@ def test_a_reader_is_gone_through_again_and_again(tmp_path):
     by_file = made.fit_reader(tmp_path / "a.csv", target="y").decision_function(rows)
     np.testing.assert_allclose(by_reader, by_file, atol=1e-2)
     assert set(made.classes_) == {"in", "out"}
+
+
+def test_numbers_beyond_single_precision():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    y = rows[:, 0] > 0
+    made = SVC("gaussian(gamma=1e-200)").fit(rows * 1e100, y)
+    wanted = SVC("gaussian(gamma=1)").fit(rows, y)
+    np.testing.assert_allclose(made.decision_function(rows * 1e100), wanted.decision_function(rows), atol=1e-2)

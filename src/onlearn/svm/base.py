@@ -19,6 +19,7 @@ import numpy as np
 from onlearn import kernels
 from onlearn.dual.examples import Examples, concatenate, pick
 from onlearn.dual.supports import SupportSet
+from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.passes import first_ctrl_c, warn_caller
 from onlearn.svm import SOLVERS
@@ -178,7 +179,7 @@ class SVMLearner(FittedMachine):
         """Kernel columns in single precision, where that holds the values: the solver sees to what it rounds off."""
         with np.errstate(over="ignore"):
             largest = float(np.max(np.abs(self.kernel.diagonal(X.points)), initial=0.0))
-            single = self.kernel.data == "vectors" and largest < SINGLE
+            single = self.kernel.data == "vectors" and largest < SINGLE and largest_value(X.raw) < SINGLE
             room = int(self.settings.cache_mb * 2**20)
             return KernelColumns(self.kernel, X.points, room, np.float32 if single else None)
 
@@ -300,3 +301,9 @@ class SVMLearner(FittedMachine):
 def join_examples(old: Examples, new: Examples) -> Examples:
     """Support vectors, and more examples after them."""
     return Examples(concatenate([old.raw, new.raw]), old.points.join([new.points]), new.shape[1])
+
+
+def largest_value(X: Any) -> float:
+    """The largest size of a number in rows, dense or sparse."""
+    values = X.data if isinstance(X, CSR) else X
+    return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
