@@ -182,3 +182,5 @@ def test_numbers_beyond_single_precision():
     made = SVC("gaussian(gamma=1e-200)").fit(rows * 1e100, y)
     wanted = SVC("gaussian(gamma=1)").fit(rows, y)
     np.testing.assert_allclose(made.decision_function(rows * 1e100), wanted.decision_function(rows), atol=1e-2)
+    sparse = SVC("gaussian(gamma=1e-200)").fit(sp.csr_matrix(rows * 1e100), y)
+    np.testing.assert_allclose(sparse.decision_function(rows * 1e100), wanted.decision_function(rows), atol=1e-2)

@@ -19,7 +19,6 @@ import numpy as np
 from onlearn import kernels
 from onlearn.dual.examples import Examples, concatenate, pick
 from onlearn.dual.supports import SupportSet
-from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.passes import first_ctrl_c, warn_caller
 from onlearn.svm import SOLVERS
@@ -305,5 +304,5 @@ def join_examples(old: Examples, new: Examples) -> Examples:
 
 def largest_value(X: Any) -> float:
     """The largest size of a number in rows, dense or sparse."""
-    values = X.data if isinstance(X, CSR) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
