@@ -129,6 +129,7 @@ class BaseLearner:
     """What is the same for every learner; see the module for what a new one has to add."""
 
     name: str
+    warning: type[Warning]
     seed: Any
     dtype: np.dtype
     training: Any

@@ -93,6 +93,8 @@ def joined(tables: Sequence[Table]) -> Table:
 class Neighbourhood(BaseTraining):
     """All that was learned: the latest rows."""
 
+    features: int
+    outputs: int
     parts: tuple[Table, ...] = ()
     met: int = 0  # rows, also those without weight
     window: int | None = None

@@ -23,6 +23,7 @@ class SVMTraining(BaseTraining):
     classes: int
     kind: str
     output: str | None
+    stopped: str | None = None
 
     def __init__(self, features: int, classes: int, kind: str) -> None:
         super().__init__(features, classes if classes > 2 else 1)
