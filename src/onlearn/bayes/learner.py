@@ -108,8 +108,8 @@ class BayesLearner(BaseLearner):
     ['spam', 'ham']
     """
 
-    FIXED = ("kind", "kinds", "binarize")
-    usual_passes = 1
+    FIXED: tuple[str, ...] = ("kind", "kinds", "binarize")
+    usual_passes: int | None = 1
     usual_features: ClassVar[dict[str, dict[str, Any]]] = {
         "text": {"weighting": "counts", "norm": False},
         "number": {"scale": "kept"},

@@ -40,6 +40,9 @@ class Group(NamedTuple):
 class Layout:
     """The group of each column."""
 
+    groups: list[Group]
+    of: np.ndarray
+
     def __init__(self, groups: list[Group], of: np.ndarray) -> None:
         self.groups, self.of = groups, of
 
@@ -69,6 +72,9 @@ class Layout:
 
 class Part:
     """The columns of one kind; None: all columns."""
+
+    kind: str
+    columns: np.ndarray | None
 
     def __init__(self, kind: str, layout: Layout, classes: int) -> None:
         self.kind = kind
@@ -202,6 +208,13 @@ class Tables(NamedTuple):
 
 class BayesTraining(BaseTraining):
     """The state of naive Bayes."""
+
+    features: int
+    outputs: int
+    layout: Layout
+    weight: np.ndarray
+    parts: dict[str, Part]
+    next: float
 
     def __init__(self, layout: Layout, outputs: int) -> None:
         super().__init__(len(layout.of), outputs)

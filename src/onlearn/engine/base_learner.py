@@ -74,6 +74,10 @@ class BaseTraining(Chronicle):
     may_fail: bool = False  # learning may fail halfway, at something the user wrote
     checked: bool = True  # rows were searched for NaN and infinity
     stopped: str | None = None  # why learning stopped early, if it did
+    features: int
+    outputs: int
+    tally: np.ndarray
+    doubling: np.ndarray
 
     def __init__(self, features: int, outputs: int) -> None:
         super().__init__()
@@ -125,6 +129,7 @@ class BaseLearner:
     """What is the same for every learner; see the module for what a new one has to add."""
 
     name: str
+    warning: type[Warning]
     seed: Any
     dtype: np.dtype
     training: Any
@@ -156,7 +161,7 @@ class BaseLearner:
         self.training = None  # once learning has begun
         self.began_with: dict[str, Any] = {}
         self.seed, self.dtype = 0, np.dtype(np.float64)
-        self.features = 0  # columns of the rows
+        self.features: int = 0  # columns of the rows
         self.feature_names: FeatureNames | None = None  # what they are called
         self.separable: bool | None = None
         self.held_out: Any = None  # rows for calibration
@@ -165,7 +170,7 @@ class BaseLearner:
     def _make_transient(self) -> None:
         """What copies and pickles do not hold."""
         # One thread learns while others predict: what learns holds the lock, and so does whoever takes a hypothesis.
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
         self.passed_on: Any = None  # the parameters that the estimator around it last passed on
         self.interrupted: Callable[[], bool] | None = None  # asked by a learner that is ``whole``: is it to stop?
 

@@ -34,8 +34,8 @@ class FeatureNames:
         self.columns: dict[str, int] = {}  # of a name that a table has twice, the first
         for column, name in enumerate(self.names):
             self.columns.setdefault(name, column)
-        self.limit = max(limit, len(self.names))
-        self.hashed = hashed  # whether names beyond the limit have come
+        self.limit: int = max(limit, len(self.names))
+        self.hashed: bool = hashed  # whether names beyond the limit have come
         self._array: np.ndarray | None = None
 
     def __len__(self) -> int:

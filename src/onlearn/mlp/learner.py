@@ -110,8 +110,8 @@ class NetworkLearner(BaseLearner):
 
     training: NetworkTraining | None
     waits = True
-    usual_passes = 20
-    FIXED = ("activation", "optimizer", "l2", "batch_size", "standardize", "dtype")
+    usual_passes: int | None = 20
+    FIXED: tuple[str, ...] = ("activation", "optimizer", "l2", "batch_size", "standardize", "dtype")
     task_name: str
 
     @property
