@@ -119,6 +119,9 @@ def test_regression(tmp_path, capsys):
     assert made["prediction"] == pytest.approx(np.sin(1.5), abs=0.01) and made["total"] == pytest.approx(
         made["prediction"]
     )
+    weights, amounts = zip(*((part["weight"], part["contribution"]) for part in made["examples"]))
+    assert sum(weights) == pytest.approx(1) and made["intercept"] == 0
+    np.testing.assert_allclose(np.divide(amounts, weights), np.sin(1.5), atol=0.1)  # the targets of the neighbours
 
 
 def test_strings(tmp_path, capsys):
@@ -170,3 +173,28 @@ def test_commands_import_no_scikit_learn(trained, tmp_path, capsys):
         "assert not {'sklearn', 'scipy', 'pandas', 'faiss'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_weights_of_columns_by_name(tmp_path, capsys):
+    rng, source, out = np.random.default_rng(0), tmp_path / "w.csv", tmp_path / "w.onl"
+    noise, colour, told = rng.normal(size=200), rng.choice(["red", "blue"], 200), rng.normal(size=200)
+    y = np.where(colour == "red", told > 0, told < 0)
+    rows = zip(noise, colour, told, y)
+    source.write_text("noise,colour,told,y\n" + "".join(f"{a:.3f},{b},{c:.3f},{d}\n" for a, b, c, d in rows))
+    learner = "knn(k=1, column_weights={'noise': 0, 'colour': 100})"
+    line = ("--target", "y", "--learner", learner, "-o", out, "--holdout", "30%")
+    assert report(capsys, "train", source, *line)["holdout"]["accuracy"] > 0.95
+    before = onlearn.load(out)
+    at = {"noise": np.array([0.0, 9.0]), "colour": np.array(["red", "red"]), "told": np.array([1.0, 1.0])}
+    one, other = before.learner.kneighbors(before.numbered(at), k=3)[0]
+    np.testing.assert_array_equal(one, other)  # of a column without weight, values do not matter
+    report(capsys, "train", source, "--resume", out, "-o", out)
+    assert onlearn.load(out).learner.get_params()["column_weights"] == {"noise": 0, "colour": 100}
+
+
+def test_weights_of_columns_that_there_are_not(tmp_path, capsys):
+    source = tmp_path / "w.csv"
+    source.write_text("size,y\n" + "1,a\n2,b\n" * 20)
+    line = ["train", source, "--target", "y", "--learner", "knn(column_weights={'sise': 2})", "-o", tmp_path / "m.onl"]
+    assert run(list(map(str, line))) == 2
+    assert "column_weights names column 'sise', which there is not; did you mean 'size'" in capsys.readouterr().err

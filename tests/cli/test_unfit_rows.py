@@ -72,6 +72,16 @@ def test_figures_leave_broken_trees_out(trees, tmp_path, run):
     assert report["holdout"]["accuracy"] == 1.0
 
 
+@pytest.mark.parametrize("learner", ["svm", "knn"])
+def test_models_that_learn_from_all_rows_leave_broken_trees_out(trees, tmp_path, run, learner):
+    out = tmp_path / "m.onl"
+    run("train", trees / "good.txt", "-o", out, "--learner", learner, "--kernel", "trees(decay=0.4)", "--quiet")
+    rows = list(csv.DictReader(io.StringIO(run("predict", out, trees / "broken.txt", *LIMIT, err=TOLD))))
+    assert [int(row["id"]) for row in rows] == [n for n in range(1, 121) if n not in BROKEN]
+    report = json.loads(run("evaluate", out, trees / "broken.txt", "--json", *LIMIT, err=TOLD))
+    assert (report["n"], report["bad_rows"], report["accuracy"]) == (118, 2, 1.0)
+
+
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
 def test_strict_and_too_many(trees, tmp_path, refused, command):
     line = [command, trees / "m.onl", trees / "broken.txt"]

@@ -420,3 +420,23 @@ def test_faiss_may_be_missing(monkeypatch):
     with pytest.raises(ImportError, match=r"pip install onlearn\[faiss\]"):
         KNNClassifier(engine="faiss").fit(X, Y)
     assert KNNClassifier(engine="auto").fit(X, Y).engine_ == "exact"
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_means_of_huge_targets_are_numbers(weights):
+    huge = np.where(Z > 0, 1.7e308, -1.7e308)
+    made = KNNRegressor(k=4, weights=weights).fit(X, huge).predict(NEW)
+    wanted = KNNRegressor(k=4, weights=weights).fit(X, huge / 2**20).predict(NEW)
+    np.testing.assert_allclose(made / 2**20, wanted, rtol=1e-12, atol=1e290)
+
+
+@pytest.mark.parametrize("weights", [["a"] * 4, {0: "a"}, 3, "x", [[1], [2, 3]]])
+def test_weights_that_are_no_numbers_are_refused(weights):
+    with pytest.raises(ValueError, match="column_weights must be a list of one number a column"):
+        KNNClassifier(column_weights=weights).fit(X, Y)
+
+
+@pytest.mark.parametrize("columns", [3, {0: 1}])
+def test_categories_that_are_no_columns_are_refused(columns):
+    with pytest.raises(ValueError, match="categorical must be a list"):
+        KNNClassifier(categorical=columns).fit(X, Y)

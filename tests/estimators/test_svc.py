@@ -159,3 +159,17 @@ def test_parts_may_be_tuples_or_a_function() -> None:
         SVC().fit_reader(iter(parts))
     with pytest.raises(ValueError, match="no rows"):
         SVC().fit_reader([])
+
+
+def test_a_reader_is_gone_through_again_and_again(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(90, 3))
+    labels = np.where((rows**2).sum(axis=1) < 2, "in", "out")
+    lines = [",".join([*(f"{value:.6f}" for value in row), label]) for row, label in zip(rows, labels)]
+    (tmp_path / "a.csv").write_text("a,b,c,y\n" + "\n".join(lines) + "\n")
+    made = SVC(chunk_size=20)
+    reader = onlearn.data.read(tmp_path / "a.csv", target="y", batch_rows=16)
+    by_reader = made.fit_reader(reader).decision_function(rows)
+    by_file = made.fit_reader(tmp_path / "a.csv", target="y").decision_function(rows)
+    np.testing.assert_allclose(by_reader, by_file, atol=1e-2)
+    assert set(made.classes_) == {"in", "out"}

@@ -71,6 +71,7 @@ class Reader:
         self._workers = workers
         self._table_required = table_required
         self._live = live
+        self._batch_rows, self._cache = batch_rows, cache
         self.after_parse: Callable[[Any], Any] | None = None
         self.kept: RowStore | None = None
         if cache is not False:
@@ -95,6 +96,15 @@ class Reader:
         if self.kept is not None and self.kept.used:
             return dict(self.kept.found)
         return next((form.found() for form in self._formats.values()), {})
+
+    def again(self) -> Reader:
+        """A reader of the same files from their beginning, with the same options; bad rows are counted anew."""
+        if any(one.path is None for one in self.sources):
+            raise DataError("standard input ('-') can be read only once")
+        files = [one.path for one in self.sources]
+        bad = BadRows(limit=self.bad.limit, strict=self.bad.strict)
+        return Reader(files, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
+                      self._table_required, self._live)  # fmt: skip
 
     def close(self) -> None:
         """Stop reading."""

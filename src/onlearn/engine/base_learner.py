@@ -62,6 +62,7 @@ class Contributions(NamedTuple):
     of: str = "features"
     value_name: str | None = None  # what the values are; None: values of features, or kernel values
     note: str | None = None  # what a reader has to know, such as that it is an approximation
+    are_shares: bool = False  # the weights are shares that add up to 1, of targets
 
 
 class BaseTraining(Chronicle):
@@ -145,6 +146,7 @@ class BaseLearner:
     is_linear: bool = False  # it has one weight a feature and output
     usual_features: ClassVar[dict[str, dict[str, Any]]] = {}  # parameters of extractors of "text" and "number"
     wants_sources: bool = False  # it is told by ``take_sources`` what columns are made of
+    wants_columns: bool = False  # it is told by ``take_columns`` which column of a table each feature is made of
 
     representation: str | None = None  # of a learner with a kernel: "dual" or "primal"
     kernel: Any = None  # what compares its examples, once learning has begun, if it has a kernel
@@ -448,6 +450,10 @@ class BaseLearner:
     def columns_told(self) -> int:
         """How many columns ``take_sources`` told of."""
         return 0
+
+    def take_columns(self, columns: list[str]) -> None:
+        """Be told which column of a table each feature is made of."""
+        raise NotImplementedError
 
     def take_sources(self, codes: np.ndarray, sources: list[tuple[str, str]]) -> None:
         """What the next columns are made of: places in a list of pairs, as ``FeatureMap.sources_from`` gives them."""

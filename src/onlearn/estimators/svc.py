@@ -60,9 +60,9 @@ class SVMEstimator(LearnerEstimator):
         """Learn in chunks from rows that are read again in each sweep: of the rows, ``chunk_size`` (by default 10,000)
         and the support vectors are in memory, of targets and weights all.
 
-        ``source`` is what ``onlearn.data.read`` takes, with its options; or something that can be iterated again and
-        again over its batches, or over tuples of rows, targets and (if they have some) weights; or a function that
-        returns such an iterator.
+        ``source`` is what ``onlearn.data.read`` takes, with its options, or its reader; or something that can be
+        iterated again and again over its batches, or over tuples of rows, targets and (if they have some) weights; or
+        a function that returns such an iterator.
 
         >>> from onlearn import SVC
         >>> parts = [([[0.0], [1.0]], [0, 1]), ([[0.2], [0.8]], [0, 1])]
@@ -192,7 +192,7 @@ class Parts:
     def __init__(self, source: Any, reading: dict[str, Any]) -> None:
         self.source, self.reading = source, reading
         self.width = 0  # of sparse rows, of which a part may know only some columns
-        if isinstance(source, Iterator):
+        if isinstance(source, Iterator) and not isinstance(source, data.Reader):
             raise TypeError(
                 "the rows are read once for each sweep, and an iterator gives them only once: pass the files, a list "
                 "of parts, or a function that returns an iterator"
@@ -202,6 +202,9 @@ class Parts:
         """Rows, targets and weights of each part."""
         if callable(self.source):
             yield from map(_part, self.source())
+        elif isinstance(self.source, data.Reader):
+            with self.source.again() as reader:
+                yield from map(_part, reader)
         elif isinstance(self.source, (str, os.PathLike)) or _are_files(self.source):
             with data.read(self.source, **self.reading) as reader:
                 yield from map(_part, reader)

@@ -132,8 +132,12 @@ def explain(model: Model, rows: Any) -> Explanation:
 def explain_parts(model: Model, rows: Any, found: Contributions) -> Explanation:
     """The explanation that a learner gives itself, in terms of features or of examples that it keeps."""
     mean, size = model.target if model.labels is None else (0.0, 1.0)
-    intercept = found.intercept * size + mean
-    amounts, weight = found.amounts * size, found.weights * size
+    if found.are_shares:  # of a mean of targets: the mean of all is in each of them
+        intercept, weight = found.intercept, found.weights
+        amounts = found.amounts * size + found.weights * mean
+    else:
+        intercept = found.intercept * size + mean
+        amounts, weight = found.amounts * size, found.weights * size
     prediction = model.predict(rows)[0]
     favours = against = probability = None
     if model.labels is not None:

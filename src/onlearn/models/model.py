@@ -423,6 +423,9 @@ def tell_sources(model: Model) -> None:
     learner = model.learner
     if learner.wants_sources:
         learner.take_sources(*model.features.sources_from(learner.columns_told()))
+    if learner.wants_columns and model.features.kind_ == TABLE:
+        codes, sources = model.features.sources_from(0)
+        learner.take_columns([sources[code][1] or model.features.name_of(n) for n, code in enumerate(codes)])
 
 
 def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:

@@ -53,6 +53,7 @@ class NeighborLearner(BaseLearner):
         self.kernel: Any = None  # once learning has begun
         self.categories: np.ndarray = np.zeros(0, bool)  # columns that are compared by equality
         self.kinds: np.ndarray | None = None  # of features that come from a table
+        self.columns: list[str] | None = None  # of a table, that features are made of, if they have weights
 
     # ------------------------------------------------------------------ parameters
 
@@ -65,6 +66,7 @@ class NeighborLearner(BaseLearner):
                 raise ValueError(f"kernel: {kernel} does not know k(x, x) of new rows, which distances need")
             if settings.metric != "mixed":
                 raise ValueError("a kernel has a distance of its own: give metric= or kernel=, not both")
+        check_given(settings)
         asked = settings.categorical is not None or settings.column_weights is not None
         if asked and settings.kernel is not None:
             raise ValueError("categorical= and column_weights= have no use with a kernel")
@@ -82,6 +84,14 @@ class NeighborLearner(BaseLearner):
     @property
     def wants_sources(self) -> bool:  # type: ignore[override]
         return self.settings.kernel is None
+
+    @property
+    def wants_columns(self) -> bool:  # type: ignore[override]
+        given = as_given(self.settings.column_weights)
+        return isinstance(given, Mapping) and all(isinstance(column, str) for column in given)
+
+    def take_columns(self, columns: list[str]) -> None:
+        self.columns = columns
 
     def columns_told(self) -> int:
         return 0 if self.kinds is None else len(self.kinds)
@@ -138,7 +148,13 @@ class NeighborLearner(BaseLearner):
         categories[: len(self.categories)] = self.categories
         numbers, weights = ~categories, np.ones(width)
         given = as_given(self.settings.column_weights)
-        if isinstance(given, Mapping):
+        if self.columns is not None and self.wants_columns:
+            for column, weight in given.items():
+                features = [n for n, one in enumerate(self.columns) if one == column]
+                if not features:
+                    column_number(column, width, dict.fromkeys(self.columns), "column_weights")  # says what there is
+                weights[features] = weight
+        elif isinstance(given, Mapping):
             for column, weight in given.items():
                 weights[column_number(column, width, self.names, "column_weights")] = weight
         elif given is not None:
@@ -332,8 +348,9 @@ class NeighborLearner(BaseLearner):
             targets = table.targets[places]
             if not self.task.classifies:
                 return Contributions(
-                    places, distances, shares, shares * targets, 0.0, of="examples", value_name="distance", note=note
-                )
+                    places, distances, shares, shares * targets, 0.0,
+                    of="examples", value_name="distance", note=note, are_shares=True,
+                )  # fmt: skip
             totals = np.bincount(targets, shares, len(self.task.classes))
             best, second = np.argsort(-totals, kind="stable")[:2]
             favours, against = (1, 0) if len(totals) == 2 else (int(best), int(second))
@@ -351,6 +368,7 @@ class NeighborLearner(BaseLearner):
         mine: dict[str, Any] = {"categories": np.flatnonzero(self.categories).tolist(), "kernel": None}
         mine["column_weights"] = as_plain(settings.column_weights)
         mine["categorical"] = as_plain(settings.categorical)
+        mine["columns"] = self.columns
         if self.kinds is not None:
             arrays["kinds"] = self.kinds
         if self.kernel is not None:
@@ -374,6 +392,13 @@ class NeighborLearner(BaseLearner):
             raise ValueError("the header does not say which columns hold categories")
         self.categories = np.zeros(self.features, bool)
         self.categories[chosen] = True
+        self.columns = mine.get("columns")
+        if self.columns is not None and not (
+            isinstance(self.columns, list)
+            and len(self.columns) <= self.features
+            and all(isinstance(one, str) for one in self.columns)
+        ):
+            raise ValueError("the header does not say which columns the features are made of")
         self.kinds = arrays.get("kinds")
         if self.kinds is not None:
             check_array("kinds", self.kinds, "uint8", (len(self.kinds),), 0, OTHER)
@@ -431,6 +456,22 @@ def as_given(value: Any) -> Any:
         except (ValueError, SyntaxError):
             value = [value]
     return value
+
+
+def check_given(settings: Any) -> None:
+    """Refuse what are no columns, or no weights."""
+    chosen, weights = as_given(settings.categorical), as_given(settings.column_weights)
+    if chosen is not None and (isinstance(chosen, Mapping) or not np.iterable(chosen)):
+        raise ValueError(f"categorical must be a list of names or numbers of columns, or None, not {chosen!r}")
+    if weights is None:
+        return
+    try:
+        np.array(list(weights.values() if isinstance(weights, Mapping) else weights), np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "column_weights must be a list of one number a column, a dict of numbers by names or numbers of columns, "
+            f"or None, not {weights!r}"
+        ) from None
 
 
 def column_number(column: Any, width: int, names: Any, parameter: str) -> int:

@@ -44,6 +44,13 @@ def tally(distances, numbers, k, labels, weights, by_distance, out):
 
 
 @compiled
+def step_of_mean(mean, target, share):
+    """The mean with one more target, which has a share of it; the gap of two that are huge would overflow."""
+    gap = target - mean
+    return mean + share * gap if abs(gap) <= 1e308 else mean * (1.0 - share) + target * share
+
+
+@compiled
 def mean_of_neighbours(distances, numbers, k, targets, weights, by_distance, out):
     """The weighted mean of the numbers of the first k neighbours."""
     for i in range(len(out)):
@@ -52,7 +59,7 @@ def mean_of_neighbours(distances, numbers, k, targets, weights, by_distance, out
             row = numbers[i, r]
             weight = weights[row] * vote(distances[i, r], distances[i, 0], by_distance)
             total += weight
-            mean += weight / total * (targets[row] - mean) if total > 0.0 else 0.0
+            mean = step_of_mean(mean, targets[row], weight / total if total > 0.0 else 0.0)
         out[i] = mean
 
 
@@ -81,7 +88,7 @@ def squares_by_k(distances, numbers, rows, targets, weights, by_distance, out):
             row = numbers[i, r]
             weight = weights[row] * vote(distances[i, r], distances[i, 0], by_distance)
             total += weight
-            mean += weight / total * (targets[row] - mean) if total > 0.0 else 0.0
+            mean = step_of_mean(mean, targets[row], weight / total if total > 0.0 else 0.0)
             gap = targets[rows[i]] - mean
             out[r] += weights[rows[i]] * gap * gap
 
