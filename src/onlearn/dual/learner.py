@@ -246,7 +246,7 @@ class DualLearner(Learner):
         self.release_rows()
         dataset = training.prepare(X, 0)
         with stop_on_ctrl_c(training):
-            training.learn(dataset, targets, weight, np.arange(len(targets)))
+            training.learn(dataset, self.task.targets(targets, training.output), weight, np.arange(len(targets)))
         if training.stopped:
             raise KeyboardInterrupt
 
