@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onlearn
 import reference as ref
 from onlearn import KernelRegressor, OnlineRegressor, kernels, rule
 from onlearn.dual.regression import MeanLength, mean_level, part_of_steps
@@ -275,3 +276,11 @@ def test_renewed_learners_begin_again() -> None:
     again = learner.renewed().partial_fit(X, y)
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
     assert again.n_seen_ == 40
+
+
+def test_a_budget_in_single_precision_is_the_same_after_its_file(tmp_path):
+    X, y = examples(0, 60)
+    model = KernelRegressor("gaussian(3)", budget=10, random_state=0).fit(X.astype(np.float32), y)
+    model.save(tmp_path / "a.onl")
+    onlearn.load(tmp_path / "a.onl").save(tmp_path / "b.onl")
+    assert (tmp_path / "a.onl").read_bytes() == (tmp_path / "b.onl").read_bytes()

@@ -1,6 +1,7 @@
 """What all learners share."""
 
 import numpy as np
+import pytest
 
 from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.registry import make_learner
@@ -32,3 +33,10 @@ def test_naive_bayes_takes_kinds_of_names_from_mappings():
     learner = make_learner("NaiveBayes", kinds={"size": "gaussian"}, kind="bernoulli", grow=True)
     learner.learn_one({"size": 1.0, "red": True}, "apple").learn_one({"size": 9.0}, "melon")
     assert learner.kinds_ == ["gaussian", "bernoulli"] and learner.predict_one({"size": 8.0}) == "melon"
+
+
+@pytest.mark.parametrize("name, grows", [("NaiveBayes", True), ("MLPClassifier", False)])
+def test_only_learners_that_can_grow_are_told_to(name, grows):
+    with pytest.raises(ValueError, match="the first label is 'a'") as caught:
+        make_learner(name).learn_one([1.0], "a")
+    assert ("grow=True" in str(caught.value)) == grows

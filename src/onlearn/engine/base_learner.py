@@ -424,9 +424,10 @@ class BaseLearner:
         if not self.task.classifies or self._grows() is True:
             return {}
         if not isinstance(y, (bool, np.bool_)):
+            grows = "set grow=True, or " if "grow" in self.composition.parameters else ""
             raise ValueError(
-                f"the first label is {y!r}, which does not say what other classes there are: set grow=True, or name "
-                "them all by partial_fit(..., classes=...) with the first row"
+                f"the first label is {y!r}, which does not say what other classes there are: {grows}name them all by "
+                "partial_fit(..., classes=...) with the first row"
             )
         return {"classes": [False, True]}
 
