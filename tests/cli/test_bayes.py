@@ -183,7 +183,9 @@ def test_kinds_of_single_columns_of_a_table(folder, capsys):
     assert kinds["note:cheap"] == "bernoulli"
 
 
-@pytest.mark.parametrize("kinds, why", [({"breadth": "gaussian"}, "none of colour, depth"), (["gaussian"], "a dict")])
+@pytest.mark.parametrize(
+    ("kinds", "why"), [({"breadth": "gaussian"}, "none of colour, depth"), (["gaussian"], "a dict")]
+)
 def test_kinds_that_do_not_go_with_a_table(folder, capsys, kinds, why):
     arguments = ["train", str(folder / "a.csv"), "-o", str(folder / "k.onl"), "--learner", f"NaiveBayes(kinds={kinds})"]
     assert cli.run(arguments) != 0

@@ -35,7 +35,7 @@ def test_naive_bayes_takes_kinds_of_names_from_mappings():
     assert learner.kinds_ == ["gaussian", "bernoulli"] and learner.predict_one({"size": 8.0}) == "melon"
 
 
-@pytest.mark.parametrize("name, grows", [("NaiveBayes", True), ("MLPClassifier", False)])
+@pytest.mark.parametrize(("name", "grows"), [("NaiveBayes", True), ("MLPClassifier", False)])
 def test_only_learners_that_can_grow_are_told_to(name, grows):
     with pytest.raises(ValueError, match="the first label is 'a'") as caught:
         make_learner(name).learn_one([1.0], "a")

@@ -228,8 +228,8 @@ class FeatureMap:
 
         Of a table, the source is a "number" (a "scaled" one, if zeros cannot be told from missing values), a
         "category", a "text" or the "flag" of a missing value, and the name that of the column; other features are of a
-        "matrix", or "named" with a prefix. The pairs of a table are of all its columns, whether features came of them or
-        not.
+        "matrix", or "named" with a prefix. The pairs of a table are of all its columns, whether or not features came of
+        them.
         """
         if self.kind_ == MATRIX:
             return np.zeros(max(0, self.width_ - start), np.int64), [("matrix", "")]
