@@ -426,6 +426,7 @@ class BayesLearner(BaseLearner):
         check_prior(self.settings.class_prior, len(self.task.classes))
 
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> BayesTraining:
+        self.check()
         training = BayesTraining.unpack(facts, arrays, self.settings)
         if training.features != features:
             raise ValueError(f"{features} features do not go with counts of {training.features}")

@@ -462,6 +462,8 @@ class DualLearner(Learner):
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         mine = facts["dual"]
+        if mine["representation"] not in ("dual", "primal"):
+            raise ValueError(f"the representation is {mine['representation']!r}, which is neither 'dual' nor 'primal'")
         self.representation, self.reason = mine["representation"], mine["reason"]
         self.kernel = kernels.unpack(mine["kernel"], arrays)
         limit = mine.get("budget")
