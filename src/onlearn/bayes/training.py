@@ -364,6 +364,8 @@ class BayesTraining(BaseTraining):
         check_facts(facts, {"features": COUNT, "outputs": COUNT, "next": COUNT, "groups": GROUPS, "then": THEN})
         features, outputs = facts["features"], facts["outputs"]
         groups = [Group(*one) for one in facts["groups"]]
+        if max(features, outputs) > max(array.size for array in arrays.values()):  # before memory is asked for
+            raise ValueError(f"nothing stored is as large as {features} features and {outputs} classes")
         if len(set(groups)) < len(groups) or not groups or outputs < 2:
             raise ValueError("the groups of columns contradict each other")
         of = np.zeros(features, np.int32)

@@ -340,7 +340,7 @@ class BaseLearner:
         self._learn_once(X, targets, weight)
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
-        """Learn from rows in their order."""
+        """Learn from rows in their order; the targets are class numbers, or numbers in regression."""
         raise ValueError(f"{self.name} learns from all rows at once: use fit")
 
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Any:
@@ -408,7 +408,7 @@ class BaseLearner:
         else:
             weight = self.task.weighted(numbers, weight, self._class_weight)
         self.separable = None
-        self._learn_once(X, self.task.targets(numbers, training.output), weight)
+        self._learn_once(X, numbers, weight)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
@@ -432,9 +432,10 @@ class BaseLearner:
         if not self.task.classifies or self._grows() is True:
             return {}
         if not isinstance(y, (bool, np.bool_)):
+            grows = "set grow=True, or " if "grow" in self.composition.parameters else ""
             raise ValueError(
-                f"the first label is {y!r}, which does not say what other classes there are: set grow=True, or name "
-                "them all by partial_fit(..., classes=...) with the first row"
+                f"the first label is {y!r}, which does not say what other classes there are: {grows}name them all by "
+                "partial_fit(..., classes=...) with the first row"
             )
         return {"classes": [False, True]}
 

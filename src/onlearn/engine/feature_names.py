@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,9 @@ class FeatureNames:
 
     def __getitem__(self, column: int) -> str:
         return self.names[column] if column < len(self.names) else f"hashed {column - len(self.names)}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
     @property
     def places(self) -> int:

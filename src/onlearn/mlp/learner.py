@@ -191,8 +191,6 @@ class NetworkLearner(BaseLearner):
             X, targets, weight = csr.rows_at(X, there), targets[there], weight[there]
         if not len(targets):
             return
-        if training.output is None:
-            targets = targets > 0  # which partial_fit has as -1 and 1
         one = len(targets) == 1  # a copy of all weights would take longer than its step
         kept = training.saved(weights=not one)
         with self._said(), to_the_end(len(targets)):
