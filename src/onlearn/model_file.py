@@ -227,7 +227,7 @@ def load_learner(path: str | os.PathLike[str]) -> Any:
     header, arrays = read_file(path)
     try:
         return rebuild(header, arrays)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{path} is not a sound model file: {error}") from None
     except ValueError as error:
         raise ModelFileError(f"cannot load {path}: {error}") from None

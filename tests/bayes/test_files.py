@@ -88,3 +88,19 @@ def test_groups_that_do_not_exist_are_refused():
     arrays["training.groups"] = arrays["training.groups"] + 5
     with pytest.raises(ValueError, match="groups"):
         model_file.rebuild(header, arrays)
+
+
+def test_sizes_beyond_what_is_stored_are_refused_before_memory_is_asked_for():
+    made = BayesLearner().fit(np.eye(3), [0, 1, 0])
+    for name in ("features", "outputs"):
+        facts, arrays = made.training.pack()
+        with pytest.raises(ValueError, match="nothing stored is as large"):
+            made._unpack_training({**facts, name: 10**18}, arrays, 3)
+
+
+@pytest.mark.parametrize(("name", "value"), [("alpha", None), ("alpha", 0), ("var_smoothing", "x"), ("norm", [])])
+def test_parameters_that_cannot_be_are_refused(name, value):
+    header, arrays = parts()
+    header["params"][name] = value
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        model_file.rebuild(header, arrays)

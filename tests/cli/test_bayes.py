@@ -172,3 +172,21 @@ def test_models_learn_row_by_row(folder):
     model.partial_fit([row], ["spam"])
     assert model.learner.n_features_in_ == before + 4 and model.predict_one(row) == "spam"
     assert model.explain(row).prediction == "spam"
+
+
+def test_kinds_of_single_columns_of_a_table(folder, capsys):
+    line = "train", folder / "a.csv", "-o", folder / "k.onl", "--text", "note", "--learner"
+    told(capsys, *line, "NaiveBayes(kinds={'depth': 'bernoulli', 'note': 'bernoulli'})")
+    model = onlearn.load(folder / "k.onl")
+    kinds = dict(zip(model.features.get_feature_names_out(), model.learner.kinds_))
+    assert (kinds["size"], kinds["depth"], kinds["colour=red"]) == ("gaussian", "bernoulli", "multinomial")
+    assert kinds["note:cheap"] == "bernoulli"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "why"), [({"breadth": "gaussian"}, "none of colour, depth"), (["gaussian"], "a dict")]
+)
+def test_kinds_that_do_not_go_with_a_table(folder, capsys, kinds, why):
+    arguments = ["train", str(folder / "a.csv"), "-o", str(folder / "k.onl"), "--learner", f"NaiveBayes(kinds={kinds})"]
+    assert cli.run(arguments) != 0
+    assert why in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onlearn
 import reference as ref
 from onlearn import KernelRegressor, OnlineRegressor, kernels, rule
 from onlearn.dual.regression import MeanLength, mean_level, part_of_steps
 from onlearn.dual.regressor import DualRegressor
+from onlearn.model_file import ModelFileError, read_file, write_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore:the mean squared error")  # of few examples, with rules of any rate
 
@@ -275,3 +278,35 @@ def test_renewed_learners_begin_again() -> None:
     again = learner.renewed().partial_fit(X, y)
     np.testing.assert_array_equal(again.predict(X), learner.predict(X))
     assert again.n_seen_ == 40
+
+
+def test_a_budget_in_single_precision_is_the_same_after_its_file(tmp_path):
+    X, y = examples(0, 60)
+    model = KernelRegressor("gaussian(3)", budget=10, random_state=0).fit(X.astype(np.float32), y)
+    model.save(tmp_path / "a.onl")
+    onlearn.load(tmp_path / "a.onl").save(tmp_path / "b.onl")
+    assert (tmp_path / "a.onl").read_bytes() == (tmp_path / "b.onl").read_bytes()
+
+
+def damaged(tmp_path, model, change):
+    """Load the file of a model after a change of its header and arrays."""
+    model.save(tmp_path / "m.onl")
+    header, arrays = read_file(tmp_path / "m.onl")
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    change(header, arrays)
+    write_arrays(str(tmp_path / "n.onl"), arrays, {"onlearn": json.dumps({**header, "format": 1})})
+    return onlearn.load(tmp_path / "n.onl")
+
+
+def test_damaged_files_are_refused(tmp_path):
+    X, y = examples(0, 60)
+    plain = KernelRegressor("gaussian(1)", random_state=0).fit(X, y)
+    few = KernelRegressor("gaussian(1)", budget=10, random_state=0).fit(X, y)
+    for value in (None, 0, "x", [1]):
+        with pytest.raises(ModelFileError, match="neither 'dual' nor 'primal'"):
+            damaged(tmp_path, plain, lambda header, _, value=value: header["dual"].update(representation=value))
+    for place, value in ((0, 0.0), (2, -1.0), (1, 1e300)):
+        with pytest.raises(ModelFileError, match="the state of the budget"):
+            damaged(tmp_path, few, lambda _, arrays, n=place, to=value: arrays["budget.among"].__setitem__(n, to))
+    with pytest.raises(ModelFileError, match="not a sound model file"):
+        damaged(tmp_path, plain, lambda header, _: header["dual"]["kernel"].update(sigma=1e308))

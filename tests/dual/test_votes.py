@@ -39,7 +39,10 @@ TABLES = {
 
 
 @pytest.mark.parametrize("rule", ["perceptron", "pa1(0.3)"])
-@pytest.mark.parametrize("kernel", ["linear", "polynomial(2)", "normalize(polynomial(3))"])
+@pytest.mark.parametrize(
+    "kernel",
+    ["linear", *(pytest.param(one, marks=pytest.mark.slow) for one in ("polynomial(2)", "normalize(polynomial(3))"))],
+)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_small_sums_are_not_lost(table: str, kernel: str, rule: str, classes: int) -> None:

@@ -120,7 +120,7 @@ def spelled(bank, stabilizer):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("stabilizer", ["last", "averaged"])
+@pytest.mark.parametrize("stabilizer", ["last", pytest.param("averaged", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BANKS)
 def test_two_classes_agree_with_plain_learners_and_the_formula(name, stabilizer, layout):
     bank = BANKS[name]
@@ -131,7 +131,7 @@ def test_two_classes_agree_with_plain_learners_and_the_formula(name, stabilizer,
     check_against(oracle, mixture, bank, stabilizer, X if "32" not in layout else X.astype(np.float32))
 
 
-@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("layout", [pytest.param("dense", marks=pytest.mark.slow), "csr"])
 @pytest.mark.parametrize(
     ("name", "multiclass"),
     [("adagrad", "auto"), ("adagrad", "one-vs-all"), ("additive", "true"), ("additive", "one-vs-all"),

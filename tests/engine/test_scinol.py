@@ -70,7 +70,7 @@ def test_a_score_knows_how_large_its_row_is():
     ("logistic", "auto", 2), ("hinge", "auto", 2), ("logistic", "softmax", 3), ("perceptron", "true", 3),
     ("squared_hinge", "one-vs-all", 3),
 ])  # fmt: skip
-@pytest.mark.parametrize("stabilizer", ["last", "averaged"])
+@pytest.mark.parametrize("stabilizer", ["last", pytest.param("averaged", marks=pytest.mark.slow)])
 @given(powers=arrays(np.int64, 5, elements=st.integers(-40, 40)))
 def test_powers_of_two_change_no_prediction(layout, rule, multiclass, classes, stabilizer, powers):
     """Columns multiplied by powers of two, which rounds nothing: all scores stay what they were, bit for bit."""

@@ -343,3 +343,12 @@ class TestModelFile:
         broken(lambda facts: facts["kernel_pca"].update(n_samples="many"))
         broken(lambda facts: facts.pop("base"))
         broken(lambda facts: facts["kernel"].update(name="nothing"))
+
+
+@pytest.mark.parametrize("method", ["exact", "nystroem"])
+def test_examples_that_are_all_as_far_apart_have_components(method):
+    X = np.diag(np.full(60, 1e9))
+    model = KernelPCA("gaussian(2)", 2, method=method, random_state=0)
+    Z = model.fit_transform(X)
+    np.testing.assert_allclose(model.eigenvalues_, [1.0, 1.0])
+    np.testing.assert_allclose(Z.T @ Z, np.eye(2), atol=1e-8)

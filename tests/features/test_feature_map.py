@@ -73,12 +73,13 @@ def test_sources_of_features():
     features.learn(rows)
     codes, sources = features.sources_from(0)
     found = {features.name_of(k): sources[code] for k, code in enumerate(codes)}
-    assert found["size"] == ("number", "") and found["size=missing"] == ("flag", "size")
+    assert found["size"] == ("number", "size") and found["size=missing"] == ("flag", "size")
     assert found["colour=red"] == ("category", "colour") and found["note:it"] == ("text", "note")
     assert len(features.sources_from(3)[0]) == len(codes) - 3
     scaled = FeatureMap([Number("size")])
     scaled.learn(rows)
-    assert scaled.sources_from(0)[1] == [("scaled", ""), ("named", "hashed")]
+    codes, sources = scaled.sources_from(0)
+    assert [sources[code] for code in codes] == [("scaled", "size")]
 
 
 def test_kept_zeros_are_told_from_missing_values():

@@ -56,6 +56,18 @@ def column_kinds(given: Any, features: int, names: list[str] | None, usual: str)
     return [str(one) for one in made]
 
 
+def check_columns(given: Any, sources: list[tuple[str, str]]) -> None:
+    """Refuse kinds that do not go with rows from files, which ``sources`` says what they are made of."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping) or ("matrix", "") in sources:
+        raise ValueError("from files kinds is a dict by the names of a table's columns: others have one kind")
+    columns = sorted({name for source, name in sources if name and source not in ("named", "flag")})
+    for name in given:
+        if columns and name not in columns:
+            raise ValueError(f"kinds names the column {name!r}, which is none of {', '.join(columns[:12])}")
+
+
 def check_prior(given: Any, classes: int | None) -> None:
     """Refuse priors that are no probabilities, or not of so many classes."""
     if given is None:

@@ -27,6 +27,9 @@ class Lines:
     """Arrays of one line for each class, of which ``features`` places are in use."""
 
     names: tuple[str, ...]
+    features: int
+    room: int
+    lines: dict[str, np.ndarray]
 
     def __init__(self, classes: int, features: int) -> None:
         self.features = self.room = features
@@ -82,7 +85,9 @@ class Counts(Lines):
     ``group`` is the group of each column; empty, if all are of one group.
     """
 
-    names = ("counts",)
+    names: tuple[str, ...] = ("counts",)
+    group: np.ndarray
+    totals: np.ndarray
 
     def __init__(self, classes: int, features: int, group: np.ndarray | None = None, groups: int = 1) -> None:
         super().__init__(classes, features)
@@ -160,7 +165,7 @@ class Counts(Lines):
 class Moments(Lines):
     """The weight, the mean and the sum of squared differences from it, by class and column, of the values met."""
 
-    names = ("heft", "mean", "spread")
+    names: tuple[str, ...] = ("heft", "mean", "spread")
 
     def add(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray) -> None:
         """Add values of rows; y and weight are in the given order."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from onlearn.bayes import kinds
 from onlearn.bayes.checks import (
+    check_columns,
     check_kinds,
     check_prior,
     column_kinds,
@@ -108,8 +109,8 @@ class BayesLearner(BaseLearner):
     ['spam', 'ham']
     """
 
-    FIXED = ("kind", "kinds", "binarize")
-    usual_passes = 1
+    FIXED: tuple[str, ...] = ("kind", "kinds", "binarize")
+    usual_passes: int | None = 1
     usual_features: ClassVar[dict[str, dict[str, Any]]] = {
         "text": {"weighting": "counts", "norm": False},
         "number": {"scale": "kept"},
@@ -145,10 +146,14 @@ class BayesLearner(BaseLearner):
 
         A number of a table that is absent from a row is missing.
         """
-        given = self.settings.kinds if isinstance(self.settings.kinds, Mapping) else {}
-        groups = []
-        for source, name in sources:
-            kind = given.get(name, self.settings.kind)
+        given = self.settings.kinds
+        if self.layout is None:
+            check_columns(given, sources)
+        there = [source in ("matrix", "named") for source, _ in sources]
+        used, codes = np.unique(np.concatenate([np.flatnonzero(there), codes]), return_inverse=True)
+        codes, groups = codes[sum(there) :], []
+        for source, name in (sources[place] for place in used.tolist()):
+            kind = self.settings.kind if given is None or source == "flag" else given.get(name, self.settings.kind)
             by_source = kind in ("auto", "mixed")
             kind = OF_SOURCE.get(source, SPARSE) if by_source else kind
             own = {"multinomial": name if by_source else "", "gaussian": MISSING if source == "number" else ""}
@@ -421,6 +426,7 @@ class BayesLearner(BaseLearner):
         check_prior(self.settings.class_prior, len(self.task.classes))
 
     def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> BayesTraining:
+        self.check()
         training = BayesTraining.unpack(facts, arrays, self.settings)
         if training.features != features:
             raise ValueError(f"{features} features do not go with counts of {training.features}")

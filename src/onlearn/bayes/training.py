@@ -40,6 +40,9 @@ class Group(NamedTuple):
 class Layout:
     """The group of each column."""
 
+    groups: list[Group]
+    of: np.ndarray
+
     def __init__(self, groups: list[Group], of: np.ndarray) -> None:
         self.groups, self.of = groups, of
 
@@ -69,6 +72,9 @@ class Layout:
 
 class Part:
     """The columns of one kind; None: all columns."""
+
+    kind: str
+    columns: np.ndarray | None
 
     def __init__(self, kind: str, layout: Layout, classes: int) -> None:
         self.kind = kind
@@ -202,6 +208,13 @@ class Tables(NamedTuple):
 
 class BayesTraining(BaseTraining):
     """The state of naive Bayes."""
+
+    features: int
+    outputs: int
+    layout: Layout
+    weight: np.ndarray
+    parts: dict[str, Part]
+    next: float
 
     def __init__(self, layout: Layout, outputs: int) -> None:
         super().__init__(len(layout.of), outputs)
@@ -351,6 +364,8 @@ class BayesTraining(BaseTraining):
         check_facts(facts, {"features": COUNT, "outputs": COUNT, "next": COUNT, "groups": GROUPS, "then": THEN})
         features, outputs = facts["features"], facts["outputs"]
         groups = [Group(*one) for one in facts["groups"]]
+        if max(features, outputs) > max(array.size for array in arrays.values()):  # before memory is asked for
+            raise ValueError(f"nothing stored is as large as {features} features and {outputs} classes")
         if len(set(groups)) < len(groups) or not groups or outputs < 2:
             raise ValueError("the groups of columns contradict each other")
         of = np.zeros(features, np.int32)

@@ -19,6 +19,7 @@ from onlearn.engine.protocol import layout
 from onlearn.kernels.formula import unpack_rows
 
 SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # constants of splitmix64
+LARGEST = 1e150  # of kernel values with each other, whose squares are summed
 
 
 class BudgetTrainingSet:
@@ -217,6 +218,7 @@ class BudgetTraining(DualTraining):
         self.set_budget(budget, POLICIES.get(facts["policy"]), 0)
         self.step_rate = float(facts["step_rate"])
         triangle, state = arrays["budget.among"], arrays["budget.numbers"]
+        diagonal = np.cumsum(np.arange(1, count + 1)) - 1 if len(triangle) else np.zeros(0, np.int64)
         started = bool(len(state) or count)  # else nothing has been learned yet
         size = len(self.policy.initial_state(np.dtype(np.float64))) if started else 0
         if (
@@ -225,6 +227,8 @@ class BudgetTraining(DualTraining):
             or arrays["budget.ages"].shape != self.arrivals.shape
             or arrays["budget.random"].shape != (1,)
             or any(not np.isfinite(array).all() for array in (triangle, state))
+            or (np.abs(triangle) > LARGEST).any()
+            or (not self.policy.symmetric and (triangle[diagonal] <= 0.0).any())
         ):
             raise ValueError("the state of the budget does not have the shape that this learner has")
         self.arrivals, self.policy_state = arrays["budget.ages"].astype(np.int64), state.astype(np.float64)

@@ -246,7 +246,7 @@ class DualLearner(Learner):
         self.release_rows()
         dataset = training.prepare(X, 0)
         with stop_on_ctrl_c(training):
-            training.learn(dataset, targets, weight, np.arange(len(targets)))
+            training.learn(dataset, self.task.targets(targets, training.output), weight, np.arange(len(targets)))
         if training.stopped:
             raise KeyboardInterrupt
 
@@ -462,6 +462,8 @@ class DualLearner(Learner):
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         mine = facts["dual"]
+        if mine["representation"] not in ("dual", "primal"):
+            raise ValueError(f"the representation is {mine['representation']!r}, which is neither 'dual' nor 'primal'")
         self.representation, self.reason = mine["representation"], mine["reason"]
         self.kernel = kernels.unpack(mine["kernel"], arrays)
         limit = mine.get("budget")

@@ -194,7 +194,7 @@ class Project(Policy):
         return ProjectRows
 
     def initial_state(self, dtype: np.dtype) -> np.ndarray:
-        return np.array([max(self.eta**2, EXACT * np.finfo(dtype).eps)])
+        return np.array([max(self.eta**2, EXACT * float(np.finfo(dtype).eps))])
 
 
 @register_rows

@@ -75,6 +75,10 @@ class BaseTraining(Chronicle):
     may_fail: bool = False  # learning may fail halfway, at something the user wrote
     checked: bool = True  # rows were searched for NaN and infinity
     stopped: str | None = None  # why learning stopped early, if it did
+    features: int
+    outputs: int
+    tally: np.ndarray
+    doubling: np.ndarray
 
     def __init__(self, features: int, outputs: int) -> None:
         super().__init__()
@@ -126,6 +130,7 @@ class BaseLearner:
     """What is the same for every learner; see the module for what a new one has to add."""
 
     name: str
+    warning: type[Warning]
     seed: Any
     dtype: np.dtype
     training: Any
@@ -158,7 +163,7 @@ class BaseLearner:
         self.training = None  # once learning has begun
         self.began_with: dict[str, Any] = {}
         self.seed, self.dtype = 0, np.dtype(np.float64)
-        self.features = 0  # columns of the rows
+        self.features: int = 0  # columns of the rows
         self.feature_names: FeatureNames | None = None  # what they are called
         self.separable: bool | None = None
         self.held_out: Any = None  # rows for calibration
@@ -167,7 +172,7 @@ class BaseLearner:
     def _make_transient(self) -> None:
         """What copies and pickles do not hold."""
         # One thread learns while others predict: what learns holds the lock, and so does whoever takes a hypothesis.
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
         self.passed_on: Any = None  # the parameters that the estimator around it last passed on
         self.interrupted: Callable[[], bool] | None = None  # asked by a learner that is ``whole``: is it to stop?
 
@@ -335,7 +340,7 @@ class BaseLearner:
         self._learn_once(X, targets, weight)
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
-        """Learn from rows in their order."""
+        """Learn from rows in their order; the targets are class numbers, or numbers in regression."""
         raise ValueError(f"{self.name} learns from all rows at once: use fit")
 
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Any:
@@ -403,7 +408,7 @@ class BaseLearner:
         else:
             weight = self.task.weighted(numbers, weight, self._class_weight)
         self.separable = None
-        self._learn_once(X, self.task.targets(numbers, training.output), weight)
+        self._learn_once(X, numbers, weight)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn from one example; the state is that of ``partial_fit`` with the row, to the last bit.
@@ -427,9 +432,10 @@ class BaseLearner:
         if not self.task.classifies or self._grows() is True:
             return {}
         if not isinstance(y, (bool, np.bool_)):
+            grows = "set grow=True, or " if "grow" in self.composition.parameters else ""
             raise ValueError(
-                f"the first label is {y!r}, which does not say what other classes there are: set grow=True, or name "
-                "them all by partial_fit(..., classes=...) with the first row"
+                f"the first label is {y!r}, which does not say what other classes there are: {grows}name them all by "
+                "partial_fit(..., classes=...) with the first row"
             )
         return {"classes": [False, True]}
 

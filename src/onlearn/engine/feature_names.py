@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,8 @@ class FeatureNames:
         self.columns: dict[str, int] = {}  # of a name that a table has twice, the first
         for column, name in enumerate(self.names):
             self.columns.setdefault(name, column)
-        self.limit = max(limit, len(self.names))
-        self.hashed = hashed  # whether names beyond the limit have come
+        self.limit: int = max(limit, len(self.names))
+        self.hashed: bool = hashed  # whether names beyond the limit have come
         self._array: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -43,6 +43,9 @@ class FeatureNames:
 
     def __getitem__(self, column: int) -> str:
         return self.names[column] if column < len(self.names) else f"hashed {column - len(self.names)}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
     @property
     def places(self) -> int:

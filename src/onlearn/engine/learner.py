@@ -116,8 +116,9 @@ class Learner(BaseLearner):
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         """Learn from rows in their order."""
+        training = self._trained()
         with to_the_end(len(targets)):
-            self._trained().learn(X, targets, weight, np.arange(len(targets)))
+            training.learn(X, self.task.targets(targets, training.output), weight, np.arange(len(targets)))
 
     def _depends_on(self) -> dict[str, Any]:
         """The parameters that must not change while learning goes on."""

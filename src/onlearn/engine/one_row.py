@@ -35,6 +35,17 @@ ROOM = 64  # values of a sparse row to begin with
 class PreparedRow:
     """Arrays that hold one row, dense or sparse, its target and its weight; and the loops bound to them."""
 
+    training: Any
+    g: Any
+    st: Any
+    room: int
+    sparse: bool
+    shape: tuple[int, ...]
+    weight: np.ndarray
+    scores: np.ndarray
+    ends: np.ndarray  # these two of a sparse row
+    memory: memoryview
+
     def __init__(self, training: Any, dtype: Any, room: int, sparse: bool) -> None:
         self.training, self.g, self.st = training, training.g, training.st
         self.room, self.sparse, self.shape = room, sparse, (training.features,)
@@ -94,6 +105,12 @@ class PreparedRow:
 
 class RowPath:
     """Learns from, scores and predicts single rows for a learner, one thread at a time."""
+
+    lock: Any
+    scores_quickly: bool
+    learns_quickly: bool
+    is_lazy: bool
+    positive: bool
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner

@@ -50,8 +50,8 @@ class Chronicle:
         self.doubling: np.ndarray = np.zeros(4 * DOUBLINGS)
         self.passes = 0
         self.by_pass: list[dict[str, float]] = []
-        self.since = [0.0] * len(self.tally)  # the tally when the present pass began
-        self.classifies = True
+        self.since: list[float] = [0.0] * len(self.tally)  # the tally when the present pass began
+        self.classifies: bool = True
 
     @property
     def history(self) -> dict[str, list[dict[str, float]]]:
@@ -133,14 +133,14 @@ class Training(Chronicle):
             )
         self.rule, self.geometry, self.stabilizer, self.output = rule, geometry, stabilizer, output
         self.features, self.outputs, self.bias = features, outputs, bias
-        self.capacity = features
-        self.g = self._start(features + 1, outputs)
-        self.st = stabilizer.start(self.g.w, outputs)
+        self.capacity: int = features
+        self.g: Any = self._start(features + 1, outputs)
+        self.st: Any = stabilizer.start(self.g.w, outputs)
         size = 128 if stabilizer.every_hypothesis else AUDITED
-        self.audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
+        self.audit: Audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
         Chronicle.__init__(self)
-        self.checked = True  # whether rows were searched for NaN and infinity; else they are when one shows
-        self.even = True  # all examples so far had the same weight
+        self.checked: bool = True  # whether rows were searched for NaN and infinity; else they are when one shows
+        self.even: bool = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
         self._complaint = ""  # what the rule did when the loop stopped last

@@ -309,6 +309,8 @@ def _largest(K: np.ndarray, most: int | None, total: float, kernel: Any, noise: 
         # Others have to be looked at only where some may be negative.
         some = None if wanted == n or not kernel.always_psd else (n - wanted, n - 1)
         values, vectors = scipy.linalg.eigh(K, subset_by_index=some)
+        if len(values) < wanted:  # where all eigenvalues are alike, LAPACK finds none of a part of them
+            values, vectors = scipy.linalg.eigh(K)
         lowest, highest = float(values[0]), max(float(values[-1]), 0.0)
         if lowest < -max(INDEFINITE * max(highest, -lowest), 4 * noise):
             raise ValueError(

@@ -228,20 +228,29 @@ class FeatureMap:
 
         Of a table, the source is a "number" (a "scaled" one, if zeros cannot be told from missing values), a
         "category", a "text" or the "flag" of a missing value, and the name that of the column; other features are of a
-        "matrix", or "named" with a prefix.
+        "matrix", or "named" with a prefix. The pairs of a table are of all its columns, whether or not features came of
+        them.
         """
         if self.kind_ == MATRIX:
             return np.zeros(max(0, self.width_ - start), np.int64), [("matrix", "")]
         codes, prefixes = self.vocabulary_.prefixes_from(start)
         sources: dict[str | None, tuple[str, str]] = {None: ("named", "hashed")}
         kept = all(one.scale == "kept" for one in self.extractors_ if isinstance(one, Number))
+        numbers: dict[str, tuple[str, str]] = {}
         for one in self.extractors_:
             if isinstance(one, Number):
-                sources[""] = "number" if kept else "scaled", ""
+                numbers[one.column] = "number" if kept else "scaled", one.column
+                sources[""] = numbers[one.column][0], ""
                 sources[f"{one.column}="] = "flag", one.column
             elif isinstance(one, (Text, Category)):
                 sources.update(dict.fromkeys(one.groups().prefixes, (one.kind, one.column)))
-        return codes, [sources.get(prefix, ("named", prefix or "")) for prefix in prefixes]
+        made = [sources.get(prefix, ("named", prefix or "")) for prefix in prefixes]
+        if numbers and "" in prefixes:  # numbers have the names of their columns
+            places = {column: len(made) + n for n, column in enumerate(numbers)}
+            for at in np.flatnonzero(codes == prefixes.index("")).tolist():
+                codes[at] = places.get(self.vocabulary_.name_of(start + at), codes[at])
+        known = set(made)
+        return codes, [*made, *numbers.values(), *(pair for pair in sources.values() if pair not in known)]
 
     def keep(self, kept: np.ndarray, state: str | None = "drop") -> np.ndarray:
         """Drop all other features and renumber the rest; returns the remaining columns of a matrix or of weights.

@@ -110,8 +110,8 @@ class NetworkLearner(BaseLearner):
 
     training: NetworkTraining | None
     waits = True
-    usual_passes = 20
-    FIXED = ("activation", "optimizer", "l2", "batch_size", "standardize", "dtype")
+    usual_passes: int | None = 20
+    FIXED: tuple[str, ...] = ("activation", "optimizer", "l2", "batch_size", "standardize", "dtype")
     task_name: str
 
     @property
@@ -191,8 +191,6 @@ class NetworkLearner(BaseLearner):
             X, targets, weight = csr.rows_at(X, there), targets[there], weight[there]
         if not len(targets):
             return
-        if training.output is None:
-            targets = targets > 0  # which partial_fit has as -1 and 1
         one = len(targets) == 1  # a copy of all weights would take longer than its step
         kept = training.saved(weights=not one)
         with self._said(), to_the_end(len(targets)):

@@ -241,6 +241,12 @@ ERROR, MISTAKES, SEEN = range(3)  # places in a tally
 class Layout:
     """Where the weights of layers of the given sizes lie in one flat array."""
 
+    sizes: tuple[int, ...]
+    starts: np.ndarray
+    layers: int
+    size: int
+    biases: int  # where they begin
+
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = tuple(int(n) for n in sizes)
         pairs = list(zip(self.sizes, self.sizes[1:]))
@@ -257,6 +263,13 @@ class Layout:
 
 class Workspace:
     """The numbers of one batch: everything that forward and backward write to, made once."""
+
+    rows: int
+    x: np.ndarray
+    a: list[np.ndarray]
+    d: list[np.ndarray]
+    room: list[np.ndarray]
+    ones: np.ndarray
 
     def __init__(self, layout: Layout, rows: int, dtype: Any, first: bool = True) -> None:
         self.rows = rows

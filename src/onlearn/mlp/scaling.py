@@ -27,6 +27,14 @@ FIELDS = ("count", "mean", "squares", "low", "high")
 class Scaler:
     """The measures of columns; ``centred`` for dense rows, ``settled`` when rows to come do not change them."""
 
+    centred: bool
+    settled: bool
+    count: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray  # sums of squared distances from the mean
+    low: np.ndarray
+    high: np.ndarray
+
     def __init__(self, width: int, centred: bool) -> None:
         self.centred, self.settled = centred, False
         self.count, self.mean, self.squares = np.zeros(1), np.zeros(width), np.zeros(width)

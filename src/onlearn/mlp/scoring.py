@@ -43,6 +43,18 @@ class Design(NamedTuple):
 class Scorer:
     """A network that learns no more. ``numbers`` are the measures of the numbers it predicts."""
 
+    design: Design
+    layout: Layout
+    sparse: bool
+    made_of: np.ndarray  # the weights that it has a copy of
+    steps: int
+    outputs: int
+    W: list[np.ndarray]
+    b: list[np.ndarray]
+    inputs: Scaler
+    shift: float
+    unit: float
+
     def __init__(self, design: Design, layout: Layout, sparse: bool, w: np.ndarray, steps: int, inputs: Scaler,
                  numbers: Scaler | None) -> None:  # fmt: skip
         self.design, self.layout, self.sparse, self.made_of, self.steps = design, layout, sparse, w, steps

@@ -55,6 +55,18 @@ TOO_LARGE = f"a weight would grow beyond {LARGEST:g}"
 class NetworkTraining(BaseTraining):
     """One network's weights, the state of its optimizer, and the measures by which rows are scaled."""
 
+    design: Design
+    seed: int
+    sparse: bool
+    output: str | None
+    classifies: bool
+    features: int
+    layout: Layout
+    rates: Rates
+    inputs: Scaler
+    numbers: Scaler
+    drawn_for: int
+
     def __init__(self, design: Design, features: int, outputs: int, seed: int, sparse: bool) -> None:
         super().__init__(features, outputs)
         self.design, self.seed, self.sparse = design, seed, sparse

@@ -346,6 +346,8 @@ def named_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
     except ValueError as error:
         raise PlanError(str(error), "learner") from None
     added = {key: getattr(options, key) for key in ("kernel", *KERNEL) if options.is_given(key)} | choices
+    if "epochs" in given:
+        raise PlanError("epochs is about fit in Python: passes= says how many passes are made over files", "learner")
     for key in added:
         if key not in parameters:
             raise PlanError(f"{key}= has no use with learner={name}")

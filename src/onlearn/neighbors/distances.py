@@ -120,6 +120,17 @@ class Exact:
 class Euclidean(Exact):
     """Dense rows: numbers, and categories of which it counts those that differ."""
 
+    rows: np.ndarray
+    split: tuple[np.ndarray, np.ndarray]  # columns of numbers, and of categories
+    numbers: np.ndarray
+    codes: np.ndarray  # categories
+    weights: np.ndarray  # of categories
+    scale: np.ndarray  # of numbers
+    offsets: np.ndarray  # added to squared distances, by row
+    centre: np.ndarray
+    unit: float  # what numbers are multiplied by for the bounds
+    bound: float
+
     def __init__(self, X: np.ndarray, columns: Columns, spread: Spread, offsets: np.ndarray | None = None) -> None:
         self.rows = X
         chosen, weights = columns.categories, columns.weights
@@ -199,6 +210,13 @@ class Euclidean(Exact):
 class EuclideanQueries:
     """Rows to search the neighbours of among dense ones."""
 
+    index: Euclidean
+    numbers: np.ndarray
+    codes: np.ndarray
+    offsets: np.ndarray
+    units: np.ndarray  # by row
+    pairs: DensePairs
+
     def __init__(self, index: Euclidean, X: np.ndarray, offsets: np.ndarray | None = None) -> None:
         self.index, (self.numbers, self.codes) = index, index._parts(X)
         self.offsets = np.zeros(len(X)) if offsets is None else offsets
@@ -236,6 +254,12 @@ class EuclideanQueries:
 
 class SparseEuclidean(Exact):
     """Sparse rows: products in double precision."""
+
+    rows: CSR
+    offsets: np.ndarray
+    unit: float
+    scale: np.ndarray
+    bound: float
 
     def __init__(self, X: CSR, scale: np.ndarray, offsets: np.ndarray | None = None) -> None:
         self.rows, self.offsets = X, np.zeros(X.shape[0]) if offsets is None else offsets
@@ -282,6 +306,10 @@ class SparseEuclidean(Exact):
 class SparseQueries:
     """Rows to search the neighbours of among sparse ones."""
 
+    vectors: Vectors
+    offsets: np.ndarray
+    pairs: SparsePairs
+
     def __init__(self, index: SparseEuclidean, X: CSR, offsets: np.ndarray | None = None) -> None:
         self.vectors, Z = index.vectors(X), index.rows
         self.offsets = np.zeros(X.shape[0]) if offsets is None else offsets
@@ -296,6 +324,10 @@ class SparseQueries:
 
 class Cosine(Exact):
     """Rows of length 1; those that are zero are at distance 1 of all, by an offset of 1 on each side."""
+
+    rows: Any
+    root: np.ndarray  # of the weights of columns
+    spread: Spread
 
     def __init__(self, X: Any, columns: Columns, spread: Spread) -> None:
         self.rows, self.root, self.spread = X, np.sqrt(columns.weights), spread
@@ -351,6 +383,9 @@ class Cosine(Exact):
 class Manhattan(Exact):
     """Rows, dense or sparse, in units of their deviations."""
 
+    rows: Any
+    scale: np.ndarray
+
     def __init__(self, X: Any, scale: np.ndarray) -> None:
         self.rows, self.scale = X, scale
 
@@ -392,6 +427,10 @@ def hamming_index(X: Any, weights: np.ndarray) -> Any:
 class HammingBits(Exact):
     """Rows of 0 and 1, 64 to a word: the places where words differ are counted."""
 
+    rows: Any
+    bits: Bits
+    turned: list[np.ndarray]
+
     def __init__(self, X: Any, bits: Bits) -> None:
         self.rows, self.bits = X, bits
         self.turned = by_columns(bits.words, BIT_ROWS)
@@ -424,6 +463,10 @@ class HammingBits(Exact):
 class Hamming(Exact):
     """Dense rows whose values are compared."""
 
+    rows: np.ndarray
+    weights: np.ndarray
+    turned: list[np.ndarray]
+
     def __init__(self, X: np.ndarray, weights: np.ndarray) -> None:
         self.rows, self.weights = X, weights
         self.turned = by_columns(X, ROWS)
@@ -446,6 +489,9 @@ class Hamming(Exact):
 
 class SparseHamming(Exact):
     """Sparse rows whose values are compared, column by column."""
+
+    rows: CSR
+    weights: np.ndarray
 
     def __init__(self, X: CSR, weights: np.ndarray) -> None:
         self.rows, self.weights = X, weights
@@ -479,6 +525,9 @@ class Induced(Exact):
     """
 
     alone = True  # the blocks of a kernel are computed by all cores
+    kernel: Any
+    points: Any
+    squares: np.ndarray  # k(x, x)
 
     def __init__(self, examples: Any, kernel: Any) -> None:
         self.kernel, self.points = kernel, kernel.points(_in_double(examples))
@@ -509,6 +558,9 @@ class Induced(Exact):
 
 
 class KernelQueries:
+    points: Any
+    squares: np.ndarray
+
     def __init__(self, points: Any, squares: np.ndarray) -> None:
         self.points, self.squares = points, squares
 

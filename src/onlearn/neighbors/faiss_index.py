@@ -59,7 +59,7 @@ class FaissIndex:
             raise ValueError("engine='faiss' searches dense rows of numbers: make X dense, or use engine='exact'")
         self.index = index
         self.inner: Euclidean = index.inner if isinstance(index, Cosine) else index
-        self.approximate = len(index) > FLAT
+        self.approximate: bool = len(index) > FLAT
 
     def __len__(self) -> int:
         return len(self.index)

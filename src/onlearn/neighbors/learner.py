@@ -42,16 +42,16 @@ class NeighborLearner(BaseLearner):
 
     whole = True
     is_progressive = False
-    usual_passes = 1
+    usual_passes: int | None = 1
     usual_features: ClassVar[dict[str, dict[str, Any]]] = {"number": {"scale": "none"}}  # scaled here, by all rows
-    FIXED = ("metric", "kernel", "categorical", "window")
+    FIXED: tuple[str, ...] = ("metric", "kernel", "categorical", "window")
 
     training: Neighbourhood
 
     def _prepare(self, params: dict[str, Any]) -> None:
         super()._prepare(params)
         self.kernel: Any = None  # once learning has begun
-        self.categories = np.zeros(0, bool)  # columns that are compared by equality
+        self.categories: np.ndarray = np.zeros(0, bool)  # columns that are compared by equality
         self.kinds: np.ndarray | None = None  # of features that come from a table
         self.columns: list[str] | None = None  # of a table, that features are made of, if they have weights
 

@@ -23,7 +23,9 @@ from onlearn.neighbors.votes import KPath
 class Objects:
     """Examples that are not rows of numbers, with the facts that rows have."""
 
-    dtype = np.dtype(np.float64)
+    dtype: np.dtype = np.dtype(np.float64)
+    items: list[Any]
+    shape: tuple[int, int]
 
     def __init__(self, items: list[Any]) -> None:
         self.items, self.shape = items, (len(items), 1)
@@ -34,6 +36,11 @@ class Table:
 
     Rows are numbered as they were met, from 0, those without weight and those forgotten since included.
     """
+
+    rows: Any
+    targets: np.ndarray
+    weights: np.ndarray
+    numbers: np.ndarray
 
     def __init__(self, rows: Any, targets: np.ndarray, weights: np.ndarray, numbers: np.ndarray) -> None:
         self.rows, self.targets, self.weights, self.numbers = rows, targets, weights, numbers
@@ -86,6 +93,8 @@ def joined(tables: Sequence[Table]) -> Table:
 class Neighbourhood(BaseTraining):
     """All that was learned: the latest rows."""
 
+    features: int
+    outputs: int
     parts: tuple[Table, ...] = ()
     met: int = 0  # rows, also those without weight
     window: int | None = None

@@ -32,6 +32,9 @@ class Item(NamedTuple):
 class GivenItems:
     """Items of any iterable: (x, y) or (x, y, weight). With ``key``, x is a mapping that holds it."""
 
+    source: Iterable[Any]
+    key: str | None
+
     def __init__(self, source: Iterable[Any], key: str | None) -> None:
         self.source, self.key = source, key
 
@@ -66,6 +69,12 @@ def _shown(value: Any) -> str:
 
 class FileItems:
     """Rows of files: for a ``Model`` batches of one row, for others what ``learn_one`` takes."""
+
+    reader: data.Reader
+    ours: bool
+    key: str | None
+    raw: bool
+    options: dict[str, Any]
 
     def __init__(self, reader: data.Reader, ours: bool, key: str | None, raw: bool, options: dict[str, Any]) -> None:
         self.reader, self.ours, self.key, self.raw, self.options = reader, ours, key, raw, options

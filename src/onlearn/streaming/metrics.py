@@ -120,7 +120,7 @@ class Means:
     """
 
     def __init__(self, names: Sequence[str], window: int, fading: float) -> None:
-        self.names = list(names)
+        self.names: list[str] = list(names)
         self.fading = fading
         columns = len(self.names) + 1  # the first is that of the weights
         self._sums = [0.0] * columns

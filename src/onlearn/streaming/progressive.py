@@ -131,6 +131,19 @@ class Question(NamedTuple):
 class Progressive:
     """A model in the course of a stream."""
 
+    model: Any
+    task: str
+    items: Any
+    metrics: list[Metric]
+    means: Means
+    delay: int | str
+    watch: DriftWatch | None
+    max_pending: int
+    rows: int
+    scored: int
+    learned: int
+    forgotten: int
+
     def __init__(self, model: Any, task: str, items: Any, metrics: list[Metric], means: Means, delay: int | str,
                  watch: DriftWatch | None, max_pending: int) -> None:  # fmt: skip
         self.model, self.task, self.items, self.metrics, self.means = model, task, items, metrics, means

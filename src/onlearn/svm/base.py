@@ -44,7 +44,7 @@ class SVMLearner(FittedMachine):
 
     whole = True
     is_progressive = False
-    usual_passes = 1
+    usual_passes: int | None = 1
 
     # ------------------------------------------------------------------ parameters
 

@@ -49,6 +49,11 @@ class Chunked(NamedTuple):
 class Slices:
     """Parts of arrays in memory: a source for ``solve_in_chunks``."""
 
+    rows: Any
+    targets: np.ndarray
+    weights: np.ndarray
+    size: int
+
     def __init__(self, rows: Any, targets: np.ndarray, weights: np.ndarray | None = None, size: int = 4096) -> None:
         self.rows, self.targets, self.size = rows, np.asarray(targets), size
         self.weights = np.ones(len(self.targets)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -152,6 +157,24 @@ def parts(source: Iterable[tuple[Any, Any, Any]], variables: Variables, chunk: i
 
 class Work:
     """The examples in memory with their solution, and the extremes of the rows since it was found."""
+
+    kernel: Any
+    bias: bool
+    limits: Limits
+    enough: int  # rows that wait, beyond which the problem is solved again
+    largest: int | None
+    cache_bytes: int
+    dtype: Any
+    solve: Callable[..., Solution]
+    coefficients: np.ndarray
+    b: float
+    objective: float
+    iterations: int
+    solved: int  # how often
+    most: int
+    clean: int
+    high: float
+    low: float
 
     def __init__(
         self, kernel: Any, bias: bool, limits: Limits, enough: int, largest: int | None, cache_bytes: int, dtype: Any,

@@ -36,6 +36,9 @@ def in_blocks(raw: Any, size: int) -> Blocks:
 class OwnRows:
     """The rows of one problem, as a source of ``solve_in_chunks``: their "targets" are numbers of its examples."""
 
+    blocks: Blocks
+    examples: np.ndarray
+
     def __init__(self, blocks: Blocks, examples: np.ndarray) -> None:
         self.blocks, self.examples = blocks, examples
 

@@ -30,6 +30,26 @@ class KernelColumns:
     ``precise`` serves whoever finds it too coarse.
     """
 
+    kernel: Any
+    original: Any  # the points as they were given
+    points: Any  # the same in the precision of the rows
+    dtype: np.dtype
+    n: int
+    diagonal: np.ndarray  # k(x, x)
+    cache_bytes: int
+    line_bytes: int
+    most: int
+    capacity: int  # rows that can be cached
+    hits: int
+    misses: int
+    lines: np.ndarray  # the cached rows
+    slots: np.ndarray
+    owners: np.ndarray
+    used: np.ndarray
+    clock: int
+    filled: int  # places that were ever used
+    spare: np.ndarray  # room for rows that are computed together
+
     def __init__(self, kernel: Any, points: Any, cache_bytes: int, dtype: Any = None) -> None:
         self.kernel, self.original = kernel, points
         self.dtype = np.dtype(points.dtype if dtype is None else dtype)
@@ -224,6 +244,11 @@ class KernelColumns:
 
 class Window:
     """Sums of kernel rows over some of the examples (all, if None)."""
+
+    columns: KernelColumns
+    subset: np.ndarray | None
+    size: int
+    points: Any
 
     def __init__(self, columns: KernelColumns, subset: np.ndarray | None) -> None:
         self.columns = columns

@@ -6,7 +6,7 @@ f_c(x) = sum_s w_sc k(x_s, x) + b_c with w_sc = a_s y_s of problem c. A support 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,8 +38,8 @@ class Hypothesis:
     weight: np.ndarray = field(default_factory=lambda: NONE)  # C_i / C; empty after ``reduced``
 
     # what ``staged_scores`` reads besides
-    bias = 1.0
-    theta = 0.0
+    bias: ClassVar[float] = 1.0
+    theta: ClassVar[float] = 0.0
 
     @property
     def outputs(self) -> int:

@@ -107,7 +107,7 @@ class SVRLearner(SVMLearner):
         return settings.SVR
 
     def _machines(self, targets: np.ndarray, weight: np.ndarray) -> list[Machine]:
-        self.spread = float(np.std(targets)) or 1.0
+        self.spread: float = float(np.std(targets)) or 1.0
         return multiclass.regression(targets, weight, float(self.settings.epsilon))
 
     def _tolerance(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.svm.columns import KernelColumns
+from onlearn.svm.columns import KernelColumns, Window
 from onlearn.svm.problem import Limits, Problem, Solution, bounded, check_problem, feasible, solution
 from onlearn.svm.working_set import STRIP, solve_pairs, solve_singles
 
@@ -70,6 +70,29 @@ def solve(
 
 class State:
     """Where the solver stands: alpha, and F of all examples of the problem."""
+
+    problem: Problem
+    alpha: np.ndarray
+    steps: int
+    examples: np.ndarray
+    place: np.ndarray
+    random: np.random.Generator
+    offsets: np.ndarray  # y p
+    shuffled: np.ndarray
+    most: int  # variables of a working set
+    size: int
+    value: float
+    stalled: int  # rounds in which the objective did not fall
+    columns: KernelColumns
+    window: Window
+    F: np.ndarray
+    enough: float
+    part: Window  # of the active examples
+    pending: np.ndarray  # changes that the F of the others lacks, by example
+    s: np.ndarray  # these four are as ``violation`` left them
+    up: np.ndarray
+    down: np.ndarray
+    b: float
 
     def __init__(self, problem: Problem, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
         self.problem, self.alpha, self.steps = problem, alpha, 0

@@ -20,6 +20,11 @@ NO_CURVES = np.empty((0, 2))
 class SVMTraining(BaseTraining):
     """What was learned; replaced as a whole when more is learned."""
 
+    classes: int
+    kind: str
+    output: str | None
+    stopped: str | None = None
+
     def __init__(self, features: int, classes: int, kind: str) -> None:
         super().__init__(features, classes if classes > 2 else 1)
         self.classes, self.kind = classes, kind  # 0 classes in regression

@@ -11,6 +11,8 @@ do, so that only one strip is searched. ``up`` (``down``) has -infinity for vari
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onlearn.compiler import compiled
@@ -18,7 +20,7 @@ from onlearn.compiler import compiled
 STRIP = 128  # variables of which the best is remembered; a working set is filled up to a multiple of it
 NO_NAN = {"reassoc", "contract", "nsz", "nnan"}  # a maximum of numbers of which none is NaN takes vector instructions
 
-strips = compiled(fastmath=NO_NAN)
+strips: Any = compiled(fastmath=NO_NAN)
 
 
 @strips
