@@ -16,7 +16,7 @@ import numpy as np
 from onlearn.bayes import kinds
 from onlearn.bayes.counts import Counts, Moments
 from onlearn.engine import csr
-from onlearn.engine.base_learner import BaseTraining
+from onlearn.engine.base_training import BaseTraining
 from onlearn.engine.loops import DUE, LOSS, MISTAKES, SEEN, UPDATES, remember
 from onlearn.engine.scoring import best_outputs, linear_scores
 from onlearn.model_file import COUNT, a_list, check_array, check_facts, either

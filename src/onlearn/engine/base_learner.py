@@ -30,13 +30,11 @@ from onlearn.engine import csr
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
 from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.inputs import check_heaviest, check_weights
-from onlearn.engine.loops import DOUBLINGS, DUE, KEPT, LOSS, MISTAKES, SEEN, UPDATES
 from onlearn.engine.one_row import RowPath, is_one_row
 from onlearn.engine.passes import all_or_nothing
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.tasks import Classification, Regression
-from onlearn.engine.training import Chronicle
-from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts
+from onlearn.model_file import ESTIMATOR, check_facts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,67 +61,6 @@ class Contributions(NamedTuple):
     value_name: str | None = None  # what the values are; None: values of features, or kernel values
     note: str | None = None  # what a reader has to know, such as that it is an approximation
     are_shares: bool = False  # the weights are shares that add up to 1, of targets
-
-
-class BaseTraining(Chronicle):
-    """What a learner has learned, and what happened meanwhile; trainings that are not linear are subclasses.
-
-    ``outputs`` counts the columns of scores, and ``output`` is None where two classes have one column.
-    """
-
-    output: str | None = "classes"
-    may_fail: bool = False  # learning may fail halfway, at something the user wrote
-    checked: bool = True  # rows were searched for NaN and infinity
-    stopped: str | None = None  # why learning stopped early, if it did
-    features: int
-    outputs: int
-    tally: np.ndarray
-    doubling: np.ndarray
-
-    def __init__(self, features: int, outputs: int) -> None:
-        super().__init__()
-        self.features, self.outputs = features, outputs
-
-    def grow(self, features: int, outputs: int) -> None:
-        """Make room for features and outputs."""
-        if (features, outputs) != (self.features, self.outputs):
-            raise ValueError("this learner can take in neither features nor classes")
-
-    def snapshot(self) -> Any:
-        """A copy that predicts as this does now, whatever this learns later; itself where there is none."""
-        return self
-
-    def size(self) -> float:
-        """The size of the hypothesis, by which scores grow in later passes; 0: they are not calibrated by it."""
-        return 0.0
-
-    def count(self, seen: float, mistakes: float = 0.0, loss: float = 0.0, updates: float = 0.0) -> None:
-        """Examples were met, before they were learned from, with so many mistakes and so much loss in all."""
-        self.tally[[SEEN, MISTAKES, LOSS, UPDATES]] += (seen, mistakes, loss, updates)
-        self.tally[DUE] = max(self.tally[DUE], self.tally[SEEN] + 1)
-
-    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The counts; subclasses add what was learned."""
-        facts = {name: getattr(self, name) for name in COUNTS}
-        return facts, {"tally": self.tally, "doubling": self.doubling}
-
-    def take_counts(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """What ``pack`` took apart; refuses what could not have come from it."""
-        check_facts(facts, {name: TRAINING[name] for name in COUNTS if name in TRAINING})
-        if (facts["features"], facts["outputs"]) != (self.features, self.outputs):
-            raise ValueError("the learner does not have the shape that the header says")
-        check_array("tally", arrays["tally"], "float64", self.tally.shape, low=0)
-        check_array("doubling", arrays["doubling"], "float64", self.doubling.shape)
-        if len(facts["since"]) != len(self.tally) or not 0 <= arrays["tally"][KEPT] < DOUBLINGS:
-            raise ValueError("the counters do not have the shape that this learner has")
-        if facts["stopped"] is not None and not isinstance(facts["stopped"], str):
-            raise ValueError("the header does not say why learning stopped")
-        for name in COUNTS:
-            setattr(self, name, facts[name])
-        self.tally, self.doubling = arrays["tally"].copy(), arrays["doubling"].copy()
-
-
-COUNTS = ("features", "outputs", "passes", "by_pass", "since", "classifies", "stopped")
 
 
 class BaseLearner:

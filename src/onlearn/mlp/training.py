@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.engine.base_learner import BaseTraining
+from onlearn.engine.base_training import BaseTraining
 from onlearn.engine.csr import CSR
 from onlearn.engine.loops import HIGHEST_LOSS, LOSS, UPDATES
 from onlearn.engine.loops import MISTAKES as WRONG

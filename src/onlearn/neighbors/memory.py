@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.dual.examples import pick
-from onlearn.engine.base_learner import BaseTraining
+from onlearn.engine.base_training import BaseTraining
 from onlearn.engine.csr import CSR, of_width, stacked
 from onlearn.kernels.formula import pack_data, unpack_rows
 from onlearn.model_file import COUNT, check_array, check_facts

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlearn import kernels
 from onlearn.dual.collapse import Reduction
-from onlearn.engine.base_learner import BaseTraining
+from onlearn.engine.base_training import BaseTraining
 from onlearn.model_file import check_array
 from onlearn.svm.hypothesis import Hypothesis
 from onlearn.svm.multiclass import KINDS, problem_count
