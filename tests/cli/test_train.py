@@ -80,7 +80,9 @@ def test_choices_reach_the_learner(tmp_path, capsys):
     assert onlearn.load(out).learner.name == "AveragedPerceptron"
     report(capsys, "train", source, "-o", out, "--learner", "scinol")
     assert onlearn.load(out).learner.name == "ScInOL"
-    report(capsys, "train", source, "-o", out, "--learner", "LogisticRegression(rate=0.5)", "--class-weight", "balanced")
+    report(
+        capsys, "train", source, "-o", out, "--learner", "LogisticRegression(rate=0.5)", "--class-weight", "balanced"
+    )
     assert onlearn.load(out).learner.get_params().items() >= {"rate": 0.5, "class_weight": "balanced"}.items()
     plain = report(capsys, "train", source, "-o", out)["learner"]
     assert report(capsys, "train", source, "-o", out, "--geometry", "adagrad(0.1)")["learner"] == plain
