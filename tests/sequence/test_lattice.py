@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_best_paths_and_sums_are_those_of_all_paths(problem):
     many, ranked = lattice.k_best(emissions, offsets, 3)
     posterior = lattice.posterior(emissions, offsets)
     expected = np.zeros_like(lattice.transitions)
-    for k, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for k, (first, last) in enumerate(pairwise(offsets)):
         some = every_path(lattice, emissions[first:last])
         allowed = [one for one in some if one[0] > -np.inf]
         assert scores[k] == pytest.approx(some[0][0], rel=1e-12, abs=1e-9)
@@ -85,7 +85,7 @@ def test_fixed_labels_are_kept(problem, seed):
     fixed = np.where(rng.random(len(emissions)) < 0.5, rng.integers(lattice.labels, size=len(emissions)), NO_LABEL)
     path, scores = lattice.best(emissions, offsets, fixed)
     posterior = lattice.posterior(emissions, offsets, fixed)
-    for k, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for k, (first, last) in enumerate(pairwise(offsets)):
         agreeing = [
             score
             for score, one in every_path(lattice, emissions[first:last])

@@ -17,7 +17,8 @@ All algorithms take time proportional to the number of tokens times the square o
 The forward and backward sums are taken of powers, scaled so that they add up to 1 at each token, and begun anew in
 logarithms for a sequence in which so much is lost to rounding that it could show. So nothing underflows.
 
-Rabiner (1989), "A tutorial on hidden Markov models"; Lafferty, McCallum and Pereira (2001), "Conditional random fields".
+Rabiner (1989) has the algorithms for hidden Markov models, Lafferty, McCallum and Pereira (2001) conditional random
+fields.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Posterior(NamedTuple):
 class Lattice:
     """The weights of labels, transitions, beginnings and ends; sequences are given as one array of emissions.
 
-    Sequence k of ``offsets`` has the rows ``offsets[k]`` to ``offsets[k + 1]`` of the emissions, one row a token and one
-    column a label. Sequences may be empty.
+    Sequence k of ``offsets`` has the rows ``offsets[k]`` to ``offsets[k + 1]`` of the emissions, a row for each token
+    and a column for each label. Sequences may be empty.
 
     >>> lattice = Lattice(np.log([[0.7, 0.3], [0.4, 0.6]]), initial=np.log([0.6, 0.4]))
     >>> emissions = np.log([[0.5, 0.1], [0.4, 0.3], [0.1, 0.6]])
@@ -131,7 +132,7 @@ class Lattice:
         """The score of one path of each sequence, given by the labels of its tokens."""
         emissions, offsets = self._checked(emissions, offsets, None)
         path = np.asarray(path, dtype=np.int64)
-        if path.shape != (len(emissions),) or not ((0 <= path) & (path < self.labels)).all():
+        if path.shape != (len(emissions),) or not ((path >= 0) & (path < self.labels)).all():
             raise ValueError(f"a path has a label from 0 to {self.labels - 1} for each of {len(emissions)} tokens")
         scores = np.zeros(len(offsets) - 1)
         score_paths(emissions, offsets, *self.weights(), path, scores)
@@ -207,7 +208,7 @@ class Lattice:
         if fixed is None:
             return emissions, offsets
         fixed = np.asarray(fixed, dtype=np.int64)
-        if fixed.shape != (len(emissions),) or not ((NO_LABEL <= fixed) & (fixed < self.labels)).all():
+        if fixed.shape != (len(emissions),) or not ((fixed >= NO_LABEL) & (fixed < self.labels)).all():
             raise ValueError(f"fixed must have a label or -1 for each of {len(emissions)} tokens")
         given = np.flatnonzero(fixed != NO_LABEL)
         kept = emissions[given, fixed[given]]
