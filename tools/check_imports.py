@@ -23,7 +23,7 @@ LAYERS = {
     "engine": "engine",
     "kernels": "kernels",
     "dual": "dual",
-    "other learners": "svm neighbors bayes mlp",
+    "other learners": "svm neighbors bayes mlp sequence",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",

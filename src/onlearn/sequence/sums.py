@@ -1,0 +1,145 @@
+"""Compiled forward and backward sums over the paths of a lattice; the formulas are in ``lattice``.
+
+In powers, the forward sums of a token are divided by their total, and so are the backward sums; the totals' logarithms
+add up to log Z. What is smaller than the smallest number is lost, which matters only if a total is about as small: then
+log Z is set to NaN, and the sequence is left to ``posterior_in_logarithms``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlearn.compiler import compiled
+
+LOST = 1e-280  # a total below which sums that were lost to rounding might show
+
+
+@compiled
+def posterior_in_powers(emissions, offsets, start, stop, powers, shift, initial, final, room, scales, sums, counted,
+                        log_z, marginals, counts):  # fmt: skip
+    """log Z, marginals and expected transitions; ``powers`` are those of the transitions less ``shift``."""
+    labels = len(initial)
+    ahead, beside = sums[:labels], sums[labels:]
+    for k in range(start, stop):
+        first, last = offsets[k], offsets[k + 1]
+        length = last - first
+        log_z[k] = 0.0
+        if length == 0:
+            continue
+        lost, total_log = False, 0.0
+        for t in range(length):  # forward; marginals[t] has e^(emission - highest) until the way back
+            highest = -np.inf
+            for j in range(labels):
+                highest = max(highest, emissions[first + t, j] + (initial[j] if t == 0 else 0.0))
+            if highest == -np.inf:
+                lost = True
+                break
+            for j in range(labels):
+                weight = emissions[first + t, j] + (initial[j] if t == 0 else 0.0)
+                marginals[first + t, j] = np.exp(weight - highest)
+                room[t, j] = 1.0 if t == 0 else 0.0
+            if t > 0:
+                for i in range(labels):
+                    for j in range(labels):
+                        room[t, j] += room[t - 1, i] * powers[i, j]
+            total = 0.0
+            for j in range(labels):
+                room[t, j] *= marginals[first + t, j]
+                total += room[t, j]
+            if not total > LOST:
+                lost = True
+                break
+            for j in range(labels):
+                room[t, j] /= total
+            scales[t] = total
+            total_log += np.log(total) + highest + (shift if t > 0 else 0.0)
+        end, highest = 0.0, -np.inf
+        for j in range(labels):
+            highest = max(highest, final[j])
+        if not lost and highest > -np.inf:
+            for j in range(labels):
+                ahead[j] = np.exp(final[j] - highest)
+                end += room[length - 1, j] * ahead[j]
+        if lost or not end > LOST:
+            log_z[k] = np.nan
+            for t in range(first, last):
+                for j in range(labels):
+                    marginals[t, j] = 0.0
+            continue
+        log_z[k] = total_log + np.log(end) + highest
+        for j in range(labels):
+            ahead[j] /= end
+        for i in range(labels):
+            for j in range(labels):
+                counted[i, j] = 0.0
+        for t in range(length - 1, -1, -1):  # ahead: e^b_t, scaled so that the products with room[t] add up to 1
+            for j in range(labels):
+                beside[j] = marginals[first + t, j] * ahead[j]  # e^(emission + b_t)
+                marginals[first + t, j] = room[t, j] * ahead[j]
+            if t == 0:
+                break
+            for i in range(labels):
+                ahead[i] = 0.0
+            for i in range(labels):
+                total = 0.0
+                for j in range(labels):
+                    product = powers[i, j] * beside[j] / scales[t]
+                    total += product
+                    counted[i, j] += room[t - 1, i] * product
+                ahead[i] = total
+        for i in range(labels):
+            for j in range(labels):
+                counts[i, j] += counted[i, j]
+
+
+@compiled
+def posterior_in_logarithms(emissions, offsets, which, transitions, initial, final, forward, backward, sums, log_z,
+                            marginals, counts):  # fmt: skip
+    """The same of the sequences ``which``, by sums of powers relative to the largest of each sum."""
+    labels = len(initial)
+    for k in which:
+        first, last = offsets[k], offsets[k + 1]
+        length = last - first
+        for t in range(length):
+            for j in range(labels):
+                if t == 0:
+                    forward[t, j] = initial[j] + emissions[first, j]
+                    continue
+                highest = -np.inf
+                for i in range(labels):
+                    highest = max(highest, forward[t - 1, i] + transitions[i, j])
+                total = 0.0
+                if highest > -np.inf:
+                    for i in range(labels):
+                        total += np.exp(forward[t - 1, i] + transitions[i, j] - highest)
+                forward[t, j] = emissions[first + t, j] + highest + (np.log(total) if total > 0.0 else 0.0)
+        for j in range(labels):
+            backward[length - 1, j] = final[j]
+        for t in range(length - 2, -1, -1):
+            for i in range(labels):
+                highest = -np.inf
+                for j in range(labels):
+                    sums[j] = transitions[i, j] + emissions[first + t + 1, j] + backward[t + 1, j]
+                    highest = max(highest, sums[j])
+                total = 0.0
+                if highest > -np.inf:
+                    for j in range(labels):
+                        total += np.exp(sums[j] - highest)
+                backward[t, i] = highest + (np.log(total) if total > 0.0 else 0.0)
+        highest, total = -np.inf, 0.0
+        for j in range(labels):
+            highest = max(highest, forward[length - 1, j] + final[j])
+        if highest > -np.inf:
+            for j in range(labels):
+                total += np.exp(forward[length - 1, j] + final[j] - highest)
+        log_z[k] = highest + (np.log(total) if total > 0.0 else 0.0)
+        if highest == -np.inf:  # no path is allowed
+            continue
+        for t in range(length):
+            for j in range(labels):
+                marginals[first + t, j] = np.exp(forward[t, j] + backward[t, j] - log_z[k])
+        for t in range(length - 1):
+            for i in range(labels):
+                for j in range(labels):
+                    ahead = transitions[i, j] + emissions[first + t + 1, j] + backward[t + 1, j]
+                    counts[i, j] += np.exp(forward[t, i] + ahead - log_z[k])
