@@ -258,12 +258,14 @@ def test_mixture_loops_are_all_that_the_usual_mixture_needs():
             assert not warm.compile_loop(loop)
 
 
+@pytest.mark.slow
 def test_naive_bayes_is_compiled_ahead():
     for loop in warm.bayes_loops():
         warm.compile_loop(loop)
         assert not warm.compile_loop(loop)
 
 
+@pytest.mark.slow
 def test_networks_are_compiled_ahead():
     for loop in [loop for loop in warm.network_loops() if loop.dtype == "float64" and loop.output != "softmax"]:
         warm.compile_loop(loop)
@@ -275,6 +277,7 @@ def test_networks_are_compiled_ahead():
     assert object_code.made[before:] == []
 
 
+@pytest.mark.slow
 def test_neighbor_loops_are_all_that_neighbours_need():
     for loop in warm.neighbor_loops():
         if loop.dtype == "float64":
