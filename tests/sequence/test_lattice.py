@@ -150,6 +150,30 @@ def test_weights_beyond_powers_of_doubles():
     np.testing.assert_array_equal(posterior.transitions, [[0, 0], [0, 2]])
 
 
+def test_backward_sums_beyond_doubles():
+    """The first token all but rules out the label that the second one and the transitions ask for."""
+    lattice = Lattice([[0.0, -600.0], [300.0, 0.0]], initial=[0.0, -900.0])
+    emissions = np.array([[381.0, 602.0], [-70.0, -1582.0], [207.0, 98.0]])
+    posterior = lattice.posterior(emissions, [0, 3])
+    found = every_path(lattice, emissions)
+    best = found[0][0]
+    powers = np.exp([score - best for score, _ in found])
+    expected = np.zeros((3, 2))
+    for share, (_, path) in zip(powers / powers.sum(), found, strict=True):
+        expected[np.arange(3), path] += share
+    np.testing.assert_allclose(posterior.marginals, expected, atol=1e-12)
+    assert posterior.log_z[0] == pytest.approx(best + np.log(powers.sum()))
+
+
+@settings(deadline=None, max_examples=150)
+@given(problems(spread=(200.0, 400.0, 800.0), forbidden=False))
+def test_marginals_of_extreme_weights_are_probabilities(problem):
+    lattice, emissions, offsets = problem
+    posterior = lattice.posterior(emissions, offsets)
+    np.testing.assert_allclose(posterior.marginals.sum(axis=1), 1.0, atol=1e-9)
+    assert np.isfinite(posterior.transitions).all()
+
+
 def test_one_thread_and_many_say_the_same():
     rng = np.random.default_rng(2)
     lattice = Lattice(rng.normal(size=(20, 20)))

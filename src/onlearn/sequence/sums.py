@@ -1,8 +1,9 @@
 """Compiled forward and backward sums over the paths of a lattice; the formulas are in ``lattice``.
 
 In powers, the forward sums of a token are divided by their total, and so are the backward sums; the totals' logarithms
-add up to log Z. What is smaller than the smallest number is lost, which matters only if a total is about as small: then
-log Z is set to NaN, and the sequence is left to ``posterior_in_logarithms``.
+add up to log Z. What is smaller than the smallest double, 1e-308, is lost: of a total above ``LOST`` that is a part of
+1e-208 at most, which a backward sum below ``HUGE`` makes a probability of 1e-58. Where a sum is beyond these, log Z is
+set to NaN, and the sequence is left to ``posterior_in_logarithms``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import numpy as np
 
 from onlearn.compiler import compiled
 
-LOST = 1e-280  # a total below which sums that were lost to rounding might show
+LOST = 1e-100  # the smallest total of forward sums
+HUGE = 1e150  # the largest backward sum
 
 
 @compiled
@@ -78,8 +80,7 @@ def posterior_in_powers(emissions, offsets, start, stop, powers, shift, initial,
                 marginals[first + t, j] = room[t, j] * ahead[j]
             if t == 0:
                 break
-            for i in range(labels):
-                ahead[i] = 0.0
+            highest = 0.0
             for i in range(labels):
                 total = 0.0
                 for j in range(labels):
@@ -87,6 +88,16 @@ def posterior_in_powers(emissions, offsets, start, stop, powers, shift, initial,
                     total += product
                     counted[i, j] += room[t - 1, i] * product
                 ahead[i] = total
+                highest = max(highest, total)
+            if not highest < HUGE:  # of a label that is next to impossible so far, and the only one from here on
+                lost = True
+                break
+        if lost:
+            log_z[k] = np.nan
+            for t in range(first, last):
+                for j in range(labels):
+                    marginals[t, j] = 0.0
+            continue
         for i in range(labels):
             for j in range(labels):
                 counts[i, j] += counted[i, j]
