@@ -23,10 +23,12 @@ LAYERS = {
     "engine": "engine",
     "kernels": "kernels",
     "dual": "dual",
-    "other learners": "svm neighbors bayes mlp sequence",
+    "other learners": "svm neighbors bayes mlp",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
+    # labels for the tokens of sequences: features of tokens are hashed as those of rows
+    "sequences": "sequence",
     "estimators": "estimators rules stabilizers geometry calibrate",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
