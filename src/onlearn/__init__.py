@@ -21,6 +21,9 @@ _HOMES = {
     "onlearn.estimators.mixture": ["Mixture"],
     "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.svc": ["SVC", "SVR"],
+    "onlearn.estimators.crf": ["CRF"],
+    "onlearn.estimators.hmm": ["HMM"],
+    "onlearn.estimators.structured": ["StructuredPerceptron"],
     "onlearn.estimators.linear": [
         "OnlineClassifier",
         "OnlineRegressor",
@@ -64,7 +67,9 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AROW",
+    "CRF",
     "FTRL",
+    "HMM",
     "SVC",
     "SVR",
     "AdaGrad",
@@ -98,6 +103,7 @@ __all__ = [
     "RandomProjection",
     "ScInOL",
     "StreamRecord",
+    "StructuredPerceptron",
     "VotedPerceptron",
     "Winnow",
     "__version__",
@@ -124,7 +130,9 @@ if TYPE_CHECKING:
     from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
+    from onlearn.estimators.crf import CRF
     from onlearn.estimators.hasher import FeatureHasher
+    from onlearn.estimators.hmm import HMM
     from onlearn.estimators.kernel import KernelClassifier, KernelPerceptron, KernelRegressor
     from onlearn.estimators.kernel_pca import KernelPCA
     from onlearn.estimators.kitchen_sinks import RandomKitchenSinks
@@ -153,6 +161,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
+    from onlearn.estimators.structured import StructuredPerceptron
     from onlearn.estimators.svc import SVC, SVR
     from onlearn.features import Features, feature
     from onlearn.model_file import load

@@ -30,6 +30,26 @@ def test_short_names_stand_for_the_learner_of_the_task():
         assert registry.full_name(short, "regress") == known[-1]
 
 
+def test_learners_of_sequences_have_names_of_their_own():
+    assert set(registry.sequence_names()) == {"CRF", "HMM", "StructuredPerceptron"}
+    assert not set(registry.sequence_names()) & set(NAMES)
+    spelled = ("crf", "hmm", "structured-perceptron", "Structured_Perceptron", "structuredperceptron")
+    found = [registry.full_name(registry.parse_call(text)[0]) for text in spelled]
+    assert found == ["CRF", "HMM", *3 * ["StructuredPerceptron"]]
+
+
+@pytest.mark.parametrize("text", ["structured-perceptron(rule='pa1')", " structured-perceptron (rule='pa1')"])
+def test_a_hyphen_in_a_short_name_is_no_minus(text):
+    assert registry.parse_call(text) == ("structured_perceptron", [], {"rule": "pa1"})
+
+
+def test_a_learner_of_sequences_is_made_of_its_spelling_where_it_is_asked_for():
+    learner = registry.parse_learner("hmm(k=0.5)", registry.sequence_names())
+    assert registry.spell_learner(learner) == "HMM(k=0.5)"
+    with pytest.raises(ValueError, match="there is no learner 'HMM'"):
+        registry.parse_learner("hmm")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -37,6 +57,7 @@ def test_short_names_stand_for_the_learner_of_the_task():
         ("AROW(", "cannot read the learner"),
         ("AROW(__import__('os'))", "cannot read the learner"),
         ("os.system('x')", "cannot read the learner"),
+        ("AROW-2", "cannot read the learner"),
         ("AROV", "did you mean 'AROW'"),
         ("AROW(rr=2)", "did you mean 'r'"),
         ("AROW(1, r=2)", "given twice"),

@@ -33,33 +33,47 @@ CLASSES = {
     "KNNRegressor": "onlearn.neighbors.learner:KNNRegressorLearner",
 }
 
+# Those that label the tokens of sequences; what takes learners of rows does not take them.
+SEQUENCE_CLASSES = {
+    "CRF": "onlearn.sequence.crf:CRFLearner",
+    "HMM": "onlearn.sequence.hmm:HMMLearner",
+    "StructuredPerceptron": "onlearn.sequence.structured:StructuredPerceptronLearner",
+}
+
 # Short names on the command line; with two learners, the one that suits the task.
 SHORT = {
     "knn": ("KNNClassifier", "KNNRegressor"),
     "mlp": ("MLPClassifier", "MLPRegressor"),
     "svm": ("SVC", "SVR"),
     "bayes": ("NaiveBayes",),
+    "structured-perceptron": ("StructuredPerceptron",),
+    "structured_perceptron": ("StructuredPerceptron",),
 }
 
 
 def learner_names() -> tuple[str, ...]:
-    """The names of all learners."""
+    """The names of all learners of rows."""
     return (*COMPOSITIONS, *CLASSES)
+
+
+def sequence_names() -> tuple[str, ...]:
+    """The names of all learners of sequences."""
+    return tuple(SEQUENCE_CLASSES)
 
 
 def learner_class(name: str) -> Any:
     """The class of the learners of a name."""
-    if name not in CLASSES:
+    home = CLASSES.get(name) or SEQUENCE_CLASSES.get(name)
+    if home is None:
         return Learner
-    module, _, cls = CLASSES[name].partition(":")
+    module, _, cls = home.partition(":")
     return getattr(import_module(module), cls)
 
 
-def make_learner(name: str, **params: Any) -> BaseLearner:
-    """The learner of a name, with these parameters."""
+def make_learner(name: str, **params: Any) -> Any:
+    """The learner of a name, with these parameters: a ``BaseLearner`` of rows, or a ``SequenceLearner``."""
     made = learner_class(name)
-    learner: BaseLearner = made(name, **params) if made is Learner else made(**params)
-    return learner
+    return made(name, **params) if made is Learner else made(**params)
 
 
 def composition_of(name: str) -> Composition:
@@ -71,7 +85,7 @@ def full_name(name: str, task: str | None = None) -> str:
     """The name of a learner as it is written, whatever the case; short names stand for the learner of the task."""
     if (short := SHORT.get(name.lower())) is not None:
         return short[-1 if task == "regress" else 0]
-    return {known.lower(): known for known in learner_names()}.get(name.lower(), name)
+    return {known.lower(): known for known in (*learner_names(), *sequence_names())}.get(name.lower(), name)
 
 
 def parse_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
@@ -79,9 +93,14 @@ def parse_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
     >>> parse_call("LogisticRegression(rate=0.5)")
     ('LogisticRegression', [], {'rate': 0.5})
+    >>> parse_call("structured-perceptron(rule='pa1')")
+    ('structured_perceptron', [], {'rule': 'pa1'})
     """
     try:
-        tree: Any = ast.parse(text.strip(), mode="eval").body
+        before, bracket, after = text.strip().partition("(")
+        if before.strip().lower() in SHORT:  # which may have a hyphen
+            before = before.strip().replace("-", "_")
+        tree: Any = ast.parse(before + bracket + after, mode="eval").body
         call: Any = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
         name = str(call.func.id)
         values = [ast.literal_eval(one) for one in call.args]
@@ -107,10 +126,10 @@ def parameters_of_call(text: str, known: list[str], values: list[Any], named: di
     return {**given, **named}
 
 
-def parse_learner(text: str, names: tuple[str, ...] | None = None, use: str = "") -> BaseLearner:
+def parse_learner(text: str, names: tuple[str, ...] | None = None, use: str = "") -> Any:
     """The learner that is spelled like the call of its class, with constants; it is read, never evaluated.
 
-    It must be one of ``names``, if they are given, which are those for some ``use``.
+    It must be one of ``names``, which are those for some ``use``; if none are given, any learner of rows.
 
     >>> parse_learner("LogisticRegression(rate=0.5)")
     LogisticRegression(rate=0.5)
