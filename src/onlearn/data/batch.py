@@ -8,8 +8,7 @@ bytes at a time: multiply, and fold the upper half onto the lower.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,20 +67,134 @@ class NamedRows(NamedTuple):
         return self.prefixes[int(self.groups[k])] + raw.decode("utf-8", "replace")
 
 
-@dataclass(slots=True)
-class Sentences:
-    """The tokens of several sentences, by column; sentence i has the tokens ``offsets[i]`` to ``offsets[i + 1]``."""
+class Encoded(NamedTuple):
+    """A column of words as codes: token t has the word ``distinct[codes[t]]``. Some of ``distinct`` may not occur."""
 
-    columns: dict[str, np.ndarray]  # object arrays of str, one entry for each token
-    offsets: np.ndarray  # int64
+    codes: np.ndarray  # int32
+    distinct: list[str]
+
+    @classmethod
+    def of(cls, words: np.ndarray) -> Encoded:
+        """Encode an array of words; they are numbered in the order of their first occurrence."""
+        listed = words.tolist()
+        position = {word: n for n, word in enumerate(dict.fromkeys(listed))}
+        return cls(np.fromiter(map(position.__getitem__, listed), np.int32, len(listed)), list(position))
+
+    def words(self) -> np.ndarray:
+        """The words as an object array of str."""
+        distinct = np.empty(len(self.distinct), dtype=object)
+        distinct[:] = self.distinct
+        return distinct[self.codes]
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Encoded]) -> Encoded:
+        """Several columns, one after another, with one list of distinct words."""
+        if len(parts) == 1:
+            return parts[0]
+        position: dict[str, int] = {}
+        codes = []
+        for part in parts:
+            numbers = [position.setdefault(word, len(position)) for word in part.distinct]
+            codes.append(np.array(numbers, dtype=np.int32)[part.codes])
+        return cls(np.concatenate(codes), list(position))
+
+
+class Columns(Mapping[str, np.ndarray]):
+    """The columns of tokens by name: object arrays of str, made when first asked for, and codes likewise."""
+
+    __slots__ = ("_arrays", "_encoded", "_names")
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], encoded: Mapping[str, Encoded], names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._arrays = dict(arrays)
+        self._encoded = dict(encoded)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        found = self._arrays.get(name)
+        if found is None:
+            found = self._arrays[name] = self._encoded[name].words()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:  # that of ``Mapping`` would make the array
+        return name in self._names
+
+    def __repr__(self) -> str:
+        return f"<columns of tokens: {', '.join(self._names)}>"
+
+    def encoded(self, name: str) -> Encoded:
+        """A column as codes."""
+        found = self._encoded.get(name)
+        if found is None:
+            found = self._encoded[name] = Encoded.of(self._arrays[name])
+        return found
+
+    def between(self, first: int, last: int) -> Columns:
+        """The columns of the tokens ``first`` to ``last``, as views."""
+        arrays = {name: array[first:last] for name, array in self._arrays.items()}
+        encoded = {name: Encoded(one.codes[first:last], one.distinct) for name, one in self._encoded.items()}
+        return Columns(arrays, encoded, self._names)
+
+
+class Sentences:
+    """The tokens of several sentences, by column; sentence i has the tokens ``offsets[i]`` to ``offsets[i + 1]``.
+
+    ``columns`` is given as object arrays of str, one entry for each token, or as ``Encoded`` ones, and can be used as
+    a mapping of object arrays in either case. ``encoded`` gives a column without making an object for each token.
+
+    >>> sentences = Sentences({"form": np.array(["a", "b", "a"], dtype=object)}, np.array([0, 1, 3]))
+    >>> sentences.encoded("form")
+    Encoded(codes=array([0, 1, 0], dtype=int32), distinct=['a', 'b'])
+    """
+
+    __slots__ = ("columns", "offsets")
+
+    def __init__(self, columns: Mapping[str, np.ndarray | Encoded], offsets: np.ndarray) -> None:
+        if isinstance(columns, Columns):
+            self.columns: Columns = columns
+        else:
+            encoded = {name: column for name, column in columns.items() if isinstance(column, Encoded)}
+            arrays = {name: column for name, column in columns.items() if not isinstance(column, Encoded)}
+            self.columns = Columns(arrays, encoded, columns)
+        self.offsets: np.ndarray = offsets  # int64
+
+    @property
+    def word_column(self) -> str:
+        """The name of the column of words: ``form``, or else the first."""
+        return "form" if "form" in self.columns else next(iter(self.columns))
 
     @property
     def words(self) -> np.ndarray:
         """The column ``form``, or else the first."""
-        return self.columns["form"] if "form" in self.columns else next(iter(self.columns.values()))
+        return self.columns[self.word_column]
+
+    def encoded(self, name: str) -> Encoded:
+        """A column as codes (int32) and the distinct words that they number; a KeyError if there is no such column."""
+        return self.columns.encoded(name)
+
+    def between(self, start: int, stop: int) -> Sentences:
+        """The sentences ``start`` to ``stop``; the columns are views."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return Sentences(self.columns.between(first, last), self.offsets[start : stop + 1] - first)
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Sentences]) -> Sentences:
+        """The sentences of several parts that have the same columns."""
+        columns = {name: Encoded.concatenated([part.encoded(name) for part in parts]) for name in parts[0].columns}
+        ends = np.cumsum([0, *(part.offsets[-1] for part in parts)])
+        offsets = [parts[0].offsets[:1], *(part.offsets[1:] + end for part, end in zip(parts, ends))]
+        return cls(columns, np.concatenate(offsets))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"<Sentences: {len(self)} with {int(self.offsets[-1])} tokens; {', '.join(self.columns)}>"
 
 
 class Batch:
@@ -210,12 +323,8 @@ def rows_in(rows: Any) -> int:
 
 def rows_between(rows: Any, start: int, stop: int) -> Any:
     """The rows ``start`` to ``stop``, of any kind."""
-    if isinstance(rows, (CSR, NamedRows)):
+    if isinstance(rows, (CSR, NamedRows, Sentences)):
         return rows.between(start, stop)
-    if isinstance(rows, Sentences):
-        first, last = int(rows.offsets[start]), int(rows.offsets[stop])
-        columns = {name: column[first:last] for name, column in rows.columns.items()}
-        return Sentences(columns, rows.offsets[start : stop + 1] - first)
     if is_table(rows):
         return rows.slice(start, stop - start)
     return rows[start:stop]

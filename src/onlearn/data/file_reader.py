@@ -368,8 +368,7 @@ def concatenated(parts: list[Any]) -> Any:
     if isinstance(first, NamedRows):
         return concatenated_names(parts)
     if isinstance(first, Sentences):
-        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns}
-        return Sentences(columns, concatenated_offsets([part.offsets for part in parts]))
+        return Sentences.concatenated(parts)
     import pyarrow as pa
 
     return pa.concat_tables(parts, promote_options="permissive")
