@@ -1,0 +1,301 @@
+"""Learners with one weight for each pair of attribute and label, and for each transition: what they share.
+
+The state is the engine's ``Training`` with one output, whose columns are the weights that ``WeightIndex`` numbers. So
+rules, geometries, stabilizers, growing and the model file are those of all linear learners.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlearn.data.batch import Sentences
+from onlearn.engine.training import Training
+from onlearn.sequence import loops
+from onlearn.sequence.attributes import NamedFeatures
+from onlearn.sequence.base import Contribution, Progress, SequenceLearner, Strong, Watch
+from onlearn.sequence.extraction import TemplateFeatures
+from onlearn.sequence.lattice import Lattice
+from onlearn.sequence.templates import Template
+from onlearn.sequence.token_rows import TokenRows
+from onlearn.sequence.weight_index import WeightIndex, add_emissions
+from onlearn.threads import over_rows
+
+SEGMENT = 4096  # sequences between two looks at the keyboard
+NOT_FINITE = "the learner stopped at sequence {}: its scores are not finite numbers; scale the values of attributes"
+
+
+def order_of(seed: int, turn: int, sequences: int, shuffle: bool) -> np.ndarray:
+    """The order of a pass; it depends on the seed and the number of the pass alone."""
+    if not shuffle:
+        return np.arange(sequences)
+    return np.random.default_rng([seed, turn]).permutation(sequences)
+
+
+class LinearSequenceLearner(SequenceLearner):
+    """What structured perceptrons and conditional random fields share."""
+
+    FIXED: tuple[str, ...] = ("template",)
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self.index: WeightIndex = WeightIndex()
+        self.training: Training | None = None
+        self._decoding: tuple[np.ndarray, Lattice] | None = None  # weights and lattice, for as long as they hold
+
+    # ------------------------------------------------------------------ rows
+
+    def _make_features(self, sentences: Any) -> Any:
+        """What makes rows of such sentences; the template decides, or the attributes are given."""
+        given = self.settings.template
+        if not isinstance(sentences, Sentences):
+            if given is not None:
+                raise ValueError("template= has no use with attributes that are given: give words, or no template")
+            return NamedFeatures()
+        columns = list(sentences.columns)
+        template = Template.default(columns) if given in (None, "default") else Template.parse(given, "template")
+        return TemplateFeatures(template, columns)
+
+    def _transitions(self) -> bool:
+        """Whether labels depend on their neighbours."""
+        return bool(getattr(getattr(self.features, "template", None), "transitions", True))
+
+    def _new_training(self) -> Training:
+        """A training of no weights yet."""
+        raise NotImplementedError
+
+    def _take_in(self, sentences: Any, codes: np.ndarray) -> tuple[TokenRows, np.ndarray]:
+        """Rows of sentences to learn from, and the weights there are at each; all that is new is added."""
+        if self.features is None:
+            self.features = self._make_features(sentences)
+            self.index = WeightIndex(self._transitions())
+        rows = self.features.learn_transform(sentences)
+        return rows, self._number(rows, codes)
+
+    def _number(self, rows: TokenRows, codes: np.ndarray) -> np.ndarray:
+        self.index.grow_labels(len(self.labels))
+        self.index.grow_attributes(self.features.size)
+        limits = self.index.add(rows, codes)
+        if self.training is None:
+            self.training = self._new_training()
+        self.training.grow(max(1, self.index.used - 1), 1)
+        self._decoding = None
+        return limits
+
+    def _without_rare(self, rows: TokenRows, least: int) -> TokenRows:
+        """Rows without attributes that come less often; the features forget them."""
+        if least <= 1:
+            return rows
+        kept = np.bincount(rows.indices, minlength=self.features.size) >= least
+        self.features.keep(kept)
+        number = np.cumsum(kept) - 1
+        there = kept[rows.indices]
+        sums = np.concatenate([[0], np.cumsum(there)])
+        values = rows.values[there] if len(rows.values) else rows.values
+        return TokenRows(rows.offsets, sums[rows.indptr], number[rows.indices[there]].astype(np.int32), values)
+
+    # ------------------------------------------------------------------ learning
+
+    def _room(self, rows: TokenRows) -> tuple[Any, Any]:
+        """Room for the longest of these sequences, and for a difference of features."""
+        weights = len(self._state().g.w)
+        longest = int(np.diff(rows.offsets).max(initial=1))
+        return loops.make_room(weights, len(self.labels), longest), loops.make_difference(weights)
+
+    def _state(self) -> Training:
+        assert self.training is not None
+        return self.training
+
+    def _pass(self, rows: TokenRows, codes: np.ndarray, limits: np.ndarray, order: np.ndarray, turn: tuple[int, int],
+              watch: Watch | None) -> None:  # fmt: skip
+        """One pass over sequences in an order, told to ``watch`` when it is done."""
+        training = self._state()
+        training._own()
+        training._handed = None
+        room, difference = self._room(rows)
+        training.begin_pass()
+        for start in range(0, len(order), SEGMENT):
+            part = np.ascontiguousarray(order[start : start + SEGMENT])
+            done = self._learn_part(rows, part, codes, limits, room, difference)
+            if done < len(part):
+                raise ValueError(NOT_FINITE.format(int(part[done]) + 1))
+        entry = training.end_pass()
+        self._decoding = None
+        self.sequences += len(order)
+        self.tokens += rows.tokens
+        self.passes += 1
+        if watch is not None:
+            watch(Progress(*turn, self.tokens, int(room.wrong[0]), entry["loss"]))
+
+    def _learn_part(self, rows: TokenRows, order: np.ndarray, codes: np.ndarray, limits: np.ndarray, room: Any,
+                    difference: Any) -> int:  # fmt: skip
+        """Learn from some sequences by the compiled loop; returns how many were learned from."""
+        raise NotImplementedError
+
+    def _learn_more(self, sentences: Any, codes: np.ndarray, watch: Watch | None) -> None:
+        rows, limits = self._take_in(sentences, codes)
+        self._pass(rows, codes, limits, np.arange(len(limits)), (1, 1), watch)
+
+    # ------------------------------------------------------------------ predicting
+
+    def weights(self) -> np.ndarray:
+        """The weights handed out, by number; that of number 0 is 0."""
+        return self._state().weights()[:, 0]
+
+    def _decoder(self) -> tuple[np.ndarray, Lattice]:
+        if self._decoding is None:
+            w, a = np.ascontiguousarray(self.weights()), self.index.arrays
+            self._decoding = w, Lattice(w[a.transitions], w[a.initial], w[a.final])
+        return self._decoding
+
+    def emissions(self, rows: TokenRows) -> np.ndarray:
+        """The score of each label at each token, transitions apart."""
+        w, _ = self._decoder()
+        a, out = self.index.arrays, np.empty((rows.tokens, len(self.labels)))
+
+        def work(start: int, stop: int) -> None:
+            add_emissions(rows, start, stop, a.head, a.links, w, out, start)
+
+        over_rows(work, rows.tokens, 4 * len(rows.indices))
+        return out
+
+    def _best(self, sentences: Any, allowed: Any) -> np.ndarray:
+        _, lattice = self._decoder()
+        if allowed is not None:
+            lattice = lattice.constrained(allowed.transitions, allowed.initial, allowed.final)
+        rows = self.features.transform(sentences)
+        path, _ = lattice.best(self.emissions(rows), rows.offsets)
+        return path
+
+    # ------------------------------------------------------------------ what it has learned
+
+    def described(self) -> dict[str, Any]:
+        """The numbers of attributes and of weights that are not zero."""
+        w = self.weights()
+        return {
+            "attributes": int(self.features.size),
+            "weights": int(np.count_nonzero(w)),
+            "transitions": int(np.count_nonzero(self._decoder()[1].transitions)),
+        }
+
+    def strongest(self, top: int = 10, label: str | None = None) -> tuple[list[Strong], list[Strong]]:
+        """The largest weights (by size) of attributes for each label, or for one; and of transitions."""
+        self._trained()
+        if label is not None and label not in self.labels:
+            raise ValueError(f"there is no label {label!r}; the labels are {', '.join(self.labels[:20])}")
+        w, lattice = self._decoder()
+        owner, label_of = self.index.owners(), self.index.arrays.links[: self.index.used, 0]
+        found = []
+        for c, name in enumerate(self.labels):
+            if label not in (None, name):
+                continue
+            mine = np.flatnonzero((owner >= 0) & (label_of == c) & (w[: len(owner)] != 0))
+            mine = mine[np.argsort(-np.abs(w[mine]), kind="stable")[:top]]
+            names = self.features.names(owner[mine])
+            found += [Strong(name, one, float(w[j])) for one, j in zip(names, mine)]
+        order = np.argsort(-np.abs(lattice.transitions), axis=None, kind="stable")
+        pairs = [divmod(int(n), len(self.labels)) for n in order]
+        moves = [
+            Strong(self.labels[b], self.labels[a], float(lattice.transitions[a, b]))
+            for a, b in pairs
+            if lattice.transitions[a, b] != 0 and label in (None, self.labels[b])
+        ]
+        return found, moves[:top]
+
+    def contributions(self, sentences: Any, token: int) -> tuple[str, str, list[Contribution]]:
+        """The label of a token in its best path, its rival, and what makes the difference; the largest first."""
+        self._trained()
+        w, lattice = self._decoder()
+        rows = self.features.transform(sentences)
+        emissions = self.emissions(rows)
+        path, _ = lattice.best(emissions, rows.offsets)
+        if not 0 <= token < len(path):
+            raise ValueError(f"there is no token {token + 1}: there are {len(path)}")
+        k = int(np.searchsorted(rows.offsets, token, side="right")) - 1
+        first, last = int(rows.offsets[k]), int(rows.offsets[k + 1]) - 1
+        before = lattice.initial if token == first else lattice.transitions[path[token - 1]]
+        after = lattice.final if token == last else lattice.transitions[:, path[token + 1]]
+        scores = emissions[token] + before + after
+        chosen = int(path[token])
+        others = [c for c in range(len(self.labels)) if c != chosen]
+        if not others:
+            return self.labels[chosen], "", []
+        rival = max(others, key=lambda c: (scores[c], -c))
+        parts = []
+        for p in range(int(rows.indptr[token]), int(rows.indptr[token + 1])):
+            x = float(rows.values[p]) if len(rows.values) else 1.0
+            weight = self._weight_of(w, int(rows.indices[p]), chosen) - self._weight_of(w, int(rows.indices[p]), rival)
+            if weight:
+                parts.append(Contribution(self.features.names([rows.indices[p]])[0], x, weight, x * weight))
+        come = "beginning" if token == first else f"after {self.labels[path[token - 1]]}"
+        go = "end" if token == last else f"before {self.labels[path[token + 1]]}"
+        for name, line in ((come, before), (go, after)):
+            weight = float(line[chosen] - line[rival])
+            if weight:
+                parts.append(Contribution(name, 1.0, weight, weight))
+        parts.sort(key=lambda part: -abs(part.amount))
+        return self.labels[chosen], self.labels[rival], parts
+
+    def _weight_of(self, w: np.ndarray, attribute: int, label: int) -> float:
+        j, links = int(self.index.arrays.head[attribute]), self.index.arrays.links
+        while j and links[j, 0] != label:
+            j = int(links[j, 1])
+        return float(w[j])
+
+    # ------------------------------------------------------------------ the model file
+
+    def _used_weights(self) -> np.ndarray:
+        """The weights that a file must hold for learning to go on: those whose state is not that of a new one."""
+        training, used = self._state(), self.index.used
+        fresh = self._new_training()
+        differs = np.zeros(used, dtype=bool)
+        for state, new in ((training.g, fresh.g), (training.st, fresh.st)):
+            for name, array in state._asdict().items():
+                if array.size == training.g.w.size and array.size > 1:
+                    differs |= array[:used] != getattr(new, name)[-1]
+        a = self.index.arrays
+        differs[np.concatenate([a.transitions.reshape(-1), a.initial, a.final])] = True
+        differs[0] = False
+        return np.flatnonzero(differs)
+
+    def compact(self) -> None:
+        """Let go of weights that are as new ones, and of attributes without weights."""
+        kept = self._used_weights()
+        owner = self.index.owners()[kept]
+        attributes = np.unique(owner[owner >= 0])
+        mask = np.zeros(self.features.size, dtype=bool)
+        mask[attributes] = True
+        self._state().select(kept - 1)
+        self.index.select(kept, attributes)
+        self.features.keep(mask)
+        self._decoding = None
+
+    def _pack_learned(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        facts, arrays = self.features.pack()
+        state, weights = self._state().pack()
+        kind = "template" if isinstance(self.features, TemplateFeatures) else "given"
+        made = {f"features.{name}": array for name, array in arrays.items()}
+        made |= {f"index.{name}": array for name, array in self.index.pack().items()}
+        made |= {f"training.{name}": array for name, array in weights.items()}
+        return {"kind": kind, "features": facts, "training": state}, made
+
+    def _unpack_learned(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        def part(name: str) -> dict[str, np.ndarray]:
+            return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+        kinds = {"template": TemplateFeatures, "given": NamedFeatures}
+        if facts["kind"] not in kinds:
+            raise ValueError(f"there are no features of the kind {facts['kind']!r}")
+        self.features = kinds[facts["kind"]].unpack(facts["features"], part("features"))
+        labels, transitions = len(self.labels), self._transitions()
+        self.index = WeightIndex.unpack(part("index"), labels, self.features.size, transitions)
+        self.training = Training.unpack(facts["training"], part("training"))
+        if self.training.outputs != 1 or self.training.features != max(1, self.index.used - 1):
+            raise ValueError("the weights do not have the shape that the header says")
+        fresh = self._new_training()
+        for name in ("geometry", "stabilizer"):
+            if repr(getattr(fresh, name)) != repr(getattr(self.training, name)):
+                raise ValueError(f"the weights were learned with another {name} than the header says")
+        self._decoding = None
+

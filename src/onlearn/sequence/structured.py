@@ -1,0 +1,147 @@
+"""The structured perceptron (Collins 2002), and its relatives: every rule of the engine on label sequences.
+
+On a sequence x with the labels y, the rival is the best other path,
+
+    y' = argmax_{y' != y} w.f(x, y') + cost * (tokens that y' gets wrong)
+
+and the engine learns from the example f(x, y) - f(x, y') with the label +1: the perceptron steps when the rival scores
+higher, passive-aggressive rules and thick separators also when the margin is too small. With ``greedy``, labels are
+decided from left to right, and each token is an example.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlearn.compiler import compiled
+from onlearn.engine import rules
+from onlearn.engine.compositions import Composition
+from onlearn.engine.spec import param, parameters
+from onlearn.engine.training import Training
+from onlearn.sequence import loops
+from onlearn.sequence.base import Watch
+from onlearn.sequence.linear import LinearSequenceLearner, order_of
+from onlearn.sequence.stopping import EarlyStopping, split_sequences
+from onlearn.sequence.token_rows import TokenRows
+
+STABILIZERS = ("last", "averaged", "survivor")
+TEMPLATE = "a template in the manner of CRF++, 'default' or None"
+
+
+class Settings:
+    """The parameters of a structured perceptron."""
+
+    rule: Any = param("perceptron", "how large a step a sequence deserves", kind="rule")
+    geometry: Any = param("additive", "how a step changes the weights", kind="geometry")
+    stabilizer: Any = param("averaged", "which hypothesis is handed out", kind="stabilizer")
+    cost: float = param(
+        0.0, "what a wrong token adds to the score of a rival (cost-augmented decoding)", kind="number", at_least=0
+    )
+    greedy: bool = param(False, "whether labels are decided from left to right, one by one", kind="truth")
+    epochs: int = param(10, "passes over the data that fit makes", kind="whole", at_least=1)
+    shuffle: bool = param(True, "whether fit visits the sequences in a new random order each pass", kind="truth")
+    template: str | None = param(
+        None, "what attributes tokens have, if they are words", kind="other", allowed=TEMPLATE, words=(None,)
+    )
+    min_count: int = param(1, "fit leaves out attributes of fewer tokens", kind="whole", at_least=1)
+    early_stopping: bool = param(
+        False, "whether fit holds sequences out and ends with the weights that are best on them", kind="truth"
+    )
+    validation_fraction: float = param(0.1, "the part of the sequences that is held out", kind="number", above=0, below=1)
+    patience: int = param(3, "passes without progress after which early stopping ends", kind="whole", at_least=1)
+    random_state: Any = param(
+        None, "what the order of the sequences depends on", kind="other", allowed="a whole number, a RandomState or None"
+    )
+
+
+COMPOSITION = Composition(
+    "StructuredPerceptron",
+    "Learns to label sequences: the gold path against its best rival, by any rule.",
+    shared=(),
+    own=parameters(dataclass(Settings)),
+)
+
+
+class StructuredPerceptronLearner(LinearSequenceLearner):
+    """A structured perceptron."""
+
+    FIXED: tuple[str, ...] = ("template", "rule", "geometry", "stabilizer", "greedy", "cost")
+
+    @property
+    def composition(self) -> Composition:
+        return COMPOSITION
+
+    def check(self) -> None:
+        super().check()
+        chosen = self.choices
+        if chosen["stabilizer"].name not in STABILIZERS or chosen["stabilizer"].fades:
+            raise ValueError(f"stabilizer must be one of {', '.join(STABILIZERS)}, not {chosen['stabilizer']!r}")
+        if not chosen["geometry"].signed or chosen["geometry"].undecided:
+            raise ValueError(f"geometry must have weights of either sign that start at zero, not {chosen['geometry']!r}")
+        if not chosen["rule"].classification:
+            raise ValueError(f"rule must be one that learns classes, not {chosen['rule']!r}")
+
+    def _depends_on(self) -> dict[str, Any]:
+        return {**super()._depends_on(), **{name: self.choices[name] for name in ("rule", "geometry", "stabilizer")}}
+
+    def _new_training(self) -> Training:
+        chosen = self.choices
+        return Training(chosen["rule"], chosen["geometry"], chosen["stabilizer"], None, 1, 1, 0.0)
+
+    def _learn_all(self, sentences: Any, codes: np.ndarray, watch: Watch | None) -> None:
+        self.features = self._make_features(sentences)
+        self.index = type(self.index)(self._transitions())
+        rows = self._without_rare(self.features.learn_transform(sentences), self.settings.min_count)
+        held: EarlyStopping | None = None
+        if self.settings.early_stopping:
+            rows, codes, held = split_sequences(self, rows, codes)
+        limits = self._number(rows, codes)
+        limits[:] = self.index.used  # all pairs are known before the first sequence is learned from
+        for turn in range(self.settings.epochs):
+            order = order_of(self.seed, turn, len(limits), self.settings.shuffle)
+            self._pass(rows, codes, limits, order, (turn + 1, self.settings.epochs), watch)
+            if held is not None and held.is_over():
+                break
+        if held is not None:
+            held.restore()
+
+    def _learn_part(self, rows: TokenRows, order: np.ndarray, codes: np.ndarray, limits: np.ndarray, room: Any,
+                    difference: Any) -> int:  # fmt: skip
+        training = self._state()
+        rule = training.rule
+        loop = loops.learn_greedily if self.settings.greedy else loops.learn_sequences
+        measured = training.geometry.measures or rules.uses_sqnorm(rule)
+        step, loss = rules.compile_step(rule), rules.compile_loss(rule)
+        return int(
+            loop(
+                rows, order, codes, limits, self.index.arrays, room, difference, step, loss, rules.values(rule),
+                measured, float(self.settings.cost), training.g, training.st, training.tally, training.doubling,
+            )
+        )  # fmt: skip
+
+    def _best(self, sentences: Any, allowed: Any) -> np.ndarray:
+        if not self.settings.greedy:
+            return super()._best(sentences, allowed)
+        _, lattice = self._decoder()
+        if allowed is not None:
+            lattice = lattice.constrained(allowed.transitions, allowed.initial, None)
+        rows = self.features.transform(sentences)
+        path = np.zeros(rows.tokens, np.int64)
+        decide_greedily(self.emissions(rows), rows.offsets, lattice.transitions, lattice.initial, path)
+        return path
+
+
+@compiled
+def decide_greedily(emissions: Any, offsets: Any, transitions: Any, initial: Any, path: Any) -> None:
+    """The best label of each token after those before it, from left to right."""
+    for k in range(len(offsets) - 1):
+        for t in range(offsets[k], offsets[k + 1]):
+            best, label = -np.inf, 0
+            for c in range(len(initial)):
+                value = emissions[t, c] + (initial[c] if t == offsets[k] else transitions[path[t - 1], c])
+                if value > best:
+                    best, label = value, c
+            path[t] = label
