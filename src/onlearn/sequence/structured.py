@@ -107,6 +107,7 @@ class StructuredPerceptronLearner(LinearSequenceLearner):
                 break
         if held is not None:
             held.restore()
+        self.compact()
 
     def _learn_part(self, rows: TokenRows, order: np.ndarray, codes: np.ndarray, limits: np.ndarray, room: Any,
                     difference: Any) -> int:  # fmt: skip
