@@ -46,6 +46,7 @@ _HOMES = {
     ],
     "onlearn.features": ["Features", "feature"],
     "onlearn.models.model": ["Model"],
+    "onlearn.models.tagger": ["Tagger"],
     "onlearn.models.training": ["train"],
     "onlearn.streaming": ["StreamRecord", "stream"],
     "onlearn.engine.user_rules": ["rule"],
@@ -104,6 +105,7 @@ __all__ = [
     "ScInOL",
     "StreamRecord",
     "StructuredPerceptron",
+    "Tagger",
     "VotedPerceptron",
     "Winnow",
     "__version__",
@@ -166,6 +168,7 @@ if TYPE_CHECKING:
     from onlearn.features import Features, feature
     from onlearn.model_file import load
     from onlearn.models.model import Model
+    from onlearn.models.tagger import Tagger
     from onlearn.models.training import train
     from onlearn.streaming import StreamRecord, stream
 

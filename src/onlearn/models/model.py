@@ -363,9 +363,9 @@ def _is_table(columns: dict[str, Any]) -> bool:
 
 
 def refuse_sentences(batch: data.Batch) -> None:
-    """Refuse sentences: readers return them, but no learner takes them yet."""
+    """Refuse sentences, which only taggers take."""
     if isinstance(batch.parsed, data.Sentences):
-        raise data.DataError(f"{batch.file} holds sentences, and no model here predicts from those")
+        raise data.DataError(f"{batch.file} holds sentences, which only a tagger takes: train one with task=tag")
 
 
 def _pack_features(features: Any, far: FarIndices) -> tuple[Any, Any, dict[str, np.ndarray]]:

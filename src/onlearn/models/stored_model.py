@@ -19,6 +19,7 @@ from onlearn.engine.stabilizers import STABILIZERS
 from onlearn.features.feature_map import Strings
 from onlearn.models.far_indices import AllColumns
 from onlearn.models.model import Model, as_written
+from onlearn.models.tag_files import is_tagger_file
 
 LARGE = 8 << 20  # bytes of a file from which on it is read in parts
 FEW = 16  # batches for which weights are read in parts; then all are read
@@ -36,6 +37,8 @@ def open_model(path: str | os.PathLike[str]) -> Model:
 
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """The ``Model`` or the bare learner in a file; a transformer, which files of the same kind hold, is refused."""
+    if is_tagger_file(path):
+        raise model_file.ModelFileError(f"{path} holds a tagger, which takes sentences and no rows")
     found = model_file.load_learner(path)
     if not isinstance(found, (Model, BaseLearner)):
         raise model_file.ModelFileError(

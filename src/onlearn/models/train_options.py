@@ -58,7 +58,10 @@ class TrainOptions:
     )
     output: FilePath | None = option(None, "Where to write the model.", flags=("--output", "-o"))
     target: str | int | None = option(None, "The column to predict; guessed by default.")
-    task: str | None = option(None, "classify (by default) or regress.", in_model=True)
+    column: str | int | None = option(None, "Of taggers: the column of labels, such as upos; --target does the same.")
+    task: str | None = option(
+        None, "classify (by default), regress, or tag, which is the default for CoNLL files.", in_model=True
+    )
     learner: Any = option(
         None,
         'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; see onlearn demo.',
@@ -68,6 +71,9 @@ class TrainOptions:
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
     stabilizer: Any = option(None, "last, averaged, survivor or voted; averaged(window=1000) forgets.", in_model=True)
     multiclass: str | None = option(None, "true, one-vs-all or softmax.", in_model=True, classes_only=True)
+    template: FilePath | None = option(
+        None, "Of taggers: a file of templates of attributes, as CRF++ and Wapiti have them.", in_model=True
+    )
     kernel: Any = option(
         None,
         'Learn with a kernel, such as "polynomial(3)" or "0.5*gaussian(2) + linear".',

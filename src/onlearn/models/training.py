@@ -29,6 +29,7 @@ from onlearn.models.plan import ROLES, Plan
 from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.stored_model import load_learner
+from onlearn.models.tag_files import is_tagging
 from onlearn.models.train_options import (
     MAX_BAD,
     FilePath,
@@ -40,7 +41,7 @@ from onlearn.models.train_options import (
 )
 
 WORDS = {
-    "task": ("classify", "regress"),
+    "task": ("classify", "regress", "tag"),
     "missing": extractors.MISSING,
     "weighting": WEIGHTINGS,
     "scale": extractors.SCALES,
@@ -70,6 +71,10 @@ def train(sources: FilePath | list[FilePath], output: FilePath | None = None, **
     (40, 0.5)
     """
     asked = TrainOptions(sources=sources, output=output, **options)
+    if is_tagging(asked):
+        from onlearn.models.tag_training import train_tagger
+
+        return train_tagger(asked)
     run = prepare(asked)
     began = perf_counter() - compile_seconds()
 
@@ -122,13 +127,35 @@ def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = No
 
 def prepare(options: TrainOptions) -> Run:
     """The run that the options ask for; a ``PlanError`` or ``DataError`` if there can be none."""
+    output = checked_output(options)
+    plan = plan_of(options)
+    bad = checked_files(options, output)
+    model = None
+    if options.resume is not None:
+        resumed = os.fspath(options.resume)
+        model = load_learner(resumed)
+        if not isinstance(model, Model):
+            raise data.DataError(f"{resumed} holds a learner without features, which only Python can go on with")
+        plan.task = model.task
+        plan.seed = int(model.trained.get("seed", plan.seed))
+        if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
+            raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
+    return run_of(plan, model, bad)
+
+
+def checked_output(options: TrainOptions) -> str | None:
+    """Where the model goes, if it can go there."""
     output = None if options.output is None else os.fspath(options.output)
     if output is not None:
         check_output(output)
     elif options.checkpoint_every is not None:
         raise PlanError("checkpoint_every= needs output=, the file to save the model to")
-    plan = plan_of(options)
-    read = [one.name for one in sources_of([*plan.sources, *as_names(options.test)])]  # must exist
+    return output
+
+
+def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
+    """Refuse files that do not exist or would be overwritten; what collects bad rows."""
+    read = [one.name for one in sources_of([*as_names(options.sources), *as_names(options.test)])]  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
@@ -136,19 +163,9 @@ def prepare(options: TrainOptions) -> Run:
         keep_apart(kept, *read, *resumed, *([] if output is None else [output]), parameter="bad_rows")
     if output is not None:
         keep_apart(output, *read, parameter="output")
-    bad = data.BadRows(
+    return data.BadRows(
         kept, part(MAX_BAD if options.max_bad is None else options.max_bad, "max_bad", whole=True), options.strict
     )
-    model = None
-    if resumed:
-        model = load_learner(resumed[0])
-        if not isinstance(model, Model):
-            raise data.DataError(f"{resumed[0]} holds a learner without features, which only Python can go on with")
-        plan.task = model.task
-        plan.seed = int(model.trained.get("seed", plan.seed))
-        if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
-            raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
-    return run_of(plan, model, bad)
 
 
 def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRows | None:
