@@ -142,7 +142,7 @@ class SequenceLearner:
     def fit(self, X: Any, y: Any = None, watch: Watch | None = None) -> Self:
         """Learn from all sequences, anew."""
         self.check()
-        sentences = as_sentences(X)
+        sentences = self._taken(X)
         with self.lock:
             fresh = type(self)(**vars(self.settings))
             fresh.seed = seed_of(getattr(self.settings, "random_state", 0))
@@ -159,7 +159,7 @@ class SequenceLearner:
         Labels and attributes that are new are taken in; ``classes`` are labels that may come later.
         """
         self.check()
-        sentences = as_sentences(X)
+        sentences = self._taken(X)
         with self.lock:
             if self.features is None:
                 self.seed = seed_of(getattr(self.settings, "random_state", 0))
@@ -189,6 +189,10 @@ class SequenceLearner:
     def _learn_more(self, sentences: Any, codes: np.ndarray, watch: Watch | None) -> None:
         """Learn from sentences once, in their order."""
         raise NotImplementedError
+
+    def _taken(self, X: Any) -> Any:
+        """Sequences in the form in which this learner takes them."""
+        return as_sentences(X)
 
     def _takes_unlabelled(self) -> bool:
         """Whether tokens may lack a label."""
@@ -230,7 +234,7 @@ class SequenceLearner:
 
     def predict(self, X: Any) -> list[list[str]]:
         """The labels of the best path of each sequence."""
-        sentences = as_sentences(X)
+        sentences = self._taken(X)
         codes = self.predict_codes(sentences)
         names = np.array(self.labels, dtype=object)
         return [names[codes[a:b]].tolist() for a, b in zip(sentences.offsets[:-1], sentences.offsets[1:])]
@@ -243,7 +247,7 @@ class SequenceLearner:
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of each label at each token."""
-        sentences = as_sentences(X)
+        sentences = self._taken(X)
         rows = self.marginals(sentences).tolist()
         named = [dict(zip(self.labels, row)) for row in rows]
         return [named[a:b] for a, b in zip(sentences.offsets[:-1], sentences.offsets[1:])]
@@ -260,7 +264,7 @@ class SequenceLearner:
         """The share of tokens that are labelled right."""
         from onlearn.sequence.inputs import flat_labels
 
-        sentences = as_sentences(X)
+        sentences = self._taken(X)
         gold = flat_labels(y, sentences, False)
         if not len(gold):
             raise ValueError("there are no tokens to score: X is empty")
