@@ -14,8 +14,10 @@ from onlearn.cli.options import (
     Quiet,
     Strict,
     Target,
+    Unconstrained,
     as_data_error,
     batches,
+    only_taggers,
     reading,
 )
 from onlearn.cli.terminal import echo_json, print_message
@@ -29,6 +31,7 @@ def evaluate(
     data: Data,
     target: Target = None,
     format: Format = None,
+    unconstrained: Unconstrained = False,
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
@@ -38,13 +41,25 @@ def evaluate(
     """Compare a model's predictions with the labels in the data.
 
     Accuracy, precision, recall and F1 of each class, log-loss, area under the ROC curve, calibration error and
-    confusion matrix; for regression RMSE, MAE and R2. A label that the model has not seen counts as an error.
+    confusion matrix; for regression RMSE, MAE and R2. A label that the model has not seen counts as an error. For a
+    tagger, accuracy on tokens, known and unknown words apart, and precision, recall and F1 of spans.
 
     \b
     Examples:
       onlearn evaluate m.onl test.jsonl
       onlearn evaluate m.onl test.csv --target income --json
     """
+    from onlearn.cli.tagging import tagger_in
+
+    tagger = tagger_in(model)
+    if tagger is not None:
+        from onlearn.cli import tagging
+
+        return tagging.evaluate(
+            tagger, data, unconstrained, json, quiet,
+            target=target, format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
+        )  # fmt: skip
+    only_taggers(unconstrained=unconstrained)
     from onlearn.models import open_model
     from onlearn.models.evaluation import evaluation_of, usable_rows
 

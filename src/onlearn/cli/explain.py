@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onlearn.cli.options import Format, Json, ModelFile
+from onlearn.cli.options import Format, Json, ModelFile, only_taggers
 from onlearn.cli.terminal import echo_json, print_message
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ def explain(
         str | None, typer.Option(metavar="TEXT", help="A text, for models with one column of text.")
     ] = None,
     at: Annotated[str | None, typer.Option(metavar="FILE:LINE", help="The row on this line of a file.")] = None,
+    token: Annotated[
+        int | None, typer.Option(metavar="K", min=1, help="Of taggers: the token of the sentence, counted from 1.")
+    ] = None,
     format: Format = None,
     top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 20,
     json: Json = False,
@@ -47,7 +50,9 @@ def explain(
       onlearn explain m.onl --text "cheap pills"
       onlearn explain m.onl '{"age":39,"job":"clerk"}'
       onlearn explain m.onl --at test.csv:17 --json
+      onlearn explain tagger.onl "The dog barks ." --token 3
     """
+    from onlearn.cli.tagging import tagger_in
     from onlearn.models import explain, open_model
 
     given = [name for name, value in (("ROW", row), ("--text", text), ("--at", at)) if value is not None]
@@ -58,6 +63,12 @@ def explain(
         )
     if format is not None and at is None:
         raise typer.BadParameter("it is for --at FILE:LINE", param_hint="--format")
+    tagger = tagger_in(model)
+    if tagger is not None:
+        from onlearn.cli import tag_facts
+
+        return tag_facts.explain(tagger, row if text is None else text, at, token, format, top, json)
+    only_taggers(token=token)
     opened = open_model(model)
     if text is not None:
         rows = _text(opened, text)

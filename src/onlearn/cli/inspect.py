@@ -37,6 +37,13 @@ def inspect(
       onlearn inspect m.onl --class spam --top 30
       onlearn inspect m.onl --json
     """
+    from onlearn.cli.tagging import tagger_in
+
+    tagger = tagger_in(model)
+    if tagger is not None:
+        from onlearn.cli import tag_facts
+
+        return tag_facts.inspect(model, tagger, top, _known(label, tagger.labels), json)
     from onlearn.models import open_model
 
     opened = open_model(model)

@@ -28,7 +28,7 @@ Format = Annotated[
     typer.Option(
         metavar="NAME",
         help="The format of the data, if the extension does not say: svmlight, vw, csv, tsv, jsonl, parquet, arrow, "
-        "fasttext.",
+        "fasttext, conll, conllu, sentences.",
     ),
 ]
 Target = Annotated[
@@ -37,6 +37,9 @@ Target = Annotated[
 BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write rows that cannot be read to this file.")]
 MaxBad = Annotated[str, typer.Option(metavar="SHARE", help="The part of the rows that may be bad, such as 5% or 0.05.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]
+Unconstrained = Annotated[
+    bool, typer.Option("--unconstrained", help="Of taggers: also predict spans that their scheme does not allow.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
@@ -136,6 +139,13 @@ def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[B
                         )
             yield batch
             advance(reader.bytes_read, len(batch))
+
+
+def only_taggers(**given: Any) -> None:
+    """Refuse options that are about sentences, with other models."""
+    for name, value in given.items():
+        if value not in (None, False):
+            raise typer.BadParameter("it has no use here: the model is no tagger", param_hint=option_name(name))
 
 
 @contextmanager

@@ -19,8 +19,10 @@ from onlearn.cli.options import (
     ModelFile,
     Quiet,
     Strict,
+    Unconstrained,
     as_data_error,
     batches,
+    only_taggers,
     reading,
 )
 from onlearn.cli.terminal import output as written
@@ -47,10 +49,14 @@ def predict(
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores of the labels.")] = False,
     format_out: Annotated[
         str | None,
-        typer.Option(metavar="csv|jsonl", help="Format of the output; by default by FILE's extension, or csv."),
+        typer.Option(
+            metavar="csv|jsonl",
+            help="Format of the output; by default by FILE's extension, or csv; of taggers: conll or jsonl.",
+        ),
     ] = None,
     format: Format = None,
     id: Annotated[str | None, typer.Option(metavar="COL", help="The column that identifies rows.")] = None,
+    unconstrained: Unconstrained = False,
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
@@ -68,7 +74,20 @@ def predict(
       onlearn predict m.onl new.csv --proba -o predictions.csv
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
       tail -f log.jsonl | onlearn predict m.onl -
+      echo "The dog barks ." | onlearn predict tagger.onl -
     """
+    from onlearn.cli.tagging import refuse, tagger_in
+
+    tagger = tagger_in(model)
+    if tagger is not None:
+        from onlearn.cli import tagging
+
+        refuse(scores=scores, id=id)
+        return tagging.predict(
+            model, tagger, data, output, proba, format_out, unconstrained, quiet,
+            format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
+        )  # fmt: skip
+    only_taggers(unconstrained=unconstrained)
     from onlearn.models.evaluation import predictions, usable_rows
     from onlearn.models.stored_model import open_for_prediction
 

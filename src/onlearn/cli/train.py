@@ -51,10 +51,17 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
       onlearn train day1.svm.gz -o m.onl --learner AROW --passes 1
       onlearn train day2.svm.gz -o m.onl --resume m.onl
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
+      onlearn train train.conllu -o tagger.onl --column upos
     """
     from onlearn.models import training
     from onlearn.models.run_report import run_report
+    from onlearn.models.tag_files import is_tagging
 
+    if is_tagging(options):
+        from onlearn.cli import tagging
+
+        announce_compiling(quiet)
+        return tagging.train(options, as_json, quiet)
     silent = quiet or as_json
     printed: list[str] = []  # decisions that were printed before training
     announce_compiling(quiet)

@@ -10,6 +10,9 @@ import numpy as np
 from onlearn import data
 from onlearn.data.batch import Sentences
 from onlearn.models.tagger import Tagger
+from onlearn.sequence.tag_metrics import tag_report
+
+MOST = 1 << 25  # probabilities that are kept for log-loss and calibration error; of more tokens there are none
 
 
 def evaluate_tagger(tagger: Tagger, parts: Iterable[tuple[Sentences, np.ndarray, list[str]]]) -> dict[str, Any]:
@@ -17,31 +20,25 @@ def evaluate_tagger(tagger: Tagger, parts: Iterable[tuple[Sentences, np.ndarray,
 
     A label that the tagger does not know counts as an error.
     """
-    from onlearn.sequence.tag_metrics import tag_report
-
-    labels = tagger.labels
-    known_labels = len(labels)
-    position = {label: n for n, label in enumerate(labels)}
-    gold, found, known, counts = [], [], [], []
+    position = {label: n for n, label in enumerate(tagger.labels)}
+    gold, found, known, counts, marginals = [], [], [], [], []
+    unknown: list[str] = []
+    tokens = 0
     for sentences, codes, names in parts:
-        for name in names:
-            if name not in position:
-                position[name] = len(labels)
-                labels.append(name)
-        table = np.array([*(position[name] for name in names), -1], dtype=np.int64)  # the last: no label
+        table = np.array([*(position.get(name, -1) for name in names), -1], dtype=np.int64)  # the last: no label
         taken = tagger.taken(sentences)
         gold.append(table[codes])
+        unknown += [names[code] if code >= 0 else "" for code in codes[gold[-1] < 0].tolist()]
         found.append(tagger.predict_codes(taken))
         known.append(tagger.known(taken))
         counts.append(np.diff(sentences.offsets))
-    if not gold or not sum(map(len, gold)):
+        tokens += len(codes)
+        if tagger.learner.has_marginals and tokens * len(position) <= MOST:
+            marginals.append(tagger.marginals(taken))
+    if not tokens:
         raise data.DataError("there are no labels to compare with")
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(counts))])
-    everything = np.concatenate(gold)
-    report = tag_report(everything, np.concatenate(found), labels, offsets, np.concatenate(known))
-    unknown = {
-        labels[k]: int(count)
-        for k, count in enumerate(np.bincount(everything[everything >= 0], minlength=len(labels)).tolist())
-        if k >= known_labels and count
-    }
-    return {**report, "unknown_labels": unknown}
+    whole = np.concatenate(marginals) if len(marginals) == len(gold) else None
+    return tag_report(
+        np.concatenate(gold), np.concatenate(found), tagger.labels, offsets, np.concatenate(known), whole, unknown
+    )

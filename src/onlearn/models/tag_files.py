@@ -22,7 +22,7 @@ LOOK_AT = 50  # lines
 def is_tagging(options: TrainOptions) -> bool:
     """Whether the options ask for a tagger: by the task, the learner, the model to continue, or the files."""
     if options.resume:
-        return is_tagger_file(os.fspath(options.resume))
+        return os.path.isfile(options.resume) and is_tagger_file(options.resume)
     if options.task is not None:
         if (name := sequence_learner(options.learner)) is not None and options.task != "tag":
             raise PlanError(f"{name} labels the tokens of sentences: it is not for task={options.task}", "learner")
@@ -34,7 +34,7 @@ def is_tagging(options: TrainOptions) -> bool:
     return options.learner is None and holds_sentences(list(options.sources or ()))
 
 
-def is_tagger_file(path: str) -> bool:
+def is_tagger_file(path: str | os.PathLike[str]) -> bool:
     """Whether a model file holds a tagger, or a learner of sequences."""
     return read_header(path).get("learner") in ("Tagger", *registry.sequence_names())
 
@@ -50,7 +50,7 @@ def sequence_learner(given: Any) -> str | None:
 
 
 def holds_sentences(source: Any) -> bool:
-    """Whether the first file is CoNLL or CoNLL-U, by its extension or its first lines; standard input is not looked at."""
+    """Whether the first file is CoNLL or CoNLL-U, by its extension or its first lines; not of standard input."""
     try:
         first = sources(source)[0]
         found = by_extension(first)

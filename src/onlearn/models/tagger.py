@@ -7,6 +7,7 @@ comes out. It is what ``onlearn train --task tag`` writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ class Tagger:
     """Labels the tokens of sentences; a file holds all of it.
 
     ``learner`` is a sequence learner, and ``columns`` are those of a token that it sees. ``scheme`` is that of the
-    spans which its labels stand for (``"BIO"`` and the like; None if they are no spans): unless ``constrained`` is False,
-    only paths that the scheme allows are predicted. ``reading`` holds the options its files were read with, ``trained``
-    how it was trained. ``report_`` is the report of ``onlearn.train``; files do not hold it.
+    spans which its labels stand for (``"BIO"`` and the like; None if they are no spans): unless ``constrained`` is
+    False, only paths that the scheme allows are predicted. ``reading`` holds the options its files were read with,
+    ``trained`` how it was trained. ``report_`` is the report of ``onlearn.train``; files do not hold it.
     """
 
     def __init__(self) -> None:
@@ -64,11 +65,14 @@ class Tagger:
         codes = self.predict_codes(sentences)
         names = np.array(self.learner.labels, dtype=object)[codes].tolist()
         ends = sentences.offsets.tolist()
-        return [names[a:b] for a, b in zip(ends, ends[1:])]
+        return [names[a:b] for a, b in pairwise(ends)]
 
     def predict_codes(self, sentences: Any) -> np.ndarray:
         """The position in ``labels`` of the label of each token of all sentences."""
-        found: np.ndarray = self.learner.predict_codes(self.taken(sentences), self.constraints())
+        taken, allowed = self.taken(sentences), self.constraints()
+        found: np.ndarray = self.learner.predict_codes(taken, allowed)
+        if allowed is not None and (found < 0).any():  # no path of that length is valid, with the labels there are
+            found = np.where(found < 0, self.learner.predict_codes(taken), found)
         return found
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
