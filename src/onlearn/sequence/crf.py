@@ -112,8 +112,7 @@ class CRFLearner(LinearSequenceLearner):
         held: EarlyStopping | None = None
         if self.settings.early_stopping:
             rows, codes, held = split_sequences(self, rows, codes)
-        limits = self._number(rows, codes)
-        limits[:] = self.index.used  # all pairs are known before the first sequence is learned from
+        limits = self._number(rows, codes, at_once=True)
         if self.settings.solver == "lbfgs":
             self._minimize(rows, codes, held, watch)
         else:

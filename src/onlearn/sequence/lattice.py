@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.sequence.sums import posterior_in_logarithms, posterior_in_powers
+from onlearn.sequence.sums import lower_emissions, posterior_in_logarithms, posterior_in_powers
 from onlearn.threads import over_rows
 
 NO_LABEL = -1  # in paths: there is none
@@ -148,6 +148,7 @@ class Lattice:
         emissions, offsets = self._checked(emissions, offsets, fixed)
         sequences, labels = len(offsets) - 1, self.labels
         log_z, marginals = np.zeros(sequences), np.zeros_like(emissions)
+        tops = np.zeros(len(emissions))
         longest = int(np.diff(offsets).max(initial=0))
         highest = np.max(self.transitions, initial=-np.inf, where=np.isfinite(self.transitions))
         shift = float(highest) if np.isfinite(highest) else 0.0
@@ -156,9 +157,12 @@ class Lattice:
         def work(start: int, stop: int) -> np.ndarray:
             room, scales, counts = np.empty((longest, labels)), np.empty(longest), np.zeros((labels, labels))
             short, sums, other = np.empty((labels, labels)), np.empty(2 * labels), np.empty((longest, labels))
+            lower_emissions(emissions, offsets, start, stop, self.initial, tops, marginals)
+            rows = slice(int(offsets[start]), int(offsets[stop]))
+            np.exp(marginals[rows], out=marginals[rows])
             posterior_in_powers(
-                emissions, offsets, start, stop, powers, shift, self.initial, self.final, room, scales, sums, short,
-                log_z, marginals, counts,
+                offsets, start, stop, powers, shift, self.final, tops, room, scales, sums, short, log_z, marginals,
+                counts,
             )  # fmt: skip
             again = np.flatnonzero(np.isnan(log_z[start:stop])) + start
             posterior_in_logarithms(

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compiler import compiled, prefetch
+from onlearn.compiler import REORDER, compiled, prefetch
 from onlearn.sequence import loops
-from onlearn.sequence.sums import posterior_in_logarithms, posterior_in_powers
+from onlearn.sequence.sums import lower_emissions, posterior_in_logarithms, posterior_in_powers
 from onlearn.sequence.token_rows import TokenRows
-from onlearn.sequence.weight_index import Index, add_emissions
+from onlearn.sequence.weight_index import Index, add_emissions, number_of
 from onlearn.threads import cores, over_pieces
 
 PIECES = 4
+CHUNK = 4096  # tokens whose scores are held at a time
 SOON = 24  # attributes between asking for what belongs to one and using it
 
 
@@ -29,14 +30,21 @@ class Likelihood:
     def __init__(self, rows: TokenRows, codes: np.ndarray, index: Index, weights: int, l2: float) -> None:
         self.rows, self.codes, self.index, self.l2 = rows, codes, index, l2
         labels, longest = len(index.initial), int(np.diff(rows.offsets).max(initial=1))
-        count = len(rows.offsets) - 1
-        # as many tokens in each piece, or nearly
-        cuts = np.searchsorted(rows.offsets, np.linspace(0, rows.tokens, PIECES + 1))
-        cuts[0], cuts[-1] = 0, count
-        self.cuts: list[int] = cuts.tolist()
+        # as many tokens in each piece, or nearly, and some thousands of them at a time
+        chunks = max(PIECES, -(-rows.tokens // CHUNK))
+        cuts = np.searchsorted(rows.offsets, np.linspace(0, rows.tokens, chunks + 1))
+        cuts[0], cuts[-1] = 0, len(rows.offsets) - 1
+        pairs = list(zip(cuts[:-1].tolist(), cuts[1:].tolist()))
+        self.chunks: list[list[tuple[int, int]]] = [
+            pairs[chunks * n // PIECES : chunks * (n + 1) // PIECES] for n in range(PIECES)
+        ]
+        most = max(int(rows.offsets[stop] - rows.offsets[start]) for start, stop in pairs)
         self.gradients: np.ndarray = np.zeros((PIECES, weights))
-        self.emissions: np.ndarray = np.zeros((PIECES, longest, labels))
-        self.sums: list[Any] = [loops.make_sums(labels, longest) for _ in range(PIECES)]
+        self.emissions: np.ndarray = np.zeros((PIECES, most, labels))
+        self.marginals: np.ndarray = np.zeros((PIECES, most, labels))
+        self.tops: np.ndarray = np.zeros((PIECES, most))
+        sequences = max(stop - start for start, stop in pairs)
+        self.sums: list[Any] = [loops.make_sums(labels, longest, sequences) for _ in range(PIECES)]
         self.losses: np.ndarray = np.zeros(PIECES)
         self.gold: np.ndarray = np.zeros(weights)  # features of the gold paths
         count_gold(rows, codes, index, self.gold)
@@ -51,12 +59,22 @@ class Likelihood:
         powers = np.exp(transitions - shift)
 
         def work(n: int) -> None:
-            gradient = self.gradients[n]
-            gradient[:] = 0.0
-            self.losses[n] = expect_features(
-                self.rows, self.cuts[n], self.cuts[n + 1], self.codes, a, w, transitions, initial, final, powers,
-                shift, self.emissions[n], self.sums[n], gradient,
-            )  # fmt: skip
+            gradient, chunk, room = self.gradients[n], self.chunks[n], self.sums[n]
+            gradient[:] = room.counts[:] = 0.0
+            loss = 0.0
+            for start, stop in chunk:
+                first, last = int(self.rows.offsets[start]), int(self.rows.offsets[stop])
+                emissions, powers_of = self.emissions[n][: last - first], self.marginals[n][: last - first]
+                add_emissions(self.rows, first, last, a, w, emissions, 0)
+                offsets = self.rows.offsets[start : stop + 1] - first
+                lower_emissions(emissions, offsets, 0, stop - start, initial, self.tops[n], powers_of)
+                np.exp(powers_of, out=powers_of)  # NumPy's takes a tenth of the time of a compiled loop's
+                loss += expect_features(
+                    self.rows, start, offsets, self.codes, a, transitions, initial, final, powers, shift, emissions,
+                    self.tops[n], powers_of, room, gradient,
+                )  # fmt: skip
+            add_counts(a, room.counts, gradient)
+            self.losses[n] = loss
 
         over_pieces(work, PIECES, min(cores(), PIECES))
         gradient = self.gradients[0] - self.gold
@@ -81,53 +99,63 @@ def count_gold(rows: Any, codes: Any, index: Any, gold: Any) -> None:
             if t > first:
                 gold[index.transitions[codes[t - 1], codes[t]]] += 1.0
             for p in range(rows.indptr[t], rows.indptr[t + 1]):
-                j = index.head[rows.indices[p]]
-                while j != 0:
-                    if index.links[j, 0] == codes[t]:
-                        gold[j] += 1.0 if len(rows.values) == 0 else rows.values[p]
-                    j = index.links[j, 1]
+                j = number_of(index, rows.indices[p], codes[t])
+                gold[j] += 1.0 if len(rows.values) == 0 else rows.values[p]
 
 
-@compiled
-def expect_features(rows: Any, start: Any, stop: Any, codes: Any, index: Any, w: Any, transitions: Any, initial: Any,
-                    final: Any, powers: Any, shift: Any, emissions: Any, sums: Any, gradient: Any) -> Any:  # fmt: skip
-    """Add up the expected features of sequences; returns the sum of log Z - s(gold)."""
-    labels, plain, loss = len(initial), len(rows.values) == 0, 0.0
-    for i in range(labels):
-        for c in range(labels):
-            sums.counts[i, c] = 0.0
-    for k in range(start, stop):
-        first, last = rows.offsets[k], rows.offsets[k + 1]
+@compiled(fastmath=REORDER)
+def expect_features(rows: Any, start: Any, offsets: Any, codes: Any, index: Any, transitions: Any, initial: Any,
+                    final: Any, powers: Any, shift: Any, emissions: Any, tops: Any, marginals: Any, sums: Any,
+                    gradient: Any) -> Any:  # fmt: skip
+    """Add up the expected features of the sequences from ``start`` on; returns the sum of log Z - s(gold).
+
+    ``offsets`` are those of their tokens in ``emissions`` and ``marginals``, which has the powers of the emissions.
+    """
+    labels, plain, loss, width = len(initial), len(rows.values) == 0, 0.0, index.width
+    for k in range(len(offsets) - 1):
+        first, last, begin = offsets[k], offsets[k + 1], rows.offsets[start + k]
         length = last - first
         if length == 0:
             continue
-        add_emissions(rows, first, last, index.head, index.links, w, emissions, 0)
-        path = initial[codes[first]] + final[codes[last - 1]]
+        path = initial[codes[begin]] + final[codes[begin + length - 1]]
         for t in range(length):
-            path += emissions[t, codes[first + t]]
+            path += emissions[first + t, codes[begin + t]]
             if t > 0:
-                path += transitions[codes[first + t - 1], codes[first + t]]
-        sums.offsets[1] = length
-        posterior_in_powers(emissions, sums.offsets, 0, 1, powers, shift, initial, final, sums.forward, sums.scales,
-                            sums.two, sums.counted, sums.log_z, sums.marginals, sums.counts)  # fmt: skip
-        if sums.log_z[0] != sums.log_z[0]:
-            posterior_in_logarithms(emissions, sums.offsets, sums.which, transitions, initial, final, sums.forward,
-                                    sums.backward, sums.two, sums.log_z, sums.marginals, sums.counts)  # fmt: skip
-        loss += sums.log_z[0] - path
+                path += transitions[codes[begin + t - 1], codes[begin + t]]
+        posterior_in_powers(offsets, k, k + 1, powers, shift, final, tops, sums.forward, sums.scales, sums.two,
+                            sums.counted, sums.log_z, marginals, sums.counts)  # fmt: skip
+        if sums.log_z[k] != sums.log_z[k]:
+            sums.which[0] = k
+            posterior_in_logarithms(emissions, offsets, sums.which, transitions, initial, final, sums.forward,
+                                    sums.backward, sums.two, sums.log_z, marginals, sums.counts)  # fmt: skip
+        loss += sums.log_z[k] - path
         for c in range(labels):
-            gradient[index.initial[c]] += sums.marginals[0, c]
-            gradient[index.final[c]] += sums.marginals[length - 1, c]
-        end = rows.indptr[last]
+            gradient[index.initial[c]] += marginals[first, c]
+            gradient[index.final[c]] += marginals[last - 1, c]
+        end = rows.indptr[begin + length]
         for t in range(length):
-            for p in range(rows.indptr[first + t], rows.indptr[first + t + 1]):
-                if p + SOON // 2 < end:
-                    prefetch(gradient, index.head[rows.indices[p + SOON // 2]])
+            row = marginals[first + t]
+            for p in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
+                if p + SOON < end:
+                    soon = index.block[rows.indices[p + SOON]]
+                    if soon == 0:
+                        soon = index.head[rows.indices[p + SOON]]
+                    prefetch(gradient, soon)
                 x = 1.0 if plain else rows.values[p]
+                b = index.block[rows.indices[p]]
+                if b != 0:
+                    for c in range(width):
+                        gradient[b + c] += x * row[c]
                 j = index.head[rows.indices[p]]
                 while j != 0:
-                    gradient[j] += x * sums.marginals[t, index.links[j, 0]]
+                    gradient[j] += x * row[index.links[j, 0]]
                     j = index.links[j, 1]
-    for i in range(labels):
-        for c in range(labels):
-            gradient[index.transitions[i, c]] += sums.counts[i, c]
     return loss
+
+
+@compiled
+def add_counts(index: Any, counts: Any, gradient: Any) -> None:
+    """Add the expected counts of transitions to the gradient."""
+    for i in range(len(counts)):
+        for c in range(len(counts)):
+            gradient[index.transitions[i, c]] += counts[i, c]

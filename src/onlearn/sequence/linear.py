@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data.batch import Sentences
+from onlearn.engine.protocol import layout
 from onlearn.engine.training import Training
 from onlearn.sequence import loops
 from onlearn.sequence.attributes import NamedFeatures
@@ -73,10 +74,14 @@ class LinearSequenceLearner(SequenceLearner):
         rows = self.features.learn_transform(sentences)
         return rows, self._number(rows, codes)
 
-    def _number(self, rows: TokenRows, codes: np.ndarray) -> np.ndarray:
+    def _number(self, rows: TokenRows, codes: np.ndarray, at_once: bool = False) -> np.ndarray:
+        """The weights there are at each sentence; ``at_once`` all of them at every one, as ``fit`` has it."""
         self.index.grow_labels(len(self.labels))
         self.index.grow_attributes(self.features.size)
         limits = self.index.add(rows, codes)
+        if at_once:
+            self.index.arrange(np.ones(self.index.used, dtype=bool), blocks=True)
+            limits[:] = self.index.used
         if self.training is None:
             self.training = self._new_training()
         self.training.grow(max(1, self.index.used - 1), 1)
@@ -155,7 +160,7 @@ class LinearSequenceLearner(SequenceLearner):
         a, out = self.index.arrays, np.empty((rows.tokens, len(self.labels)))
 
         def work(start: int, stop: int) -> None:
-            add_emissions(rows, start, stop, a.head, a.links, w, out, start)
+            add_emissions(rows, start, stop, a, w, out, start)
 
         over_rows(work, rows.tokens, 4 * len(rows.indices))
         return out
@@ -225,7 +230,7 @@ class LinearSequenceLearner(SequenceLearner):
         parts = []
         for p in range(int(rows.indptr[token]), int(rows.indptr[token + 1])):
             x = float(rows.values[p]) if len(rows.values) else 1.0
-            weight = self._weight_of(w, int(rows.indices[p]), chosen) - self._weight_of(w, int(rows.indices[p]), rival)
+            weight = float(w[self._number_of(rows, p, chosen)] - w[self._number_of(rows, p, rival)])
             if weight:
                 parts.append(Contribution(self.features.names([rows.indices[p]])[0], x, weight, x * weight))
         come = "beginning" if token == first else f"after {self.labels[path[token - 1]]}"
@@ -237,38 +242,29 @@ class LinearSequenceLearner(SequenceLearner):
         parts.sort(key=lambda part: -abs(part.amount))
         return self.labels[chosen], self.labels[rival], parts
 
-    def _weight_of(self, w: np.ndarray, attribute: int, label: int) -> float:
-        j, links = int(self.index.arrays.head[attribute]), self.index.arrays.links
-        while j and links[j, 0] != label:
-            j = int(links[j, 1])
-        return float(w[j])
+    def _number_of(self, rows: TokenRows, p: int, label: int) -> int:
+        return self.index.weight_of(int(rows.indices[p]), label)
 
     # ------------------------------------------------------------------ the model file
 
-    def _used_weights(self) -> np.ndarray:
-        """The weights that a file must hold for learning to go on: those whose state is not that of a new one."""
+    def _needed(self) -> np.ndarray:
+        """Whether each weight is needed for learning to go on: its state is not that of a new one."""
         training, used = self._state(), self.index.used
-        fresh = self._new_training()
-        differs = np.zeros(used, dtype=bool)
+        fresh, needed = self._new_training(), np.zeros(self.index.used, dtype=bool)
         for state, new in ((training.g, fresh.g), (training.st, fresh.st)):
-            for name, array in state._asdict().items():
-                if array.size == training.g.w.size and array.size > 1:
-                    differs |= array[:used] != getattr(new, name)[-1]
-        a = self.index.arrays
-        differs[np.concatenate([a.transitions.reshape(-1), a.initial, a.final])] = True
-        differs[0] = False
-        return np.flatnonzero(differs)
+            for name, holds in layout(type(state)).items():
+                if holds == "weights":
+                    needed |= getattr(state, name)[:used] != getattr(new, name)[-1]
+        return needed
 
     def compact(self) -> None:
         """Let go of weights that are as new ones, and of attributes without weights."""
-        kept = self._used_weights()
-        owner = self.index.owners()[kept]
-        attributes = np.unique(owner[owner >= 0])
-        mask = np.zeros(self.features.size, dtype=bool)
-        mask[attributes] = True
-        self._state().select(kept - 1)
-        self.index.select(kept, attributes)
-        self.features.keep(mask)
+        needed, owner = self._needed(), self.index.owners()
+        stay = np.zeros(self.features.size, dtype=bool)
+        stay[owner[needed & (owner >= 0)]] = True
+        before = self.index.arrange(needed, stay)
+        self._state().select(before[1:] - 1)
+        self.features.keep(stay)
         self._decoding = None
 
     def _pack_learned(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.compiler import prefetch
 from onlearn.compiler.inlining import Loop, helper
 from onlearn.engine.loops import HIGHEST_LOSS, LONGEST_STEP, LOSS, MISTAKES, SEEN, UPDATES, remember, tame
-from onlearn.engine.protocol import live, scale, settle, stride, tick, weigh
+from onlearn.engine.protocol import catch_up, live, scale, settle, stride, tick, weigh
 from onlearn.engine.rows import Sparse, sqnorm, step
-from onlearn.sequence.sums import posterior_in_logarithms, posterior_in_powers
-from onlearn.sequence.weight_index import Index
+from onlearn.sequence.sums import lower_emissions, posterior_in_logarithms, posterior_in_powers
+from onlearn.sequence.weight_index import SOON, Index, number_of
 
 FROM_GOLD = -1.0  # where a rival leaves the gold path
 
@@ -53,6 +54,7 @@ class Sums(NamedTuple):
     counted: np.ndarray  # (labels, labels)
     log_z: np.ndarray
     marginals: np.ndarray  # (longest, labels)
+    tops: np.ndarray  # (longest): the highest emission of each token
     counts: np.ndarray  # (labels, labels)
 
 
@@ -65,12 +67,12 @@ def make_room(weights: int, labels: int, longest: int) -> Room:
     )  # fmt: skip
 
 
-def make_sums(labels: int, longest: int) -> Sums:
-    """Room for the sums of sequences up to a length."""
+def make_sums(labels: int, longest: int, sequences: int = 1) -> Sums:
+    """Room for the sums of sequences up to a length, so many at a time."""
     table, square = np.zeros((longest, labels)), np.zeros((labels, labels))
     return Sums(
         np.zeros(2, np.int64), np.zeros(1, np.int64), square, table, table.copy(), np.zeros(longest),
-        np.zeros(2 * labels), square.copy(), np.zeros(1), table.copy(), square.copy(),
+        np.zeros(2 * labels), square.copy(), np.zeros(sequences), table.copy(), np.zeros(longest), square.copy(),
     )  # fmt: skip
 
 
@@ -100,8 +102,24 @@ def emit(rows: Any, t: int, at: int, index: Index, g: Any, st: Any, room: Room) 
     labels, m, plain = len(room.initial), scale(g, 0), len(rows.values) == 0
     for c in range(labels):
         room.emissions[at, c] = 0.0
+    end = len(rows.indices)
     for p in range(rows.indptr[t], rows.indptr[t + 1]):
+        if p + SOON < end:
+            prefetch(index.head, rows.indices[p + SOON])
+            prefetch(index.block, rows.indices[p + SOON])
+        if p + SOON // 2 < end:
+            soon = index.block[rows.indices[p + SOON // 2]]
+            if soon == 0:
+                soon = index.head[rows.indices[p + SOON // 2]]
+                prefetch(index.links, 2 * soon)
+            prefetch(g.w, soon)
         x = m if plain else m * rows.values[p]
+        b = index.block[rows.indices[p]]
+        if b != 0:
+            for c in range(index.width):
+                catch_up(g, st, np.uint64(b + c))
+            for c in range(index.width):
+                room.emissions[at, c] += x * g.w[b + c]
         j = index.head[rows.indices[p]]
         while j != 0:
             w = weigh(g, st, np.uint64(j))
@@ -173,11 +191,9 @@ def add_token(
     """Add the features of a label at token t; weights from ``limit`` on are not there yet."""
     for p in range(rows.indptr[t], rows.indptr[t + 1]):
         x = sign if len(rows.values) == 0 else sign * rows.values[p]
-        j = index.head[rows.indices[p]]
-        while j != 0:
-            if index.links[j, 0] == label and j < limit:
-                add(j, x, room, d)
-            j = index.links[j, 1]
+        j = number_of(index, rows.indices[p], label)
+        if j < limit:
+            add(j, x, room, d)
 
 
 @helper
@@ -355,9 +371,12 @@ def learn_likelihood(rows, order, gold, limits, index, room, d, sums, measured, 
             if t > 0:
                 path += room.transitions[gold[first + t - 1], gold[first + t]]
         sums.offsets[1] = length
-        posterior_in_powers(room.emissions, sums.offsets, 0, 1, sums.powers, shift, room.initial, room.final,
-                            sums.forward, sums.scales, sums.two, sums.counted, sums.log_z, sums.marginals,
-                            sums.counts)  # fmt: skip
+        lower_emissions(room.emissions, sums.offsets, 0, 1, room.initial, sums.tops, sums.marginals)
+        for t in range(length):
+            for c in range(labels):
+                sums.marginals[t, c] = np.exp(sums.marginals[t, c])
+        posterior_in_powers(sums.offsets, 0, 1, sums.powers, shift, room.final, sums.tops, sums.forward, sums.scales,
+                            sums.two, sums.counted, sums.log_z, sums.marginals, sums.counts)  # fmt: skip
         if sums.log_z[0] != sums.log_z[0]:
             posterior_in_logarithms(room.emissions, sums.offsets, sums.which, room.transitions, room.initial,
                                     room.final, sums.forward, sums.backward, sums.two, sums.log_z, sums.marginals,
@@ -374,6 +393,10 @@ def learn_likelihood(rows, order, gold, limits, index, room, d, sums, measured, 
             wrong += best != right
             for p in range(rows.indptr[first + t], rows.indptr[first + t + 1]):
                 x = 1.0 if len(rows.values) == 0 else rows.values[p]
+                b = index.block[rows.indices[p]]
+                if b != 0:
+                    for c in range(index.width):
+                        add(b + c, x * ((1.0 if c == right else 0.0) - sums.marginals[t, c]), room, d)
                 j = index.head[rows.indices[p]]
                 while j != 0:
                     label = index.links[j, 0]

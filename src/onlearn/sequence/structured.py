@@ -98,8 +98,7 @@ class StructuredPerceptronLearner(LinearSequenceLearner):
         held: EarlyStopping | None = None
         if self.settings.early_stopping:
             rows, codes, held = split_sequences(self, rows, codes)
-        limits = self._number(rows, codes)
-        limits[:] = self.index.used  # all pairs are known before the first sequence is learned from
+        limits = self._number(rows, codes, at_once=True)
         for turn in range(self.settings.epochs):
             order = order_of(self.seed, turn, len(limits), self.settings.shuffle)
             self._pass(rows, codes, limits, order, (turn + 1, self.settings.epochs), watch)

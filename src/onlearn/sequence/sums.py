@@ -10,17 +10,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlearn.compiler import compiled
+from onlearn.compiler import REORDER, compiled
 
 LOST = 1e-100  # the smallest total of forward sums
 HUGE = 1e150  # the largest backward sum
 
 
 @compiled
-def posterior_in_powers(emissions, offsets, start, stop, powers, shift, initial, final, room, scales, sums, counted,
-                        log_z, marginals, counts):  # fmt: skip
-    """log Z, marginals and expected transitions; ``powers`` are those of the transitions less ``shift``."""
+def lower_emissions(emissions, offsets, start, stop, initial, highest, lowered):
+    """Emissions less the highest of their token, which is kept; the weights of beginnings are added to the first."""
     labels = len(initial)
+    for k in range(start, stop):
+        for t in range(offsets[k], offsets[k + 1]):
+            top = -np.inf
+            if t == offsets[k]:
+                for j in range(labels):
+                    lowered[t, j] = emissions[t, j] + initial[j]
+                    top = max(top, lowered[t, j])
+            else:
+                for j in range(labels):
+                    lowered[t, j] = emissions[t, j]
+                    top = max(top, lowered[t, j])
+            highest[t] = top
+            if top > -np.inf:
+                for j in range(labels):
+                    lowered[t, j] -= top
+
+
+@compiled(fastmath=REORDER)
+def posterior_in_powers(offsets, start, stop, powers, shift, final, highest, room, scales, sums, counted, log_z,
+                        marginals, counts):  # fmt: skip
+    """log Z, marginals and expected transitions.
+
+    ``marginals`` has e^(emission - highest) of each token, as ``lower_emissions`` leaves the exponents, and then the
+    marginals; ``powers`` are those of the transitions less ``shift``.
+    """
+    labels = len(final)
     ahead, beside = sums[:labels], sums[labels:]
     for k in range(start, stop):
         first, last = offsets[k], offsets[k + 1]
@@ -29,69 +54,67 @@ def posterior_in_powers(emissions, offsets, start, stop, powers, shift, initial,
         if length == 0:
             continue
         lost, total_log = False, 0.0
-        for t in range(length):  # forward; marginals[t] has e^(emission - highest) until the way back
-            highest = -np.inf
-            for j in range(labels):
-                highest = max(highest, emissions[first + t, j] + (initial[j] if t == 0 else 0.0))
-            if highest == -np.inf:
+        for t in range(length):  # forward
+            if highest[first + t] == -np.inf:
                 lost = True
                 break
-            for j in range(labels):
-                weight = emissions[first + t, j] + (initial[j] if t == 0 else 0.0)
-                marginals[first + t, j] = np.exp(weight - highest)
-                room[t, j] = 1.0 if t == 0 else 0.0
-            if t > 0:
-                for i in range(labels):
-                    for j in range(labels):
-                        room[t, j] += room[t - 1, i] * powers[i, j]
             total = 0.0
-            for j in range(labels):
-                room[t, j] *= marginals[first + t, j]
-                total += room[t, j]
+            if t == 0:
+                for j in range(labels):
+                    ahead[j] = marginals[first, j]
+                    total += ahead[j]
+            else:
+                for j in range(labels):
+                    ahead[j] = 0.0
+                for i in range(labels):
+                    part = room[t - 1, i]
+                    for j in range(labels):
+                        ahead[j] += part * powers[i, j]
+                for j in range(labels):
+                    ahead[j] *= marginals[first + t, j]
+                    total += ahead[j]
             if not total > LOST:
                 lost = True
                 break
+            inverse = 1.0 / total
             for j in range(labels):
-                room[t, j] /= total
-            scales[t] = total
-            total_log += np.log(total) + highest + (shift if t > 0 else 0.0)
-        end, highest = 0.0, -np.inf
+                room[t, j] = ahead[j] * inverse
+            scales[t] = inverse
+            total_log += np.log(total) + highest[first + t] + (shift if t > 0 else 0.0)
+        end, top = 0.0, -np.inf
         for j in range(labels):
-            highest = max(highest, final[j])
-        if not lost and highest > -np.inf:
+            top = max(top, final[j])
+        if not lost and top > -np.inf:
             for j in range(labels):
-                ahead[j] = np.exp(final[j] - highest)
+                ahead[j] = np.exp(final[j] - top)
                 end += room[length - 1, j] * ahead[j]
-        if lost or not end > LOST:
-            log_z[k] = np.nan
-            for t in range(first, last):
-                for j in range(labels):
-                    marginals[t, j] = 0.0
-            continue
-        log_z[k] = total_log + np.log(end) + highest
-        for j in range(labels):
-            ahead[j] /= end
-        for i in range(labels):
+        lost = lost or not end > LOST
+        if not lost:
+            log_z[k] = total_log + np.log(end) + top
             for j in range(labels):
-                counted[i, j] = 0.0
-        for t in range(length - 1, -1, -1):  # ahead: e^b_t, scaled so that the products with room[t] add up to 1
-            for j in range(labels):
-                beside[j] = marginals[first + t, j] * ahead[j]  # e^(emission + b_t)
-                marginals[first + t, j] = room[t, j] * ahead[j]
-            if t == 0:
-                break
-            highest = 0.0
+                ahead[j] /= end
             for i in range(labels):
-                total = 0.0
                 for j in range(labels):
-                    product = powers[i, j] * beside[j] / scales[t]
-                    total += product
-                    counted[i, j] += room[t - 1, i] * product
-                ahead[i] = total
-                highest = max(highest, total)
-            if not highest < HUGE:  # of a label that is next to impossible so far, and the only one from here on
-                lost = True
-                break
+                    counted[i, j] = 0.0
+            for t in range(length - 1, -1, -1):  # ahead: e^b_t, scaled so that the products with room[t] add up to 1
+                if t == 0:
+                    for j in range(labels):
+                        marginals[first, j] = room[0, j] * ahead[j]
+                    break
+                for j in range(labels):
+                    beside[j] = marginals[first + t, j] * ahead[j] * scales[t]  # e^(emission + b_t)
+                    marginals[first + t, j] = room[t, j] * ahead[j]
+                biggest = 0.0
+                for i in range(labels):
+                    total, part = 0.0, room[t - 1, i]
+                    for j in range(labels):
+                        total += powers[i, j] * beside[j]
+                        counted[i, j] += part * beside[j]
+                    ahead[i] = total
+                    biggest = max(biggest, total)
+                if not biggest < HUGE:  # of a label that is next to impossible so far, and the only one from here on
+                    lost = True
+                    break
         if lost:
             log_z[k] = np.nan
             for t in range(first, last):
@@ -100,7 +123,7 @@ def posterior_in_powers(emissions, offsets, start, stop, powers, shift, initial,
             continue
         for i in range(labels):
             for j in range(labels):
-                counts[i, j] += counted[i, j]
+                counts[i, j] += counted[i, j] * powers[i, j]
 
 
 @compiled
