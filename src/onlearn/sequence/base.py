@@ -240,7 +240,7 @@ class SequenceLearner:
         return [names[codes[a:b]].tolist() for a, b in zip(sentences.offsets[:-1], sentences.offsets[1:])]
 
     def predict_codes(self, sentences: Any, allowed: Any = None) -> np.ndarray:
-        """The position in ``labels`` of the label of each token; ``allowed`` are constraints (``spans.Constraints``)."""
+        """The position in ``labels`` of the label of each token; ``allowed`` are ``spans.Constraints``."""
         self._trained()
         with self.lock:
             return self._best(sentences, allowed)

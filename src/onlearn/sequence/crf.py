@@ -1,8 +1,9 @@
 """Linear-chain conditional random fields (Lafferty, McCallum and Pereira 2001): p(y | x) = e^(s(x, y) - log Z(x)).
 
-``solver="lbfgs"`` minimises the sum of -log p(y | x) + l2/2 |w|^2 over all sequences by SciPy's L-BFGS; with l1 above 0,
-also l1 |w|_1 by OWL-QN. ``"adagrad"`` and ``"sgd"`` learn on-line, one sequence at a time, and so does ``partial_fit``
-whatever the solver: the gradient is the gold features less the expected ones, and the engine's geometries take it.
+``solver="lbfgs"`` minimises the sum of -log p(y | x) + l2/2 |w|^2 over all sequences by SciPy's L-BFGS; with l1 above
+0, also l1 |w|_1 by OWL-QN. ``"adagrad"`` and ``"sgd"`` learn on-line, one sequence at a time, and so does
+``partial_fit`` whatever the solver: the gradient is the gold features less the expected ones, and the engine's
+geometries take it.
 
 With sequences of one token and no transitions it is multinomial logistic regression.
 """
@@ -23,10 +24,9 @@ from onlearn.engine.training import Training
 from onlearn.sequence import loops
 from onlearn.sequence.base import Progress, Watch
 from onlearn.sequence.likelihood import Likelihood
-from onlearn.sequence.linear import LinearSequenceLearner, order_of
+from onlearn.sequence.linear import SHARED, LinearSequenceLearner, order_of
 from onlearn.sequence.owlqn import minimize_l1
 from onlearn.sequence.stopping import EarlyStopping, split_sequences
-from onlearn.sequence.structured import TEMPLATE
 from onlearn.sequence.token_rows import TokenRows
 
 PERIOD = 10  # iterations over which the objective must fall by the part ``tol``
@@ -50,29 +50,15 @@ class Settings:
         at_least=0,
     )
     rate: float = param(0.1, "learning rate of on-line learning", kind="number", above=0)
-    prior_size: int = param(
-        10_000, "on-line, l1 and l2 are spread over so many sequences", kind="whole", at_least=1
-    )
+    prior_size: int = param(10_000, "on-line, l1 and l2 are spread over so many sequences", kind="whole", at_least=1)
     shuffle: bool = param(True, "whether on-line solvers visit the sequences in a random order", kind="truth")
-    template: str | None = param(
-        None, "what attributes tokens have, if they are words", kind="other", allowed=TEMPLATE, words=(None,)
-    )
-    min_count: int = param(1, "fit leaves out attributes of fewer tokens", kind="whole", at_least=1)
-    early_stopping: bool = param(
-        False, "whether fit holds sequences out and ends with the weights that are best on them", kind="truth"
-    )
-    validation_fraction: float = param(0.1, "the part of the sequences that is held out", kind="number", above=0, below=1)
-    patience: int = param(3, "looks at them without progress after which early stopping ends", kind="whole", at_least=1)
-    random_state: Any = param(
-        None, "what the order of the sequences depends on", kind="other", allowed="a whole number, a RandomState or None"
-    )
 
 
 COMPOSITION = Composition(
     "CRF",
     "A conditional random field: learns the probability of label sequences.",
     shared=(),
-    own=parameters(dataclass(Settings)),
+    own={**parameters(dataclass(Settings)), **SHARED},
 )
 
 

@@ -2,8 +2,8 @@
 
     L(w) = sum over sequences of (log Z - s(gold)) + l2/2 |w|^2         (an l1 penalty is the business of ``owlqn``)
 
-Sequences are shared out in a fixed number of pieces, whose gradients are added in order, so that the sum does not depend
-on how many processors there are.
+Sequences are shared out in a fixed number of pieces, whose gradients are added in order, so that the sum does not
+depend on how many processors there are.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ rules, geometries, stabilizers, growing and the model file are those of all line
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from onlearn.data.batch import Sentences
 from onlearn.engine.protocol import layout
+from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.engine.training import Training
 from onlearn.sequence import loops
 from onlearn.sequence.attributes import NamedFeatures
@@ -23,8 +25,39 @@ from onlearn.sequence.token_rows import TokenRows
 from onlearn.sequence.weight_index import WeightIndex, add_emissions
 from onlearn.threads import over_rows
 
+TEMPLATE = "a template in the manner of CRF++, 'default' or None"
 SEGMENT = 4096  # sequences between two looks at the keyboard
 NOT_FINITE = "the learner stopped at sequence {}: its scores are not finite numbers; scale the values of attributes"
+
+
+class Shared:
+    """The parameters that they share."""
+
+    template: str | None = param(
+        None, "what attributes tokens have, if they are words", kind="other", allowed=TEMPLATE, words=(None,)
+    )
+    min_count: int = param(1, "fit leaves out attributes of fewer tokens", kind="whole", at_least=1)
+    early_stopping: bool = param(
+        False, "whether fit holds sequences out and ends with the weights that are best on them", kind="truth"
+    )
+    validation_fraction: float = param(
+        0.1, "the part of the sequences that is held out", kind="number", above=0, below=1
+    )
+    patience: int = param(
+        3,
+        "looks at them (after each pass, or five iterations) without progress after which fit ends",
+        kind="whole",
+        at_least=1,
+    )
+    random_state: Any = param(
+        None,
+        "what the order of the sequences depends on",
+        kind="other",
+        allowed="a whole number, a RandomState or None",
+    )
+
+
+SHARED: dict[str, Parameter] = parameters(dataclass(Shared))
 
 
 def order_of(seed: int, turn: int, sequences: int, shuffle: bool) -> np.ndarray:
@@ -294,4 +327,3 @@ class LinearSequenceLearner(SequenceLearner):
             if repr(getattr(fresh, name)) != repr(getattr(self.training, name)):
                 raise ValueError(f"the weights were learned with another {name} than the header says")
         self._decoding = None
-

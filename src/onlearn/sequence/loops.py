@@ -133,7 +133,8 @@ def find_rival(gold: np.ndarray, first: int, length: int, room: Room) -> float:
 
     A path that differs ends in label j after it has differed before, or leaves the gold path just here:
 
-        v_t(j) = emissions[t, j] + max(max_i v_t-1(i) + transitions[i, j],  gold_t-1 + transitions[y_t-1, j] if j != y_t)
+        v_t(j) = emissions[t, j] + max(max_i v_t-1(i) + transitions[i, j],
+                                       gold_t-1 + transitions[y_t-1, j] if j != y_t)
     """
     labels, now, before = len(room.initial), room.now, room.before
     kept = room.initial[gold[first]] + room.emissions[0, gold[first]]
@@ -185,9 +186,7 @@ def add(j: int, x: float, room: Room, d: Sparse) -> None:
 
 
 @helper
-def add_token(
-    rows: Any, t: int, label: int, sign: float, limit: int, index: Index, room: Room, d: Sparse
-) -> None:
+def add_token(rows: Any, t: int, label: int, sign: float, limit: int, index: Index, room: Room, d: Sparse) -> None:
     """Add the features of a label at token t; weights from ``limit`` on are not there yet."""
     for p in range(rows.indptr[t], rows.indptr[t + 1]):
         x = sign if len(rows.values) == 0 else sign * rows.values[p]
@@ -246,8 +245,8 @@ def learn_sequences(
 ):
     """Structured learning by a rule: the example is the gold path against its best rival.
 
-    With a cost, a path scores that much more for each token it gets wrong when the rival is looked for, and the rule sees
-    margin - cost + 1: its hinge, 1 less that, is the structured one.
+    With a cost, a path scores that much more for each token it gets wrong when the rival is looked for, and the rule
+    sees margin - cost + 1: its hinge, 1 less that, is the structured one.
     """
     labels = len(room.initial)
     for n in range(len(order)):

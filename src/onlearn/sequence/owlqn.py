@@ -32,7 +32,7 @@ def minimize_l1(
     value, gradient = smooth(w)
     value += l1 * float(np.abs(w).sum())
     past: list[tuple[np.ndarray, np.ndarray, float]] = []
-    for turn in range(iterations):
+    for _ in range(iterations):
         slope = pseudo_gradient(w, gradient, l1)
         if not slope.any():
             break
@@ -42,7 +42,7 @@ def minimize_l1(
             past, direction = [], -slope
         orthant = np.where(w != 0, np.sign(w), -np.sign(slope))
         size = 1.0 if past else 1.0 / float(np.sqrt(direction @ direction))
-        for _ in range(TRIES):
+        for _try in range(TRIES):
             ahead = w + size * direction
             ahead[ahead * orthant <= 0] = 0.0
             there, new = smooth(ahead)

@@ -23,12 +23,11 @@ from onlearn.engine.spec import param, parameters
 from onlearn.engine.training import Training
 from onlearn.sequence import loops
 from onlearn.sequence.base import Watch
-from onlearn.sequence.linear import LinearSequenceLearner, order_of
+from onlearn.sequence.linear import SHARED, LinearSequenceLearner, order_of
 from onlearn.sequence.stopping import EarlyStopping, split_sequences
 from onlearn.sequence.token_rows import TokenRows
 
 STABILIZERS = ("last", "averaged", "survivor")
-TEMPLATE = "a template in the manner of CRF++, 'default' or None"
 
 
 class Settings:
@@ -43,25 +42,13 @@ class Settings:
     greedy: bool = param(False, "whether labels are decided from left to right, one by one", kind="truth")
     epochs: int = param(10, "passes over the data that fit makes", kind="whole", at_least=1)
     shuffle: bool = param(True, "whether fit visits the sequences in a new random order each pass", kind="truth")
-    template: str | None = param(
-        None, "what attributes tokens have, if they are words", kind="other", allowed=TEMPLATE, words=(None,)
-    )
-    min_count: int = param(1, "fit leaves out attributes of fewer tokens", kind="whole", at_least=1)
-    early_stopping: bool = param(
-        False, "whether fit holds sequences out and ends with the weights that are best on them", kind="truth"
-    )
-    validation_fraction: float = param(0.1, "the part of the sequences that is held out", kind="number", above=0, below=1)
-    patience: int = param(3, "passes without progress after which early stopping ends", kind="whole", at_least=1)
-    random_state: Any = param(
-        None, "what the order of the sequences depends on", kind="other", allowed="a whole number, a RandomState or None"
-    )
 
 
 COMPOSITION = Composition(
     "StructuredPerceptron",
     "Learns to label sequences: the gold path against its best rival, by any rule.",
     shared=(),
-    own=parameters(dataclass(Settings)),
+    own={**parameters(dataclass(Settings)), **SHARED},
 )
 
 
@@ -80,7 +67,7 @@ class StructuredPerceptronLearner(LinearSequenceLearner):
         if chosen["stabilizer"].name not in STABILIZERS or chosen["stabilizer"].fades:
             raise ValueError(f"stabilizer must be one of {', '.join(STABILIZERS)}, not {chosen['stabilizer']!r}")
         if not chosen["geometry"].signed or chosen["geometry"].undecided:
-            raise ValueError(f"geometry must have weights of either sign that start at zero, not {chosen['geometry']!r}")
+            raise ValueError(f"geometry must have weights of either sign, from zero, not {chosen['geometry']!r}")
         if not chosen["rule"].classification:
             raise ValueError(f"rule must be one that learns classes, not {chosen['rule']!r}")
 

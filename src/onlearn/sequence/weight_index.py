@@ -84,7 +84,7 @@ class WeightIndex:
         return longer
 
     def add(self, rows: TokenRows, codes: np.ndarray) -> np.ndarray:
-        """Give a weight to every pair of these sentences that has none; for each sentence, the numbers given by then."""
+        """Give a weight to every pair of these sentences that has none; for each, the numbers given by then."""
         limits = np.zeros(len(rows.offsets) - 1, np.int64)
         done, used = 0, np.array([self.used])
         while True:
@@ -114,9 +114,9 @@ class WeightIndex:
     def arrange(self, kept: np.ndarray, stay: np.ndarray | None = None, blocks: bool = False) -> np.ndarray:
         """Number weights anew, by attribute; returns the old number of each new one (0: it is new).
 
-        ``kept`` says of each number whether its weight is still needed, ``stay`` of each attribute whether there is one.
-        A block stays whole, or becomes a list if few of its weights are needed. With ``blocks`` attributes with many
-        labels get one.
+        ``kept`` says of each number whether its weight is still needed, ``stay`` of each attribute whether it is. A block
+        stays whole, or becomes a list if few of its weights are needed. With ``blocks`` attributes with many labels get
+        one.
         """
         owner, a = self.owners(), self.arrays
         stay = np.ones(len(a.head), dtype=bool) if stay is None else stay
