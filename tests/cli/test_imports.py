@@ -92,3 +92,22 @@ def test_commands_with_a_kernel(folder, name):
         ["explain", model, "--at", f"{path}:2"],
     ):
         assert imported(COMMAND, *command) == "[]", command
+
+
+TOKENS = "the DT B-NP\ndog NN I-NP\nbarks VBZ B-VP\n\n"
+
+
+@pytest.mark.parametrize("learner", ["structured-perceptron", "hmm", "crf(solver='sgd')"])
+def test_commands_with_a_tagger(tmp_path, learner):
+    path, model, raw = str(tmp_path / "a.conll"), str(tmp_path / "m.onl"), str(tmp_path / "raw.conll")
+    (tmp_path / "a.conll").write_text(TOKENS * 20)
+    (tmp_path / "raw.conll").write_text("the DT\ndog NN\n\n")
+    for command in (
+        ["train", path, "-o", model, "--learner", learner, "--test", path],
+        ["train", path, "-o", model, "--resume", model],
+        ["predict", model, raw],
+        ["evaluate", model, path],
+        ["inspect", model],
+        ["explain", model, "--at", f"{path}:2"],
+    ):
+        assert imported(COMMAND, *command) == "[]", command
