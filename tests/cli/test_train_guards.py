@@ -336,7 +336,7 @@ def test_what_is_seen_before_anything_is_read(tmp_path, refused, run):
     assert "where the model goes" in refused(*line, "--bad-rows", tmp_path / "m.onl")
     assert "no directory" in refused(*line, "--bad-rows", tmp_path / "none" / "bad")
     assert "give --chars" in refused(*line, "--ngrams", "none")
-    assert "tagged sentences" in refused("train", tmp_path / "s.conll", "-o", tmp_path / "m.onl")
+    assert "tagged sentences" in refused("train", tmp_path / "s.conll", "-o", tmp_path / "m.onl", "--task", "classify")
     assert not (tmp_path / "m.onl").exists()
     assert "the model is in" in refused(*line, "--test", tmp_path / "t.csv", "-q")
     told = run("inspect", tmp_path / "m.onl")

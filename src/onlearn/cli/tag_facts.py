@@ -33,7 +33,8 @@ def describe(tagger: Tagger, top: int, asked: list[str] | None) -> dict[str, Any
     usual = {name: _plain(value) for name, value in learner.defaults().items()}
     attributes: dict[str, list[Any]] = {label: [] for label in asked or tagger.labels}
     transitions: list[Any] = []
-    for label in asked or [None]:
+    chosen: list[Any] = list(asked or [None])
+    for label in chosen:
         strong, between = learner.strongest(top, label) if top else ([], [])
         for one in strong:
             attributes.setdefault(one.label, []).append({"attribute": one.attribute, "weight": float(one.weight)})

@@ -30,7 +30,7 @@ from onlearn.models.tagger import (
     sentences_at,
     with_columns,
 )
-from onlearn.models.train_options import TrainOptions
+from onlearn.models.train_options import TrainOptions, as_list
 from onlearn.sequence.base import SequenceLearner, Watch
 from onlearn.sequence.spans import detect_scheme
 
@@ -84,7 +84,7 @@ class TagRun:
                 f"{names} has no columns: a tagger learns from CoNLL or CoNLL-U files, which have labels"
             )
         parts, codes = [], []
-        asked = {} if wanted is None else {"target": wanted}
+        asked: dict[str, Any] = {} if wanted is None else {"target": wanted}
         with data.read(options.sources, format=format, task="tag", labels="required", bad=self.bad, **asked) as reader:
             for batch in reader:
                 if not isinstance(batch.parsed, Sentences):
@@ -158,8 +158,8 @@ class TagRun:
         before = self.tagger.trained
         self.tagger.trained = {
             "version": __version__,
-            "sources": [os.fspath(one) for one in options.sources],
-            "files": file_states([os.fspath(one) for one in options.sources]),
+            "sources": as_list(options.sources),
+            "files": file_states(as_list(options.sources)),
             "sentences": len(self.sentences),
             "tokens": int(self.sentences.offsets[-1]),
             "passes": self.passes,

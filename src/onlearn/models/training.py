@@ -13,7 +13,7 @@ import os
 from dataclasses import MISSING, fields
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onlearn import data
 from onlearn.compiler import compile_seconds
@@ -40,6 +40,9 @@ from onlearn.models.train_options import (
     part,
 )
 
+if TYPE_CHECKING:
+    from onlearn.models.tagger import Tagger
+
 WORDS = {
     "task": ("classify", "regress", "tag"),
     "missing": extractors.MISSING,
@@ -52,7 +55,7 @@ CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight")  # of
 KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
 
-def train(sources: FilePath | list[FilePath], output: FilePath | None = None, **options: Any) -> Model:
+def train(sources: FilePath | list[FilePath], output: FilePath | None = None, **options: Any) -> Model | Tagger:
     """Learn a model from files: ``onlearn train`` in Python.
 
     The options are those of the command, by the same names (``--max-names`` is ``max_names=``); ``TrainOptions`` lists
@@ -103,7 +106,7 @@ def _signature() -> inspect.Signature:
         )
         for one in fields(TrainOptions)
     ]
-    return inspect.Signature(made, return_annotation="Model")
+    return inspect.Signature(made, return_annotation="Model | Tagger")
 
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]
