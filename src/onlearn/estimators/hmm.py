@@ -44,8 +44,8 @@ class HMM(SequenceEstimator):
     >>> from onlearn import HMM
     >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"]]
     >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]]
-    >>> HMM().fit(X, y).predict([["the", "cat", "barks"], ["a", "bird"]])
-    [['DET', 'NOUN', 'VERB'], ['DET', 'NOUN']]
+    >>> HMM().fit(X, y).predict([["the", "cat", "barks"], ["a", "bird", "sings"]])
+    [['DET', 'NOUN', 'VERB'], ['DET', 'NOUN', 'VERB']]
     >>> HMM(n_states=3, random_state=0).fit(X).classes_.tolist()
     ['s0', 's1', 's2']
     """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onlearn.data.batch import Sentences
 from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.model_file import TRUTH, a_list, check_array, check_facts, is_number
@@ -21,7 +22,7 @@ from onlearn.sequence.base import Contribution, Progress, SequenceLearner, Stron
 from onlearn.sequence.baum_welch import baum_welch
 from onlearn.sequence.chain import Chain
 from onlearn.sequence.emissions import WordEmissions, whole
-from onlearn.sequence.gaussian import GaussianEmissions, as_vectors
+from onlearn.sequence.gaussian import GaussianEmissions, VectorSequences, as_vectors
 from onlearn.sequence.inputs import GivenAttributes, as_sentences
 from onlearn.sequence.lattice import Lattice
 
@@ -89,16 +90,13 @@ class HMMLearner(SequenceLearner):
 
     @property
     def gaussian(self) -> bool:
-        kind = self.began_with.get("emissions", self.settings.emissions) if self.features is not None else None
-        return bool((kind or self.settings.emissions) == "gaussian")
+        """Whether it is of rows of numbers, and not of words."""
+        if self.features is None:
+            return bool(self.settings.emissions == "gaussian")
+        return isinstance(self.features, GaussianEmissions)
 
     def _taken(self, X: Any) -> Any:
-        if self.gaussian:
-            return as_vectors(X)
-        sentences = as_sentences(X)
-        if isinstance(sentences, GivenAttributes):
-            raise ValueError("an HMM takes words, not attributes: give the tokens as strings, or use CRF")
-        return sentences
+        return X if isinstance(X, (VectorSequences, Sentences)) else _as_sequences(X, self.gaussian)
 
     def _takes_unlabelled(self) -> bool:
         return not self.all_labelled
@@ -119,13 +117,8 @@ class HMMLearner(SequenceLearner):
 
         Without labels (``y`` is None), or where some tokens have None for a label, by Baum-Welch.
         """
-        with self.lock:
-            features, self.features = self.features, None  # what was learned before does not say what X may be
-            try:
-                return super().fit(X, y, watch)
-            except BaseException:
-                self.features = features
-                raise
+        self.check()
+        return super().fit(_as_sequences(X, self.settings.emissions == "gaussian"), y, watch)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, watch: Watch | None = None) -> Self:
         """Count further sequences with their labels. However they are cut into calls, the counts are the same."""
@@ -195,6 +188,8 @@ class HMMLearner(SequenceLearner):
         """The logarithm of the probability of each token given each label."""
         self._trained()
         sentences = self._taken(X)
+        if isinstance(sentences, VectorSequences) != self.gaussian:
+            raise ValueError(f"this HMM is of {'rows of numbers' if self.gaussian else 'words'}, and X is not")
         if self.gaussian:
             self.features.floor = float(self.settings.min_variance)
             return np.asarray(self.features.likelihoods(self.features.fits(sentences)))
@@ -343,6 +338,16 @@ class HMMLearner(SequenceLearner):
             self.features = GaussianEmissions.unpack(arrays, labels, float(self.settings.min_variance))
         else:
             self.features = WordEmissions.unpack(arrays, labels)
+
+
+def _as_sequences(X: Any, gaussian: bool) -> Any:
+    """Sequences of rows of numbers, or of words."""
+    if gaussian:
+        return as_vectors(X)
+    sentences = as_sentences(X)
+    if isinstance(sentences, GivenAttributes):
+        raise ValueError("an HMM takes words, not attributes: give the tokens as strings, or use CRF")
+    return sentences
 
 
 def _around(offsets: np.ndarray, token: int) -> tuple[int, int]:
