@@ -33,7 +33,7 @@ def describe(tagger: Tagger, top: int, asked: list[str] | None) -> dict[str, Any
     usual = {name: _plain(value) for name, value in learner.defaults().items()}
     attributes: dict[str, list[Any]] = {label: [] for label in asked or tagger.labels}
     transitions: list[Any] = []
-    chosen: list[Any] = list(asked or [None])
+    chosen: list[Any] = [*asked] if asked else [None]
     for label in chosen:
         strong, between = learner.strongest(top, label) if top else ([], [])
         for one in strong:

@@ -82,7 +82,7 @@ class Reading:
             self._limit_row_cache(reader)
             for batch in reader:
                 if isinstance(batch.parsed, Sentences):
-                    raise DataError(f"{batch.file} holds tagged sentences, and no learner here learns from those")
+                    raise DataError(f"{batch.file} holds tagged sentences: say task=tag to learn from those")
                 if not self.rows:
                     self._begin(reader, batch, options)
                 batch = self._without_held_out(batch)
