@@ -227,6 +227,10 @@ shape[-1]=%shape[-1,*]
 shape[1]=%shape[1,*]
 lower[-1]|lower=%X[-1,*]|%X[0,*]
 lower|lower[1]=%X[0,*]|%X[1,*]
+lower[-1]|suffix3=%X[-1,*]|%Suffix3[0,*]
+suffix3|lower[1]=%Suffix3[0,*]|%X[1,*]
+shape[-1]|shape=%shape[-1,*]|%shape[0,*]
+shape|shape[1]=%shape[0,*]|%shape[1,*]
 """
 # Of each other column: * is the column, @ its name.
 OTHER = """
