@@ -197,7 +197,7 @@ class TemplateFeatures:
         empty = self._empty(sentences)
         if empty is not None:
             return empty
-        words = self._remember(self._encoded(sentences))
+        words = self._remember(self._encoded(sentences), int(sentences.offsets[-1]))
         known = self._remembered
         assert known is not None
         tokens, lines, several = self._tokens(sentences, words), self._lines, self._several
@@ -216,11 +216,11 @@ class TemplateFeatures:
 
         return token_rows(sentences, counts, over_rows(some, total, total * width * HASHING))
 
-    def _remember(self, columns: list[Encoded]) -> np.ndarray:
+    def _remember(self, columns: list[Encoded], tokens: int) -> np.ndarray:
         """The row of the tables of ``Remembered`` of each word of each column; what is not there is added."""
         if self._remembered is None or self._remembered.used[0] > REMEMBERED:
             self._remembered = self._nothing()
-        words = np.empty((len(columns), len(columns[0].codes) if columns else 0), np.int32)
+        words = np.empty((len(columns), tokens), np.int32)
         for n, one in enumerate(columns):
             codes, distinct = occurring(one) if len(one.distinct) > len(one.codes) else one
             rows = self._remembered.rows[n]
