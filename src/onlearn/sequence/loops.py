@@ -235,6 +235,16 @@ def gather(room: Room, d: Sparse) -> None:
     d.indptr[1] = count
 
 
+@helper
+def along(d: Sparse, g: Any, st: Any) -> float:
+    """The score of a difference: the margin, without what a cost adds and takes off again."""
+    total = 0.0
+    for n in range(d.indptr[1]):
+        w = weigh(g, st, np.uint64(d.indices[n] + 1))
+        total += d.data[n] * w
+    return total * scale(g, 0)
+
+
 # ----------------------------------------------------------------------------------------------------
 # The passes.
 
@@ -266,8 +276,9 @@ def learn_sequences(
         if margin < np.inf:  # with one label there is no rival
             wrong = add_path(rows, first, gold, length, limits[k], index, room, d)
             gather(room, d)
-            margin += cost * wrong
-            s = tame(margin - cost * wrong + 1.0) if cost > 0.0 else tame(margin)
+            if cost > 0.0:
+                s = tame(margin + 1.0)
+                margin = along(d, g, st)
             q = sqnorm(g, d, 0, 1, 0) if measured else 1.0
             t = rule(s, 1.0, q, params)
             if t != t:

@@ -114,7 +114,7 @@ class WeightIndex:
     def arrange(self, kept: np.ndarray, stay: np.ndarray | None = None, blocks: bool = False) -> np.ndarray:
         """Number weights anew, by attribute; returns the old number of each new one (0: it is new).
 
-        ``kept`` says of each number whether its weight is still needed, ``stay`` of each attribute whether it is. A block
+        ``kept`` says of each number whether its weight is needed, ``stay`` of each attribute whether it is. A block
         stays whole, or becomes a list if few of its weights are needed. With ``blocks`` attributes with many labels get
         one.
         """
