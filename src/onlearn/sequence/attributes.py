@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed
-from onlearn.features.vocabulary import LONGEST, NamedRows, Vocabulary
+from onlearn.features.vocabulary import LONGEST, Vocabulary
 from onlearn.sequence.inputs import GivenAttributes
 from onlearn.sequence.token_hashes import hash_attributes, number_attributes
 from onlearn.sequence.token_rows import TokenRows
