@@ -126,8 +126,8 @@ class SequenceDecoder(Decoder):
     """Label sequences: x is the ``TokenRows`` of one sequence, an output the number of the label of each token.
 
     Of L labels, the weights of beginnings are the first L, of ends the next L, of transitions the next L x L (from
-    label i to j at 2 L + i L + j); then L follow for each attribute. With ``cost`` above 0 the rival is that of the
-    highest score plus ``cost`` for each wrong label (Hamming); else it is the best output.
+    label i to j at 2 L + i L + j); then L follow for each attribute. The rival is the best other path, by score plus
+    ``cost`` for each wrong label (Hamming); with ``cost`` 0 the rule sees the plain margin.
     """
 
     def __init__(self, labels: int, cost: float = 0.0) -> None:
@@ -147,16 +147,19 @@ class SequenceDecoder(Decoder):
         return emissions.reshape(-1, n), transitions.reshape(n, n), initial, final
 
     def best(self, x: TokenRows, w: np.ndarray) -> np.ndarray:
-        return self._path(x, w, 0.0)
+        emissions, lattice = self._lattice(x, w)
+        return lattice.best(emissions, [0, x.tokens])[0]
 
     def rival(self, x: TokenRows, gold: Any, w: np.ndarray) -> tuple[np.ndarray, float]:
-        if not self.cost:
-            return self.best(x, w), 1.0
         gold = self._checked(x, gold)
-        bonus = np.full((x.tokens, self.labels), self.cost)
+        emissions, lattice = self._lattice(x, w)
+        bonus = np.full(emissions.shape, self.cost)
         bonus[np.arange(x.tokens), gold] = 0.0
-        path = self._path(x, w, bonus)
-        return path, self.cost * float(np.count_nonzero(path != gold))
+        two = lattice.k_best(emissions + bonus, [0, x.tokens], 2)[0]
+        path = two[1] if np.array_equal(two[0], gold) else two[0]
+        if not len(path) or path[0] < 0:  # there is no other
+            return gold, 0.0
+        return path, self.cost * float(np.count_nonzero(path != gold)) if self.cost else 1.0
 
     def features(self, x: TokenRows, output: Any) -> tuple[np.ndarray, np.ndarray]:
         path, n = self._checked(x, output), self.labels
@@ -172,14 +175,15 @@ class SequenceDecoder(Decoder):
             values[len(values) - len(x.values) :] = x.values
         return np.concatenate(numbers), values
 
-    def _path(self, x: TokenRows, w: np.ndarray, bonus: Any) -> np.ndarray:
+    def _lattice(self, x: TokenRows, w: np.ndarray) -> tuple[np.ndarray, Lattice]:
+        """The emissions of a sequence, and the lattice of these weights."""
         weights, transitions, initial, final = self.parts(w)
         known = x.indices < len(weights)
         token = np.repeat(np.arange(x.tokens), np.diff(x.indptr))[known]
         emissions = np.zeros((x.tokens, self.labels))
         values = x.values[known, None] if len(x.values) else 1.0
         np.add.at(emissions, token, weights[x.indices[known]] * values)
-        return Lattice(transitions, initial, final).best(emissions + bonus, [0, x.tokens])[0]
+        return emissions, Lattice(transitions, initial, final)
 
     def _checked(self, x: TokenRows, output: Any) -> np.ndarray:
         path = np.asarray(output)
