@@ -12,7 +12,7 @@ from onlearn.data.sources import MAGIC, Source, Stream, first_lines, sources
 from onlearn.engine import registry
 from onlearn.errors import PlanError
 from onlearn.model_file import read_header
-from onlearn.models.train_options import TrainOptions
+from onlearn.models.train_options import TrainOptions, as_list
 
 LABELLED = ("conll", "conllu")
 RAW = "sentences"
@@ -31,7 +31,7 @@ def is_tagging(options: TrainOptions) -> bool:
         return True
     if options.format is not None:
         return options.format in ("conll", "conllu")
-    return options.learner is None and holds_sentences(list(options.sources or ()))
+    return options.learner is None and holds_sentences(as_list(options.sources))
 
 
 def is_tagger_file(path: str | os.PathLike[str]) -> bool:
@@ -42,8 +42,8 @@ def is_tagger_file(path: str | os.PathLike[str]) -> bool:
 def sequence_learner(given: Any) -> str | None:
     """The name of a learner of sequences, if that is what is given: as text, as a learner or as an estimator."""
     if isinstance(given, str):
-        name = registry.full_name(given.partition("(")[0].strip())
-        return name if name in registry.sequence_names() else None
+        full = registry.full_name(given.partition("(")[0].strip())
+        return full if full in registry.sequence_names() else None
     inner = given.as_learner() if hasattr(given, "as_learner") else given
     name = getattr(inner, "name", None)
     return name if name in registry.sequence_names() else None

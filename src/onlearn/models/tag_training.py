@@ -34,7 +34,8 @@ from onlearn.models.train_options import TrainOptions, as_list
 from onlearn.sequence.base import SequenceLearner, Watch
 from onlearn.sequence.spans import detect_scheme
 
-DEFAULT = "StructuredPerceptron"
+# As for text: rare attributes have few examples, which a confidence for each weight makes the most of.
+DEFAULT = "StructuredPerceptron(rule='pa2(0.5)', geometry='arow(1.0)')"
 USED = (
     "sources", "output", "target", "column", "task", "learner", "rule", "geometry", "stabilizer", "template", "passes",
     "test", "holdout", "resume", "format", "min_count", "bad_rows", "max_bad", "strict", "seed",

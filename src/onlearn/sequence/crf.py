@@ -80,10 +80,9 @@ class CRFLearner(LinearSequenceLearner):
     def _new_training(self) -> Training:
         one = self.settings
         l1, l2 = one.l1 / one.prior_size, one.l2 / one.prior_size
-        if one.solver == "sgd":
-            geometry: Any = Additive(rate=one.rate, schedule="1/sqrt(t)", l1=l1, l2=l2)
-        else:
-            geometry = AdaGrad(rate=one.rate, l1=l1, l2=l2)
+        kind: Any = Additive if one.solver == "sgd" else AdaGrad
+        falls = {"schedule": "1/sqrt(t)"} if one.solver == "sgd" else {}
+        geometry = kind(rate=one.rate, l1=l1, l2=l2, **falls)
         return Training(rules.Logistic(), geometry, Last(), None, 1, 1, 0.0)
 
     def _depends_on(self) -> dict[str, Any]:

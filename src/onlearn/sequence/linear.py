@@ -313,7 +313,7 @@ class LinearSequenceLearner(SequenceLearner):
         def part(name: str) -> dict[str, np.ndarray]:
             return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
-        kinds = {"template": TemplateFeatures, "given": NamedFeatures}
+        kinds: dict[str, Any] = {"template": TemplateFeatures, "given": NamedFeatures}
         if facts["kind"] not in kinds:
             raise ValueError(f"there are no features of the kind {facts['kind']!r}")
         self.features = kinds[facts["kind"]].unpack(facts["features"], part("features"))
