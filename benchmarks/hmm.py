@@ -1,8 +1,8 @@
 """Baum-Welch against hmmlearn: the same sequences, states and iterations, without labels.
 
 Of words: sequences drawn at random, 25 tokens each. Of numbers: two clouds for each state. hmmlearn begins with k-means
-for Gaussian emissions, so it is given its means, and that is not timed. It runs its faster implementation, "scaling", not
-its usual one in logarithms, which takes five to seven times as long. Our time has the reading of the words in it.
+for Gaussian emissions, so it is given its means, and that is not timed. It runs its faster implementation, "scaling",
+not its usual one in logarithms, which takes five to seven times as long. Our time has the reading of the words in it.
 """
 
 from __future__ import annotations
