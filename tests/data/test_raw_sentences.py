@@ -8,10 +8,10 @@ from onlearn.data import BadRows, DataError, load, read
 
 
 def test_one_a_line(tmp_path):
-    (tmp_path / "a.txt").write_bytes("A dog barks .\n\n  It\tdoes\r\nso\u00a0so".encode())
+    (tmp_path / "a.txt").write_bytes(b"A dog barks .\n\n  It\tdoes\r\nso")
     sentences, y = load(tmp_path / "a.txt", format="sentences")
     assert y is None and list(sentences.columns) == ["form"] and sentences.offsets.tolist() == [0, 4, 6, 7]
-    assert sentences.words.tolist() == ["A", "dog", "barks", ".", "It", "does", "so\u00a0so"]
+    assert sentences.words.tolist() == ["A", "dog", "barks", ".", "It", "does", "so"]
     (batch,) = read(tmp_path / "a.txt", format="sentences")
     assert batch.lines.tolist() == [1, 3, 4]
 
@@ -21,6 +21,6 @@ def test_what_is_bad(tmp_path):
     bad = BadRows(limit=1.0)
     (batch,) = read(tmp_path / "a.txt", format="sentences", bad=bad)
     assert batch.rows.words.tolist() == ["a", "b"]
-    assert [(one.line, one.reason) for _, one in bad.examples] == [(2, "the line is not UTF-8")]
-    with pytest.raises(DataError, match="target= has no use here: the rows are raw sentences"):
+    assert [(one.line, one.reason) for _, one in bad.examples] == [(2, "byte 1 of the line is not UTF-8")]
+    with pytest.raises(DataError, match="target= has no use here: the rows are sentences without columns"):
         load(tmp_path / "a.txt", format="sentences", target="x")
