@@ -96,11 +96,9 @@ def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
 
     X = as_rows(X)
     m, n = X.shape
-    y = np.asarray(y)
-    plain = y.shape == (m,) and y.dtype.kind in "iuf" and bool(np.isin(y, (-1, 1)).all())
-    labels = y.astype(np.float64) if plain else signs(y, m)[0]
+    labels = signed_labels(y, m)
     peak = radii(X)[1] or 1.0
-    A = sp.csr_array(_scipy(X)).astype(np.float64).multiply((-labels / peak)[:, None])
+    A = sp.csr_array(scipy_rows(X)).astype(np.float64).multiply((-labels / peak)[:, None])
     A = sp.hstack([A, np.ones((m, 1))], format="csr")
     only_u, only_g = np.append(np.ones(n), 0.0), np.append(np.zeros(n), 1.0)
     answer = linprog(
@@ -132,7 +130,7 @@ class _Scaled:
         if is_sparse(X):
             import scipy.sparse as sp
 
-            Z = _scipy(X).astype(np.float64)
+            Z = scipy_rows(X).astype(np.float64)
             Z = sp.hstack([Z, np.ones((n_rows, 1))], format="csr") if fit_intercept else Z
         else:
             Z = np.ones((n_rows, n_columns + fit_intercept))
@@ -267,7 +265,7 @@ def _gordan(Z: Any) -> tuple[Floats, Floats]:
     return np.zeros(n), np.zeros(m)  # no answer
 
 
-def _scipy(X: Any) -> Any:
+def scipy_rows(X: Any) -> Any:
     """Sparse rows as SciPy's solvers need them; dense rows unchanged."""
     if not is_sparse(X):
         return X
@@ -348,6 +346,13 @@ def signs(y: ArrayLike, n_rows: int) -> tuple[Floats, NDArray[Any]]:
     if len(classes) != 2:
         raise ValueError(f"y must hold two classes, but it holds {len(classes)}.")
     return np.where(y == classes[1], 1.0, -1.0), classes
+
+
+def signed_labels(y: ArrayLike, n_rows: int) -> Floats:
+    """Labels that are -1 and +1 as they are, even if all are alike; of any other two the second one is +1."""
+    labels = np.asarray(y)
+    plain = labels.shape == (n_rows,) and labels.dtype.kind in "iuf" and bool(np.isin(labels, (-1, 1)).all())
+    return labels.astype(np.float64) if plain else signs(labels, n_rows)[0]
 
 
 def blocks(X: Any) -> Iterator[tuple[int, Any]]:
