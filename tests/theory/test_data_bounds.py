@@ -37,7 +37,8 @@ def test_winnow_and_normalised_winnow():
         data_bounds.winnow(CUBE, CUBE[:, :2].all(axis=1))
     X, y = [[1.0, -0.2], [0.2, -1.0]], [1, -1]
     assert data_bounds.normalized_winnow(X, y) == pytest.approx(bounds.normalized_winnow(2, 0.4))
-    assert data_bounds.normalized_winnow(X, y, [1.0, 1.0], eta=0.1) == pytest.approx(bounds.normalized_winnow(2, 0.4, 0.1))
+    given_rate = data_bounds.normalized_winnow(X, y, [1.0, 1.0], eta=0.1)
+    assert given_rate == pytest.approx(bounds.normalized_winnow(2, 0.4, 0.1))
     for bad, what in (
         ((X, y, [1.0, -1.0]), "must not be negative"),
         (([[2.0, 0.0], [0.0, 1.0]], y), "divide the rows"),
@@ -53,7 +54,7 @@ def test_elimination(layout):
     assert data_bounds.elimination(X, CUBE[:, 0] & CUBE[:, 2], monotone=True) == 3
     assert data_bounds.elimination(X, CUBE[:, 0] & 1 - CUBE[:, 2]) == 4
     for y, monotone in ((CUBE[:, 0] | CUBE[:, 1], False), (CUBE[:, 0] & 1 - CUBE[:, 2], True)):
-        with pytest.raises(ValueError, match="labels are not a .*conjunction.*row"):
+        with pytest.raises(ValueError, match=r"labels are not a .*conjunction.*row"):
             data_bounds.elimination(X, y, monotone=monotone)
     with pytest.raises(ValueError, match="0 and 1"):
         data_bounds.elimination(layout(CUBE * 2), CUBE[:, 0])

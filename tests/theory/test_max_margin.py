@@ -30,7 +30,9 @@ def planted(rng, m, n, margin):
     return X + np.outer(np.where(s > 0, margin, -margin), u), np.where(s > 0, 1, -1)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(2, 25), st.sampled_from([0.0, 1.0, 3.0]), st.booleans())
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(2, 25), st.sampled_from([0.0, 1.0, 3.0]), st.booleans()
+)
 def test_it_is_the_largest_margin(seed, n, m, constant, sparse):
     rng = np.random.default_rng(seed)
     X, y = planted(rng, m, n, 0.3)

@@ -103,7 +103,8 @@ def test_it_learns_from_mistakes_only_and_not_after_it_stopped():
 def test_a_stream_that_ends_too_early_carries_no_guarantee():
     pac = to_pac(Stubborn(), 0.01, 0.01, 5).fit([(0, 0)] * 20)
     assert not pac.stopped and not pac.guarantee
-    assert "no guarantee yet: after 20 examples and 0 mistakes the hypothesis survived 20 of the 622" in str(pac.guarantee)
+    assert "no guarantee yet: after 20 examples and 0 mistakes" in str(pac.guarantee)
+    assert "survived 20 of the 622" in str(pac.guarantee)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

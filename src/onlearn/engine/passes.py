@@ -92,8 +92,8 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
 
     True: a pass made no mistake. False: the weights (in the dual: the scores of all rows, which are all that decides
     what is learned) came back to what they were at an earlier pass, and the steps between add up to zero, exactly: see
-    ``cycles``. None: not known; one-vs-all comes back if one class cannot be separated from the rest, though the classes
-    may be separable from each other, and any learner does if steps are lost to rounding.
+    ``cycles``. None: not known; one-vs-all comes back if one class cannot be separated from the rest, though the
+    classes may be separable from each other, and any learner does if steps are lost to rounding.
     """
     passes = settings.max_epochs if settings.epochs is None else settings.epochs
     warn = partial(warn_caller, category=warning)

@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike
 
 from onlearn.theory.separable import Floats, as_rows, radii, scores
 
-
 _RATES = np.geomspace(0.05, 3.0, 40)  # eta by margin; the best one is about 1 without noise, and falls with it
 
 

@@ -34,9 +34,10 @@ class Certificate:
 
     `R` = max|x|_2 and `radius_inf` = max|x|_inf over the rows with their constant feature; `margin` = min y
     u.x / |u|_2 of the learned weights u, with that of the constant feature (not positive: they do not separate
-    the rows); `norm1` and `norm2` of these u (a bound may be for a better one, and says so in `target`); the `mistakes` made in training on `n_examples`. In the feature space of a
-    kernel there are no coordinates, and `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw
-    if these rows are not what it saw, so that no bound applies to them; else None.
+    the rows); `norm1` and `norm2` of these u (a bound may be for a better one, and says so in `target`); the
+    `mistakes` made in training on `n_examples`. In the feature space of a kernel there are no coordinates, and
+    `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw if these rows are not what it saw, so
+    that no bound applies to them; else None.
     """
 
     R: float

@@ -10,8 +10,8 @@
 | `elimination` | the labels are a conjunction | n |
 
 Rows are dense or sparse; y is -1 or +1, or any two labels. A constant feature for the intercept is a column like the
-others. A target u that is not given is the best there is. An assumption that fails raises ``ValueError``. `additive` and
-`multiplicative` in `bounds` are such functions, too.
+others. A target u that is not given is the best there is. An assumption that fails raises ``ValueError``. `additive`
+and `multiplicative` in `bounds` are such functions, too.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def winnow(X: Any, y: ArrayLike, alpha: float = 2.0, threshold: float | None = N
 
 
 def normalized_winnow(X: Any, y: ArrayLike, u: ArrayLike | None = None, eta: float | None = None) -> float:
-    """Normalised Winnow's bound, for a target u >= 0 that separates, by default that with the largest margin at |u|_1 = 1.
+    """Normalised Winnow's bound for a target u >= 0 that separates, by default that with the largest margin.
 
     >>> round(normalized_winnow([[1, 0, 1], [0, 1, -1]], [1, 1]), 2)  # a margin of 1/2
     8.4

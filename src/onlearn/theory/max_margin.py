@@ -1,7 +1,7 @@
 """The maximum-margin separator: the target u for which the Perceptron's bound (R / g)^2 is smallest.
 
-Let z_i = y_i x_i. The u with |u|_2 = 1 and the largest g = min u.z_i is w / |w| for the shortest w with w.z_i >= 1. It is
-w = sum a_i z_i with the a >= 0 that minimise |w|^2 / 2 - sum a_i, which coordinate ascent finds, a row at a time
+Let z_i = y_i x_i. The u with |u|_2 = 1 and the largest g = min u.z_i is w / |w| for the shortest w with w.z_i >= 1. It
+is w = sum a_i z_i with the a >= 0 that minimise |w|^2 / 2 - sum a_i, which coordinate ascent finds, a row at a time
 (C. Hildreth, A quadratic programming procedure, 1957; C.-J. Hsieh et al., A dual coordinate descent method for
 large-scale linear SVM, 2008):
 
@@ -67,7 +67,7 @@ class _Rows:
         self.width = n_columns + (constant != 0.0)
 
     def scores(self, w: Floats) -> Floats:
-        return np.bincount(self.row, self.values * w[self.columns], len(self.squares))
+        return np.asarray(np.bincount(self.row, self.values * w[self.columns], len(self.squares)), dtype=np.float64)
 
 
 def _ascent(rows: _Rows, above: float) -> tuple[Floats, Floats] | None:
@@ -100,9 +100,7 @@ def _ascent(rows: _Rows, above: float) -> tuple[Floats, Floats] | None:
     return best
 
 
-def maximum_margin(
-    X: Any, y: ArrayLike, *, constant: float = 0.0, above: float = 0.0
-) -> tuple[float, Floats] | None:
+def maximum_margin(X: Any, y: ArrayLike, *, constant: float = 0.0, above: float = 0.0) -> tuple[float, Floats] | None:
     """(g, u): the largest g with y_i u.x_i >= g for all i, over |u|_2 = 1, and such a u; None if no such g is positive.
 
     y is -1 or +1, or any two labels. With a ``constant`` every row ends in a feature of that size, and u in its weight.
@@ -125,9 +123,7 @@ def maximum_margin(
     return (g, u) if g > above else None
 
 
-def maximum_margin_scores(
-    gram: ArrayLike, y: ArrayLike, *, constant: float = 0.0, above: float = 0.0
-) -> Floats | None:
+def maximum_margin_scores(gram: ArrayLike, y: ArrayLike, *, constant: float = 0.0, above: float = 0.0) -> Floats | None:
     """y_i u.x_i of all examples for the u of `maximum_margin`, where only the products x_i.x_j are known.
 
     Rows with these products are made of the eigenvectors of their matrix.

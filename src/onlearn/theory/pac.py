@@ -29,8 +29,8 @@ class Guarantee:
     """What is known of the present hypothesis; true once it carries the guarantee.
 
     With probability 1 - `delta` over the draw of the examples its error is at most `epsilon`, once it has survived
-    `needed` of them: `survived` is its run without a mistake. The learner saw `examples` and made `mistakes`, of at most
-    `mistake_bound` (None: not known). `most_examples` is when it must have stopped, if there is a bound.
+    `needed` of them: `survived` is its run without a mistake. The learner saw `examples` and made `mistakes`, of at
+    most `mistake_bound` (None: not known). `most_examples` is when it must have stopped, if there is a bound.
     """
 
     epsilon: float
@@ -208,7 +208,7 @@ def _pairs(X: Any, y: ArrayLike | None) -> Iterable[tuple[Any, Any]]:
     labels = np.asarray(y)
     rows = X.tocsr() if hasattr(X, "tocsr") else X if is_sparse(X) else np.asarray(X)
     if labels.shape != (rows.shape[0],):
-        raise ValueError(f"y must hold one label for each of the {rows.shape[0]} rows, but its shape is {labels.shape}.")
+        raise ValueError(f"y must hold one label for each of the {rows.shape[0]} rows; its shape is {labels.shape}.")
     for i in range(len(labels)):
         yield rows.between(i, i + 1) if isinstance(rows, CSR) else rows[[i]] if is_sparse(rows) else rows[i], labels[i]
 
