@@ -5,9 +5,9 @@ Winnow at most M_w = 2 ln n |u|_1^2 max|x|_inf^2 / g^2 (J. Kivinen, M. Warmuth a
 versus Winnow, 1997). So a target of few features among many favours multiplicative updates if rows have many active
 features, and a target of many features favours additive ones if rows have few. Each bound is that of the best target
 found: what the learners learned, also cut down to its heaviest weights; the maximum-margin separator; on small data the
-target that linear programming finds for |u|_1. Where none separates the rows, the bounds are those for noisy data; where the labels
-are a monotone disjunction, Winnow's bound counts as multiplicative, too. Bounds that promise little, which is common,
-leave the advice to a run of both families, over the rows in random order: until a pass makes no mistake, in ten
+target that linear programming finds for |u|_1. Where none separates the rows, the bounds are those for noisy data; where
+the labels are a monotone disjunction, Winnow's bound counts as multiplicative, too. Bounds that promise little, which is
+common, leave the advice to a run of both families, over the rows in random order: until a pass makes no mistake, in ten
 passes at most, or one pass where no target separates the rows.
 """
 
@@ -243,15 +243,11 @@ def _learn_all(data: _Data, seed: int) -> list[_Learned]:
     multiplicative = ["BalancedWinnow"]
     if values.min(initial=0.0) >= 0.0:
         multiplicative.append("Winnow")
-    settings: list[tuple[str, str, dict[str, Any]]] = [
-        ("Perceptron", "additive", {"fit_intercept": data.constant > 0.0})
-    ]
+    intercept = {"fit_intercept": data.constant > 0.0}
+    settings: list[tuple[str, str, dict[str, Any]]] = [("Perceptron", "additive", intercept)]
     for name in multiplicative:
-        for alpha in RATES:
-            learner: dict[str, Any] = {"alpha": alpha, "stabilizer": "last"}
-            if name == "BalancedWinnow":
-                learner["fit_intercept"] = data.constant > 0.0
-            settings.append((name, "multiplicative", learner))
+        own = intercept if name == "BalancedWinnow" else {}  # Winnow has its threshold
+        settings += [(name, "multiplicative", {"alpha": alpha, "stabilizer": "last", **own}) for alpha in RATES]
     learned = []
     for name, family, params in settings:
         model = Learner(name, epochs=None, max_epochs=passes, random_state=seed, **params)
