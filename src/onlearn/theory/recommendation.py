@@ -5,10 +5,10 @@ Winnow at most M_w = 2 ln n |u|_1^2 max|x|_inf^2 / g^2 (J. Kivinen, M. Warmuth a
 versus Winnow, 1997). So a target of few features among many favours multiplicative updates if rows have many active
 features, and a target of many features favours additive ones if rows have few. Each bound is that of the best target
 found: what the learners learned, also cut down to its heaviest weights; the maximum-margin separator; on small data the
-target that linear programming finds for |u|_1. Where none separates the rows, the bounds are those for noisy data; where
-the labels are a monotone disjunction, Winnow's bound counts as multiplicative, too. Bounds that promise little, which is
-common, leave the advice to a run of both families, over the rows in random order: until a pass makes no mistake, in ten
-passes at most, or one pass where no target separates the rows.
+target that linear programming finds for |u|_1. Where none separates the rows, the bounds are those for noisy data;
+where the labels are a monotone disjunction, Winnow's bound counts as multiplicative, too. Bounds that promise little,
+which is common, leave the advice to a run of both families, over the rows in random order: until a pass makes no
+mistake, in ten passes at most, or one pass where no target separates the rows.
 """
 
 from __future__ import annotations
