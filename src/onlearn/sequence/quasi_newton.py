@@ -4,9 +4,9 @@ In one orthant the penalty is linear. Each step chooses the orthant by the pseud
 direction that falls fastest), makes an L-BFGS step, leaves out what goes against the pseudo-gradient, and sets to zero
 every weight that would leave the orthant. Without a penalty this is L-BFGS.
 
-SciPy's L-BFGS-B provides for bounds, which takes it as long as the likelihood of a field with a million weights. Here an
-iteration reads the past steps three times, by BLAS: the recursion of L-BFGS is over their products (Chen, Wang and Zhou
-2014), not over the steps themselves.
+SciPy's L-BFGS-B provides for bounds, which takes as long again as the likelihood of a field with half a million weights.
+Here an iteration reads the past steps four times, by BLAS: the recursion of L-BFGS is over their products (Chen, Wang and
+Zhou 2014), not over the steps themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The weights of each token, listed in the order of the tokens: what passes over the same tokens, again and again, read.
+"""The weights of each token, listed in the order of the tokens, for minimisers, which read them hundreds of times.
 
 ``WeightIndex`` finds the weights of an attribute by way of tables, whose lines lie anywhere in memory. Where tokens and
-weights stay the same for hundreds of passes, as in L-BFGS, the tables are read once, and each pass walks along two lists:
+the numbers of weights stay the same, as in L-BFGS, the tables are read once, and each pass walks along two lists:
 
 - the *blocks* of a token, whose weights (one a label) lie side by side in the lines of one table;
 - the *pairs* of a token: numbers of single weights, and their labels.
