@@ -4,9 +4,9 @@ In one orthant the penalty is linear. Each step chooses the orthant by the pseud
 direction that falls fastest), makes an L-BFGS step, leaves out what goes against the pseudo-gradient, and sets to zero
 every weight that would leave the orthant. Without a penalty this is L-BFGS.
 
-SciPy's L-BFGS-B provides for bounds, which takes as long again as the likelihood of a field with half a million weights.
-Here an iteration reads the past steps four times, by BLAS: the recursion of L-BFGS is over their products (Chen, Wang and
-Zhou 2014), not over the steps themselves.
+SciPy's L-BFGS-B provides for bounds, and takes as long again as the likelihood of a field with half a million weights.
+Here an iteration reads the past steps four times, by BLAS: the recursion of L-BFGS is over their products (Chen, Wang
+and Zhou 2014), not over the steps themselves.
 """
 
 from __future__ import annotations
@@ -105,10 +105,13 @@ def step_along(w: Any, size: Any, direction: Any, slope: Any, l1: Any, ahead: An
 
 
 class Past:
-    """The last steps s and changes y of the gradient, and the products of them all: what is known of the curvature."""
+    """The last steps s and changes y of the gradient, and the products of them all: what is known of the curvature.
+
+    They are kept in single precision: a direction needs no more, and is checked.
+    """
 
     def __init__(self, weights: int) -> None:
-        self.lines: np.ndarray = np.zeros((2 * PAIRS, weights))  # the steps, then the changes
+        self.lines: np.ndarray = np.zeros((2 * PAIRS, weights), np.float32)  # the steps, then the changes
         self.products: np.ndarray = np.zeros((2 * PAIRS, 2 * PAIRS))
         self.count: int = 0
 
@@ -129,7 +132,8 @@ class Past:
         """
         if not self.count:
             return -slope
-        along, parts, G = self.lines @ slope, np.zeros(2 * PAIRS), self.products
+        along = (self.lines @ slope.astype(np.float32)).astype(np.float64)
+        parts, G = np.zeros(2 * PAIRS), self.products
         newest_first = [n % PAIRS for n in range(self.count - 1, max(-1, self.count - 1 - PAIRS), -1)]
         shares = {}
         for n in newest_first:
@@ -140,4 +144,4 @@ class Past:
         parts *= a
         for n in reversed(newest_first):
             parts[n] += shares[n] - (a * along[PAIRS + n] + G[PAIRS + n] @ parts) / G[n, PAIRS + n]  # y.q / s.y
-        return np.asarray(-a * slope - parts @ self.lines)
+        return np.asarray(-a * slope - parts.astype(np.float32) @ self.lines)

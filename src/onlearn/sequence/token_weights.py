@@ -29,7 +29,7 @@ class TokenWeights(NamedTuple):
     block_values: np.ndarray  # float64
     pair_ends: np.ndarray  # int64
     numbers: np.ndarray  # int32: of weights
-    labels: np.ndarray  # int32
+    labels: np.ndarray  # uint16: a lattice of more labels has billions of transitions
     pair_values: np.ndarray  # float64
 
 
@@ -41,7 +41,7 @@ def list_weights(rows: TokenRows, index: Index) -> TokenWeights:
     line = np.cumsum(index.block > 0, dtype=np.int32) - np.int32(1)
     made = TokenWeights(
         block_ends, np.empty(blocks, np.int32), np.empty(0 if plain else blocks), pair_ends, np.empty(pairs, np.int32),
-        np.empty(pairs, np.int32), np.empty(0 if plain else pairs),
+        np.empty(pairs, np.uint16), np.empty(0 if plain else pairs),
     )  # fmt: skip
     fill_weights(rows, index, line, made)
     return made
