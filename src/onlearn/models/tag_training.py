@@ -247,9 +247,9 @@ def learner_of(options: TrainOptions) -> Any:
         if not isinstance(made, SequenceLearner):
             raise PlanError(f"{type(given).__name__} does not learn sequences", "learner")
         return checked(made.set_params(**settings))
-    text = given
-    if given is None:  # whoever chooses one of the two means the usual other one
-        text = "StructuredPerceptron" if settings.keys() & {"rule", "geometry"} else DEFAULT
+    # Whoever chooses rule or geometry means the usual other one.
+    usual = "StructuredPerceptron" if settings.keys() & {"rule", "geometry"} else DEFAULT
+    text = usual if given is None else given
     try:
         name, values, named = registry.parse_call(text)
         name = registry.full_name(name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.sequence import loops
+from onlearn.sequence.quasi_newton import dot
 from onlearn.sequence.sums import lower_emissions, posterior_in_logarithms, posterior_in_powers
 from onlearn.sequence.token_rows import TokenRows
 from onlearn.sequence.token_weights import add_expected, list_weights, padded, score_tokens
@@ -93,7 +94,7 @@ class Likelihood:
         gradient[self.in_blocks] += self.tables.sum(axis=0)[:, :held]
         gradient[0] = 0.0
         self.calls += 1
-        return float(self.losses.sum() + 0.5 * self.l2 * (w @ w)), gradient
+        return float(self.losses.sum() + 0.5 * self.l2 * dot(w, w)), gradient
 
 
 @compiled

@@ -5,8 +5,9 @@ direction that falls fastest), makes an L-BFGS step, leaves out what goes agains
 every weight that would leave the orthant. Without a penalty this is L-BFGS.
 
 SciPy's L-BFGS-B provides for bounds, and takes as long again as the likelihood of a field with half a million weights.
-Here an iteration reads the past steps four times, by BLAS: the recursion of L-BFGS is over their products (Chen, Wang
-and Zhou 2014), not over the steps themselves.
+Here the recursion of L-BFGS is over products of the past steps (Chen, Wang and Zhou 2014), not over the steps
+themselves, which an iteration reads four times. The loops are our own: threads of a BLAS would wait for those that sum
+up likelihoods, and what it adds up depends on how many there are.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compiler import compiled
+from onlearn.compiler import REORDER, compiled
+from onlearn.threads import cores, over_pieces
 
 PAIRS = 10  # of past steps and changes of the gradient
 SHRINK, ENOUGH = 0.5, 1e-4  # of the line search: how the step shrinks, and the part of the slope that must be gained
 TRIES = 40
+PIECES, MANY = 4, 50_000  # vectors are read in so many pieces, by several threads if they are longer than that
+TILE = 1024  # places of a vector that are summed up at a time, so that they stay in the cache
 
 
 def minimize(
@@ -46,7 +50,7 @@ def minimize(
         direction = past.direction(slope)
         if not keep_falling(direction, slope, l1) < 0:  # what is known of the curvature misleads: begin anew
             past, direction = Past(len(w)), -slope
-        size = 1.0 if past.count else 1.0 / float(np.sqrt(direction @ direction))
+        size = 1.0 if past.count else 1.0 / float(np.sqrt(dot(direction, direction)))
         for _try in range(TRIES):
             ahead = np.empty_like(w)
             gain, penalty = step_along(w, size, direction, slope, l1, ahead)
@@ -117,13 +121,23 @@ class Past:
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
         """Take in a step, unless the function does not curve upward along it."""
-        if not step @ change > 0:
+        if not dot(step, change) > 0:
             return
         slot = self.count % PAIRS
         self.lines[slot], self.lines[PAIRS + slot] = step, change
-        for k in (slot, PAIRS + slot):
-            self.products[k] = self.products[:, k] = self.lines @ self.lines[k]
+        for k, vector in ((slot, step), (PAIRS + slot, change)):
+            self.products[k] = self.products[:, k] = self._times(vector)
         self.count += 1
+
+    def _times(self, vector: np.ndarray) -> np.ndarray:
+        """The product of each line and a vector; sums of pieces, added in order."""
+        sums, size = np.zeros((PIECES, 2 * PAIRS)), len(vector)
+
+        def work(n: int) -> None:
+            multiply(self.lines, vector, size * n // PIECES, size * (n + 1) // PIECES, sums[n])
+
+        over_pieces(work, PIECES, workers(size))
+        return np.asarray(sums.sum(axis=0))
 
     def direction(self, slope: np.ndarray) -> np.ndarray:
         """Minus the approximate inverse Hessian times the slope.
@@ -132,8 +146,7 @@ class Past:
         """
         if not self.count:
             return -slope
-        along = (self.lines @ slope.astype(np.float32)).astype(np.float64)
-        parts, G = np.zeros(2 * PAIRS), self.products
+        along, parts, G = self._times(slope), np.zeros(2 * PAIRS), self.products
         newest_first = [n % PAIRS for n in range(self.count - 1, max(-1, self.count - 1 - PAIRS), -1)]
         shares = {}
         for n in newest_first:
@@ -144,4 +157,46 @@ class Past:
         parts *= a
         for n in reversed(newest_first):
             parts[n] += shares[n] - (a * along[PAIRS + n] + G[PAIRS + n] @ parts) / G[n, PAIRS + n]  # y.q / s.y
-        return np.asarray(-a * slope - parts.astype(np.float32) @ self.lines)
+        made, size = np.empty(len(slope)), len(slope)
+
+        def work(n: int) -> None:
+            combine(self.lines, -parts, slope, -a, size * n // PIECES, size * (n + 1) // PIECES, made)
+
+        over_pieces(work, PIECES, workers(size))
+        return made
+
+
+def workers(weights: int) -> int:
+    """How many threads are worth their while."""
+    return min(cores(), PIECES) if weights > MANY else 1
+
+
+@compiled(fastmath=REORDER)
+def dot(a: Any, b: Any) -> Any:
+    """The product of two vectors."""
+    total = 0.0
+    for n in range(len(a)):
+        total += a[n] * b[n]
+    return total
+
+
+@compiled(fastmath=REORDER)
+def multiply(lines: Any, vector: Any, start: Any, stop: Any, out: Any) -> None:
+    """The products of lines and a vector, of the places from ``start`` to ``stop``."""
+    for k in range(len(lines)):
+        total = 0.0
+        for n in range(start, stop):
+            total += np.float64(lines[k, n]) * vector[n]
+        out[k] = total
+
+
+@compiled
+def combine(lines: Any, parts: Any, slope: Any, a: Any, start: Any, stop: Any, out: Any) -> None:
+    """a slope + sum_k parts[k] lines[k], at the places from ``start`` to ``stop``."""
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        for n in range(first, last):
+            out[n] = a * slope[n]
+        for k in range(len(lines)):
+            for n in range(first, last):
+                out[n] += parts[k] * np.float64(lines[k, n])
