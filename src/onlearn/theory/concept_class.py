@@ -1,8 +1,8 @@
 """Finite classes of concepts, and what is left of them after some examples: the version space.
 
 A set of concepts is a whole number with a bit for each, so that a few operations on long numbers deal with all
-concepts at once. The conjunctions that hold at x are those without any literal that x denies: the intersection of n sets
-that are made once, one for each literal.
+concepts at once. The conjunctions that hold at x are those without any literal that x denies: the intersection of n
+sets that are made once, one for each literal.
 """
 
 from __future__ import annotations

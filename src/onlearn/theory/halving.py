@@ -1,9 +1,9 @@
 """Learners over any finite class of concepts: CON and Halving.
 
 Both remember which concepts agree with all examples so far (the version space). CON predicts with one of them: a
-mistake removes it at least, so there are at most |C| - 1. Halving predicts with their majority: a mistake removes half of
-them at least, so there are at most log2 |C|. D. Angluin, Queries and concept learning, 1988; N. Littlestone, Learning
-quickly when irrelevant attributes abound, 1988.
+mistake removes it at least, so there are at most |C| - 1. Halving predicts with their majority: a mistake removes half
+of them at least, so there are at most log2 |C|. D. Angluin, Queries and concept learning, 1988; N. Littlestone,
+Learning quickly when irrelevant attributes abound, 1988.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Three ways to learn a concept: by queries, from a helpful teacher, from examples that nature draws.
 
-- `QueryTeacher`: the learner proposes instances and is told their labels. From a positive example, n queries that change
-  one attribute each find any conjunction: an attribute matters exactly if its change makes the label negative. For a
-  monotone conjunction the instance of all ones is positive, so it needs no example.
+- `QueryTeacher`: the learner proposes instances and is told their labels. From a positive example, n queries that
+  change one attribute each find any conjunction: an attribute matters exactly if its change makes the label negative.
+  For a monotone conjunction the instance of all ones is positive, so it needs no example.
 - `HelpfulTeacher`: the teacher chooses the examples. A monotone conjunction of k literals needs k + 1: a positive one
   in which only its attributes are on, and for each of them a negative one in which only it is off. With negations
   allowed, one positive example cannot rule out both an attribute and its negation: there are two of them, opposite
@@ -32,10 +32,10 @@ from onlearn.theory.normal_form import Counted
 class Transcript:
     """What happened between a teacher and a learner.
 
-    `queries` asked by the learner and `examples` given by the teacher; `mistakes`: how often the learner's prediction was
-    wrong before it was told the label; the last `hypothesis`, and `steps`: the hypothesis after each query or example; `X`
-    and `y`: these, in order; `bound`: the learner's bound on its mistakes, if it has one; the `target`. A learner
-    without `hypothesis`, such as an estimator, is itself the hypothesis, and leaves no steps.
+    `queries` asked by the learner and `examples` given by the teacher; `mistakes`: how often the learner's prediction
+    was wrong before it was told the label; the last `hypothesis`, and `steps`: the hypothesis after each query or
+    example; `X` and `y`: these, in order; `bound`: the learner's bound on its mistakes, if it has one; the `target`. A
+    learner without `hypothesis`, such as an estimator, is itself the hypothesis, and leaves no steps.
     """
 
     queries: int
@@ -87,8 +87,8 @@ class _Explicit(Protocol):
 class QueryLearner:
     """Learns a conjunction by n queries: it changes one attribute of a positive example at a time.
 
-    Its hypothesis is that of `Elimination`. Without negations (`monotone`) it begins with the instance of all ones; else it
-    must be told a positive example before it asks.
+    Its hypothesis is that of `Elimination`. Without negations (`monotone`) it begins with the instance of all ones;
+    else it must be told a positive example before it asks.
 
     >>> learner = QueryLearner(3, monotone=True)
     >>> learner.propose().tolist()
@@ -114,9 +114,7 @@ class QueryLearner:
     def propose(self) -> Bools | None:
         """The positive example with the next attribute changed; None after the last."""
         if self._positive is None:
-            raise ValueError(
-                "To find a conjunction with negations by queries, one positive example must be known first."
-            )
+            raise ValueError("Queries find a conjunction with negations only after one positive example is known.")
         if self._asked == self.n:
             return None
         instance = self._positive.copy()
@@ -214,7 +212,7 @@ class RandomTeacher:
 
     >>> lesson = RandomTeacher(Conjunction([1, 3], n=6), m=100, random_state=0).run()
     >>> lesson.examples, lesson.mistakes, lesson.hypothesis
-    (100, 3, Conjunction([1, 3], n=6))
+    (100, 4, Conjunction([1, 3], n=6))
     """
 
     def __init__(
@@ -234,7 +232,7 @@ class RandomTeacher:
         self.active = active
 
     def run(self, learner: Any = None) -> Transcript:
-        """Show the examples to a learner with `predict_one` and `learn_one`, an estimator or by default `Elimination`."""
+        """Show the examples to a learner with `predict_one` and `learn_one`; by default to `Elimination`."""
         if learner is None:
             literals = _literals(self.concept, "Elimination, the learner if none is given, learns conjunctions")
             learner = Elimination(self.concept.n, monotone=all(literal > 0 for literal in literals))
