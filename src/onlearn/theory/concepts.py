@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Given = tuple[NDArray[np.int64], Bools]  # columns, and rows of their values
 WAYS = ("uniform", "balanced", "sparse")
 
 
+@runtime_checkable
 class Concept(Protocol):
     """A Boolean function of n Boolean attributes. A kind of concept says the first four, the rest follows."""
 
@@ -49,7 +50,7 @@ class Concept(Protocol):
         return self.values(as_instances(X, self.n))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CONCEPTS):
+        if not isinstance(other, Concept):
             return NotImplemented
         return self.n == other.n and self.normal_form() == other.normal_form()
 
@@ -347,7 +348,11 @@ class Predicate(Concept):
         return f"Predicate({self.name}, n={self.n})"
 
 
-CONCEPTS = (Conjunction, Disjunction, AtLeast, Xor, DNF, Predicate)
+def check_concept(concept: Any) -> Concept:
+    """The concept, or one sentence that says what it is instead."""
+    if not isinstance(concept, Concept):
+        raise ValueError(f"It must be a concept, which Predicate(function, n=...) makes of a function: {concept!r}.")
+    return concept
 
 
 def _set_literals(concept: Any, literals: Iterable[int], n: int | None) -> None:

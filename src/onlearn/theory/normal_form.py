@@ -18,13 +18,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlearn.theory.instances import Bools
 
 Term = frozenset[int]  # of literals
 
 TABULATED = 12  # attributes up to which all 2^n values and all 3^n terms are looked at
-_MOST_IMPLICANTS = 1000  # comparing all pairs of more takes too long
+_MOST_IMPLICANTS = 1000  # new ones at a time: comparing all pairs of more takes too long
 
 
 @dataclass(frozen=True)
@@ -103,19 +104,17 @@ def disjunctive(terms: Iterable[Iterable[int]]) -> NormalForm:
     Counted(at_least=1, literals=frozenset({2}))
     """
     found = _absorbed(term for term in map(frozenset, terms) if not any(-literal in term for literal in term))
-    while True:
-        derived = {
-            consensus
-            for a, b in combinations(found, 2)
-            if (consensus := _consensus(a, b)) is not None and not any(term <= consensus for term in found)
-        }
-        if not derived:
-            return _recognized(found)
-        found = _absorbed([*found, *derived])
-        if len(found) > _MOST_IMPLICANTS:
-            raise ValueError(
-                f"A formula with more than {_MOST_IMPLICANTS} prime implicants has too many to find out what it equals."
-            )
+    literals = frozenset[int]().union(*found)
+    attributes = np.array(sorted(set(map(abs, literals))), dtype=np.int64)
+    if len(attributes) == len(literals):  # no attribute both plain and negated: all of them are prime
+        return _recognized(found)
+    if len(attributes) > TABULATED:
+        return _recognized(_by_consensus(found))
+    table = np.zeros((2,) * len(attributes), dtype=bool)
+    for term in found:
+        signs = [1 if j in term else 0 if -j in term else slice(None) for j in attributes.tolist()]
+        table[tuple(signs)] = True
+    return _recognized(_primes(table, attributes))
 
 
 def tabulated(table: Bools) -> NormalForm:
@@ -125,15 +124,37 @@ def tabulated(table: Bools) -> NormalForm:
     Parity(attributes=frozenset({1, 2}), odd=True)
     """
     cubes = np.asarray(table, dtype=bool)
+    return _recognized(_primes(cubes, np.arange(1, cubes.ndim + 1)))
+
+
+def _primes(cubes: Bools, attributes: NDArray[np.int64]) -> list[Term]:
+    """The prime implicants of a table with an axis for each attribute."""
     for axis in range(cubes.ndim):  # place 2 of an axis: the attribute is not in the term
         halves = cubes.take(0, axis) & cubes.take(1, axis)
         cubes = np.concatenate([cubes, np.expand_dims(halves, axis)], axis)
     prime = cubes.copy()
-    for axis in range(cubes.ndim):  # no longer prime if it holds without this attribute as well
+    for axis in range(cubes.ndim):  # not prime if it holds without this attribute as well
         np.moveaxis(prime, axis, 0)[:2] &= ~np.moveaxis(cubes, axis, 0)[2]
-    places = np.argwhere(prime)
-    signs = np.array([-1, 1, 0])[places] * np.arange(1, cubes.ndim + 1)
-    return _recognized([frozenset(row[row != 0].tolist()) for row in signs])
+    literals = np.array([-1, 1, 0])[np.argwhere(prime)] * attributes
+    return [frozenset(row[row != 0].tolist()) for row in literals]
+
+
+def _by_consensus(found: list[Term]) -> list[Term]:
+    """The prime implicants of a disjunction of terms."""
+    while True:
+        derived = {
+            consensus
+            for a, b in combinations(found, 2)
+            if (consensus := _consensus(a, b)) is not None and not any(term <= consensus for term in found)
+        }
+        if not derived:
+            return found
+        if len(derived) > _MOST_IMPLICANTS:
+            raise ValueError(
+                f"More than {_MOST_IMPLICANTS} implicants follow from a formula in one step: it is too complex to "
+                "find out what it equals."
+            )
+        found = _absorbed([*found, *derived])
 
 
 def _absorbed(terms: Iterable[Term]) -> list[Term]:

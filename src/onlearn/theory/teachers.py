@@ -22,7 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlearn.theory.concepts import Concept, Conjunction
+from onlearn.theory.concepts import Concept, Conjunction, check_concept
 from onlearn.theory.elimination import Elimination
 from onlearn.theory.instances import Bools, as_count, as_instance, each_instance
 from onlearn.theory.normal_form import Counted
@@ -147,7 +147,7 @@ class QueryTeacher:
     """
 
     def __init__(self, concept: Concept, positive: ArrayLike | None = None) -> None:
-        self.concept = concept
+        self.concept = check_concept(concept)
         self.positive = None if positive is None else as_instance(positive, concept.n)
         if self.positive is not None and not concept(self.positive):
             raise ValueError(f"The positive example must be one of {concept}, but it is negative.")
@@ -180,7 +180,7 @@ class HelpfulTeacher:
     """
 
     def __init__(self, concept: Concept) -> None:
-        self.concept = concept
+        self.concept = check_concept(concept)
         self.literals = _literals(concept, "A helpful teacher teaches conjunctions")
 
     @property
@@ -224,7 +224,7 @@ class RandomTeacher:
         random_state: int | np.random.Generator | None = None,
         active: float = 20.0,
     ) -> None:
-        self.concept = concept
+        self.concept = check_concept(concept)
         self.m = m
         self.how = how
         self.noise = noise
