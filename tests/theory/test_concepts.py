@@ -45,7 +45,7 @@ concepts = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(concepts)
 def test_values_are_those_of_the_definition(pair):
     concept, plain = pair
@@ -67,7 +67,7 @@ def test_concepts_are_equal_exactly_if_their_values_are(one, other):
         assert hash(a) == hash(b)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(concepts)
 def test_a_concept_equals_its_table_in_every_kind(pair):
     concept, plain = pair

@@ -27,8 +27,9 @@ def hadamard_sequence(n: int, k: int = 1) -> Sequence:
     The rows are those of a Hadamard matrix with 0 for -1. Any two of them share N/4 attributes, so the score of the
     next row is promotions less demotions times N/4 (with an intercept, N/4 + 1). Positive and negative examples take
     turns: before a positive one the score is 0, which is predicted as 0 and counts as a mistake, before a negative one
-    it is positive. This holds for any rate and any size of the constant feature. Winnow makes at most
-    3k(log2 n + 1) + 2 mistakes. After J. Kivinen, M. Warmuth and P. Auer, The Perceptron algorithm versus Winnow, 1997.
+    it is positive. This holds for any size of the constant feature and any rate, if sums of it do not round. Winnow
+    makes at most 3k(log2 n + 1) + 2 mistakes. After J. Kivinen, M. Warmuth and P. Auer, The Perceptron algorithm versus
+    Winnow, 1997.
 
     >>> X, y, target = hadamard_sequence(10, k=2)
     >>> X.shape, y.tolist(), print(target)

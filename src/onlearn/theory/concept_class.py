@@ -122,7 +122,7 @@ def conjunctions(n: int, k: int | None = None, monotone: bool = False) -> Conjun
     _check_size(math.comb(n, k) * (len(values) - 1) ** k)
     negated = (np.arange(1 if monotone else 2**k)[:, None] >> np.arange(k)) & 1
     patterns = (1 - 2 * negated).astype(np.int8)
-    chosen = np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(-1, k)
+    chosen = np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(math.comb(n, k), k)
     signs = np.zeros((len(chosen) * len(patterns), n), dtype=np.int8)
     places = np.repeat(chosen, len(patterns), axis=0)
     np.put_along_axis(signs, places, np.tile(patterns, (len(chosen), 1)), axis=1)
@@ -151,11 +151,15 @@ class Functions:
         )
         return DNF(terms, n=self.n)
 
+    @cached_property
+    def _holding(self) -> list[int]:
+        """For each instance, the functions that are 1 there: by turns 2^i without bit i and as many with it."""
+        everything = (1 << len(self)) - 1
+        halves = [1 << i for i in range(1 << self.n)]
+        return [(((1 << half) - 1) << half) * (everything // ((1 << 2 * half) - 1)) for half in halves]
+
     def accepting(self, x: Bools) -> int:
-        place = sum(1 << attribute for attribute, on in enumerate(x.tolist()) if on)
-        half = 1 << place  # in the order of numbers, 2^place functions without that bit, as many with it, and so on
-        period = ((1 << half) - 1) << half
-        return period * (((1 << len(self)) - 1) // ((1 << 2 * half) - 1))
+        return self._holding[sum(1 << attribute for attribute, on in enumerate(x.tolist()) if on)]
 
 
 def functions(n: int) -> Functions:

@@ -94,11 +94,11 @@ def bits_by_label(evaluate: Evaluate, k: int, labels: Bools, rng: Generator, den
         return bits
     missing = {label: np.flatnonzero(labels == label) for label in (False, True)}
     step = max(1, min(_BLOCK // k, 4 * len(labels) + 100))
-    tried = vain = 0
+    vain = 0
     while len(missing[False]) or len(missing[True]):
         drawn = rng.random((step, k)) < density
         values = evaluate(drawn)
-        tried, vain = tried + step, vain + step
+        vain += step
         for label, places in missing.items():
             found = drawn[values == label][: len(places)]
             if len(found):
