@@ -11,7 +11,7 @@ from onlearn.theory.concepts import Disjunction
 from onlearn.theory.instances import Bools, as_count
 
 
-class Sequence(NamedTuple):
+class WorstCase(NamedTuple):
     """Examples in the order they are shown, and the concept they are examples of."""
 
     X: Bools
@@ -19,7 +19,7 @@ class Sequence(NamedTuple):
     target: Disjunction
 
 
-def hadamard_sequence(n: int, k: int = 1) -> Sequence:
+def hadamard_sequence(n: int, k: int = 1) -> WorstCase:
     """Examples of a disjunction of k among n attributes, at every one of which the Perceptron errs.
 
     There are N - 2 of them, where N is the largest power of two up to n - k + 1: more than (n - k + 1) / 2 - 2.
@@ -52,4 +52,4 @@ def hadamard_sequence(n: int, k: int = 1) -> Sequence:
     turns = np.stack([positive[1:], negative[: len(positive) - 1]], axis=1).ravel()  # all but the row of ones
     X = np.zeros((len(turns), n), dtype=bool)
     X[:, :size] = rows[turns]
-    return Sequence(X, X[:, 1].astype(np.int64), Disjunction([2, *range(n - k + 2, n + 1)], n=n))
+    return WorstCase(X, X[:, 1].astype(np.int64), Disjunction([2, *range(n - k + 2, n + 1)], n=n))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from onlearn.theory.instances import Bools, as_count
 _LARGEST = 1 << 24  # concepts in a class
 
 
+@runtime_checkable
 class ConceptClass(Protocol):
     """Numbered concepts over n attributes."""
 
@@ -176,8 +177,8 @@ def functions(n: int) -> Functions:
 
 def as_class(concepts: Any) -> ConceptClass:
     """A class as it is, or an iterable of concepts as one."""
-    if isinstance(concepts, Conjunctions | Functions | Listed):
-        found: ConceptClass = concepts
+    if isinstance(concepts, ConceptClass):
+        found = concepts
     elif isinstance(concepts, Iterable):
         found = Listed(tuple(concepts))
     else:

@@ -139,7 +139,7 @@ def _agreeing(version_space: VersionSpace, accepting: VersionSpace, label: bool,
     if not left.bits:
         why = f"all {len(version_space)} that agree with the examples before it give it the label {int(not label)}"
         raise ContradictionError(examples + 1, why)
-    return left
+    return left if left.bits != version_space.bits else version_space  # one long number for many steps
 
 
 def _attributes(concepts: ConceptClass, n: int | None) -> int:

@@ -8,6 +8,7 @@ instance that is negative, or proves that there are none. S. Muroga, Threshold l
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class LinearThreshold(NamedTuple):
 
 def linear_threshold(form: NormalForm, n: int, formula: str) -> LinearThreshold:
     """The linear threshold function of a normal form; `formula` is its name in errors."""
+    formula = shorten(formula, 100, placeholder=" ...")
     if isinstance(form, Counted):
         literals = np.array(sorted(form.literals), dtype=np.int64)
         w = np.zeros(n)

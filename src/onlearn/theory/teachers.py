@@ -15,8 +15,8 @@ D. Angluin, Queries and concept learning, 1988.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlearn.theory.concepts import Concept, Conjunction, check_concept
 from onlearn.theory.elimination import Elimination
-from onlearn.theory.instances import Bools, as_count, as_instance, each_instance
+from onlearn.theory.instances import Bools, as_count, as_instance, as_label, each_instance
 from onlearn.theory.normal_form import Counted
 
 
@@ -43,7 +43,7 @@ class Transcript:
     mistakes: int
     hypothesis: Any
     steps: tuple[Any, ...]
-    X: Bools
+    X: Any
     y: NDArray[np.int64]
     bound: float | None
     target: Concept
@@ -129,7 +129,7 @@ class QueryLearner:
     def learn_one(self, x: ArrayLike, y: Any) -> QueryLearner:
         """Take in an answer, or a positive example to begin with."""
         self._elimination.learn_one(x, y)
-        if self._positive is None and y:
+        if self._positive is None and as_label(y):
             self._positive = as_instance(x, self.n).copy()
         return self
 
@@ -150,7 +150,7 @@ class QueryTeacher:
         self.concept = check_concept(concept)
         self.positive = None if positive is None else as_instance(positive, concept.n)
         if self.positive is not None and not concept(self.positive):
-            raise ValueError(f"The positive example must be one of {concept}, but it is negative.")
+            raise ValueError(f"The positive example must be one of {_brief(concept)}, but it is negative.")
 
     def run(self, learner: Asking | None = None) -> Transcript:
         """Answer until the learner (by default a `QueryLearner`) asks no more."""
@@ -158,17 +158,20 @@ class QueryTeacher:
             learner = QueryLearner(self.concept.n, monotone=self.positive is None)
             if self.positive is None and not self.concept(np.ones(self.concept.n, dtype=bool)):
                 raise ValueError(
-                    f"All ones is no positive example of {self.concept}: a conjunction with negations is found by "
-                    "queries only from a positive example, which is given as positive=."
+                    f"All ones is no positive example of {_brief(self.concept)}: queries find a conjunction with "
+                    "negations only from a positive example, which is given as positive=."
                 )
-        lesson = _Lesson(learner, self.concept)
+        lesson, told = _Lesson(learner, self.concept), []
         if self.positive is not None:
             lesson.show(self.positive, True)
-        examples = len(lesson.y)
+            told.append(self.positive)
+        examples = len(told)
         while (proposed := learner.propose()) is not None:
             instance = as_instance(proposed, self.concept.n)
             lesson.show(instance, self.concept(instance))
-        return lesson.transcript(len(lesson.y) - examples, examples)
+            told.append(instance)
+        X = np.array(told, dtype=bool).reshape(-1, self.concept.n)
+        return lesson.transcript(X, self.concept(X).astype(np.int64), queries=len(told) - examples)
 
 
 class HelpfulTeacher:
@@ -245,8 +248,6 @@ class _Lesson:
 
     def __init__(self, learner: Any, target: Concept) -> None:
         self.learner, self.target = learner, target
-        self.X: list[Bools] = []
-        self.y: list[bool] = []
         self.steps: list[Any] = []
         self.mistakes = 0
 
@@ -256,21 +257,19 @@ class _Lesson:
         predicted = bool(self.learner.predict_one(x)) if begun else False
         self.learner.learn_one(x, label)
         self.mistakes += predicted != label
-        self.X.append(x)
-        self.y.append(label)
         if isinstance(self.learner, _Explicit):
             self.steps.append(self.learner.hypothesis)
 
-    def transcript(self, queries: int, examples: int) -> Transcript:
+    def transcript(self, X: Any, y: NDArray[np.int64], queries: int) -> Transcript:
         explicit = isinstance(self.learner, _Explicit)
         return Transcript(
             queries=queries,
-            examples=examples,
+            examples=len(y) - queries,
             mistakes=self.mistakes,
             hypothesis=self.learner.hypothesis if explicit else self.learner,
             steps=tuple(self.steps),
-            X=np.array(self.X, dtype=bool).reshape(-1, self.target.n),
-            y=np.array(self.y, dtype=np.int64),
+            X=X,
+            y=y,
             bound=self.learner.bound if explicit else None,
             target=self.target,
         )
@@ -278,15 +277,18 @@ class _Lesson:
 
 def _shown(learner: Any, target: Concept, X: Any, y: NDArray[np.int64]) -> Transcript:
     lesson = _Lesson(learner, target)
-    rows: Iterable[Bools] = each_instance(X)
-    for x, label in zip(rows, y.tolist()):
+    for x, label in zip(each_instance(X), y.tolist()):
         lesson.show(x, bool(label))
-    return lesson.transcript(0, len(y))
+    return lesson.transcript(X, y, queries=0)
+
+
+def _brief(concept: Concept) -> str:
+    return shorten(str(concept), 100, placeholder=" ...")
 
 
 def _literals(concept: Concept, who: str) -> list[int]:
     """The literals of a concept that is a conjunction, whatever its kind."""
     form = concept.normal_form()
     if not isinstance(form, Counted) or form.at_least != len(form.literals):
-        raise ValueError(f"{who}, but {concept} is none that has a positive example.")
+        raise ValueError(f"{who} that some instance satisfies, and {_brief(concept)} is none.")
     return sorted(form.literals, key=abs)
