@@ -14,7 +14,7 @@ drawn until the label fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ _ENUMERATED = 12  # attributes of which all assignments are looked at
 _BLOCK = 1 << 22  # random numbers drawn at a time
 _TRIES = 1 << 22  # Boolean values drawn in vain before giving up
 
-Generator = np.random.Generator
+Generator: TypeAlias = "np.random.Generator"  # whose module is not loaded before it is needed
 Evaluate = Callable[[Bools], Bools]
 
 
