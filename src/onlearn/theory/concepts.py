@@ -351,7 +351,9 @@ class Predicate(Concept):
 def check_concept(concept: Any) -> Concept:
     """The concept, or one sentence that says what it is instead."""
     if not isinstance(concept, Concept):
-        raise ValueError(f"It must be a concept, which Predicate(function, n=...) makes of a function: {concept!r}.")
+        raise ValueError(
+            f"A concept is needed, but it is {concept!r}; Predicate(function, n=...) makes one of a function."
+        )
     return concept
 
 

@@ -96,8 +96,10 @@ def _smallest_weights(positive: NDArray[np.bool_], negative: NDArray[np.bool_]) 
         integrality=np.ones(k + 1),
         bounds=Bounds(1.0, np.inf),
     )
-    if answer.x is None:
+    if answer.status == 2:  # infeasible
         return None
+    if answer.x is None:
+        raise ArithmeticError(f"The integer program for the weights failed: {answer.message}")
     found = np.round(answer.x)
     if not ((above @ found >= 0.0).all() and (below @ found <= -1.0).all()):
         raise ArithmeticError("The integer program for the weights gave some that do not separate.")
