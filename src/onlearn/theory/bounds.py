@@ -8,6 +8,8 @@
 | `normalized_winnow` | normalised Winnow, rate eta | ln p / (eta g + ln(2 / (e^eta + e^-eta))) |
 | `additive` | any Perceptron, in terms of a target u | |u|_2^2 max|x|_2^2 / g^2 |
 | `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
+| `elimination` | Elimination, conjunctions of n attributes | n + 1; monotone: n |
+| `consistent` | CON, a finite class | size - 1 |
 | `halving` | Halving, a finite class | log2 size |
 
 An argument outside the range of a theorem (a margin that is not positive, k > n, a target that does not
@@ -240,6 +242,35 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
     if n < 1:
         raise ValueError(f"n must be at least 1, but it is {n}.")
     return 2.0 * math.log(n) * _square(float(np.abs(weights).sum()) * peak / g)
+
+
+def elimination(n: int, monotone: bool = False) -> float:
+    """n + 1: mistakes of Elimination on conjunctions of n Boolean attributes; n if no attribute is negated.
+
+    It begins with all 2n literals. The first mistake removes n of them, every other one at least one; of the n of
+    the monotone case every mistake removes one. L. Valiant, A theory of the learnable, 1984.
+
+    >>> elimination(100), elimination(100, monotone=True)
+    (101.0, 100.0)
+    """
+    _whole("n", n)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, but it is {n}.")
+    return float(n if monotone else n + 1)
+
+
+def consistent(size: int) -> float:
+    """size - 1: mistakes of CON, which predicts with any concept that agrees with all examples so far.
+
+    Each mistake removes the concept at hand, and the target is never removed. N. Littlestone, 1988.
+
+    >>> consistent(1024)
+    1023.0
+    """
+    _whole("size", size)
+    if size < 1:
+        raise ValueError(f"size must be at least 1, but it is {size}.")
+    return float(size - 1)
 
 
 def halving(size: int) -> float:
