@@ -157,19 +157,19 @@ def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -
 def winnow_threshold(
     n: int, mass: float, separation: float, alpha: float | None = None, threshold: float | None = None
 ) -> float:
-    """Mistakes of Winnow on a monotone linear threshold function of n Boolean features.
+    """(1 + alpha) p + c: mistakes of Winnow on a monotone linear threshold function of n Boolean features.
 
     For a target u >= 0 with sum(u) = mass, u.x >= 1 on positive and u.x <= 1 - separation on negative rows:
     "at least 10 of 100" has u = 1/10 on 100 features, mass 10 and separation 1/10. Weights from 1; alpha is
     1 + separation/2 unless it is given, the threshold n. The sum of u_j ln w_j rises by ln alpha or more with each
     of p promotions, falls by at most (1 - separation) ln alpha with each of q demotions, and no weight passes alpha
     threshold; with the argument of `winnow` on the total weight, q <= alpha p + c for c = n alpha / ((alpha - 1)
-    threshold), so that
+    threshold), so that the number of mistakes is at most (1 + alpha) p + c, where
 
-        p (1 - (1 - separation) alpha) <= mass (log_alpha threshold + 1) + (1 - separation) c
+        p (1 - (1 - separation) alpha) <= mass (log_alpha threshold + 1) + (1 - separation) c.
 
-    and the bound is (1 + alpha) p + c. It is `winnow` where the separation is 1, infinite where alpha is 1 / (1 -
-    separation) or more, and at most the closed form in theorem 9 of Littlestone, 1988.
+    The bound is `winnow` where the separation is 1, infinite where alpha is 1 / (1 - separation) or more, and at
+    most the closed form in theorem 9 of Littlestone, 1988, where alpha is as that theorem has it.
 
     >>> round(winnow_threshold(n=100_000, mass=10, separation=0.2))
     21479

@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.model_file import whole_file
 from onlearn.theory.plots.canvas import style
@@ -107,7 +108,7 @@ def find_picture(name: str) -> Picture:
     """A picture by its name, with hyphens or underscores."""
     found = PICTURES.get(name.replace("_", "-"))
     if found is None:
-        raise PlanError(f"there is no picture {name!r}; there are {', '.join(PICTURES)}", "name")
+        raise PlanError(f"there is no picture {name!r}{did_you_mean(name, list(PICTURES))}")
     return found
 
 
