@@ -247,7 +247,7 @@ def _on_data(
     from onlearn.models.labelled_matrix import read_labelled_matrix
     from onlearn.theory import bounds
 
-    rows = read_labelled_matrix(TrainOptions(sources=[*data], target=target, format=format, scale="none"))
+    rows = read_labelled_matrix(TrainOptions(sources=[*data], target=target, format=format), scaled=False)
     print_bad_rows(rows.bad)
     weights, X = np.array(_target(_content(u, "--u"), rows.X.shape[1], rows.names)), rows.X
     if intercept is not None:
@@ -314,7 +314,8 @@ def recommend(
     rows = read_labelled_matrix(options)
     if not quiet:
         print_bad_rows(rows.bad)
-    advice = theory.recommend(rows.X, rows.signs("onlearn bounds recommend"))
+    y = rows.signs("onlearn bounds recommend")
+    advice = theory.recommend(rows.X, y)
     if json:
         echo_json(advice.to_dict())
     else:

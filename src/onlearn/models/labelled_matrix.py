@@ -9,8 +9,10 @@ import numpy as np
 
 from onlearn import data
 from onlearn.models.kernel_run import as_one_matrix
+from onlearn.models.run import Run
+from onlearn.models.run_reading import Reading
 from onlearn.models.train_options import TrainOptions
-from onlearn.models.training import prepare
+from onlearn.models.training import checked_files, plan_of
 
 
 class LabelledMatrix(NamedTuple):
@@ -30,17 +32,28 @@ class LabelledMatrix(NamedTuple):
         return np.where(self.y == 1, 1, -1)
 
 
-def read_labelled_matrix(options: TrainOptions) -> LabelledMatrix:
-    """Read all rows of the sources, which must have labels.
+class UnscaledReading(Reading):
+    """Columns of numbers become features as they are."""
+
+    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+        return self.plan.features(rows, {"number": {"scale": "none"}})
+
+
+class UnscaledRun(Run):
+    reading_type = UnscaledReading
+
+
+def read_labelled_matrix(options: TrainOptions, scaled: bool = True) -> LabelledMatrix:
+    """Read all rows of the sources, which must have labels; columns of numbers are ``scaled`` as in training, or not.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "and.csv")
     >>> _ = path.write_text("a,b,label\\n0,0,no\\n0,1,no\\n1,0,no\\n1,1,yes\\n")
-    >>> rows = read_labelled_matrix(TrainOptions(sources=[path], scale="none"))
+    >>> rows = read_labelled_matrix(TrainOptions(sources=[path]), scaled=False)
     >>> rows.X.tolist(), rows.y.tolist(), rows.labels, rows.names()
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 0, 0, 1], ['no', 'yes'], ['a', 'b'])
     """
-    run = prepare(options)
+    run = (Run if scaled else UnscaledRun)(plan_of(options), None, checked_files(options, None))
     run.passes.wait = True  # labels and features are final when all rows are read
     batches = list(run.reading.examples())
     numbers, features, far = run.reading.sort_labels(), run.model.features, run.model.far
