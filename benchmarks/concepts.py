@@ -16,7 +16,6 @@ from timing import OURS, Row, race
 import onlearn
 from onlearn.theory.plots.attributes import ALPHA, ten_of_hundred_rows
 
-
 PEER = "scikit-learn's Perceptron"
 
 

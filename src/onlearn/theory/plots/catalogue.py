@@ -40,8 +40,8 @@ PICTURES: dict[str, Picture] = {
             "A row is positive if at least 10 of 100 relevant attributes are on (negative rows have at most 8); of the "
             "others 1 % are on. Mistakes in one pass over 20,000 examples, each predicted before it is learned from; "
             "averaged learners predict with their mean of up to 100 examples before. The Perceptron's bound grows with "
-            "the length of the rows, Winnow's with log n: they cross. The mistakes behave alike, far below the bounds. "
-            "Averaging does not suit Winnow here: the mean keeps the weights it began with.",
+            "the length of the rows, Winnow's with log n: they cross. The mistakes are far below, and the Perceptron's "
+            "grow faster. Averaging does not suit Winnow here: its weights grow by factors, and their mean lags behind.",
             f"{NOVIKOFF} {LITTLESTONE}",
         ),
         Picture(
