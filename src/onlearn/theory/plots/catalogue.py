@@ -41,7 +41,7 @@ PICTURES: dict[str, Picture] = {
             "others 1 % are on. Mistakes in one pass over 20,000 examples, each predicted before it is learned from; "
             "averaged learners predict with their mean of up to 100 examples before. The Perceptron's bound grows with "
             "the length of the rows, Winnow's with log n: they cross. The mistakes are far below, and the Perceptron's "
-            "grow faster. Averaging does not suit Winnow here: its weights grow by factors, and their mean lags behind.",
+            "grow faster. Averaging does not suit Winnow here: weights grow by factors, and their mean lags behind.",
             f"{NOVIKOFF} {LITTLESTONE}",
         ),
         Picture(

@@ -13,6 +13,7 @@ of the relevant attributes rise to the threshold in a few steps. N. Littlestone,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -73,49 +74,43 @@ class Potential(NamedTuple):
 # Learning, written plainly.
 
 
-def perceptron_course(X: Floats, y: NDArray[np.int64], bias: float = 0.0) -> Course:
-    """The Perceptron until a pass makes no mistake; ``bias`` is the size of the constant feature.
+Move = Callable[[Floats, Floats, int], Floats]  # the weights after a mistake on a row with that label
 
-    >>> perceptron_course(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1, -1])).weights.tolist()
-    [[0.0, 0.0], [2.0, 0.0], [2.0, -1.0]]
-    """
-    w, b = np.zeros(X.shape[1]), 0.0
+
+def course_of(X: Floats, y: NDArray[np.int64], w: Floats, b: float, move: Move, bias: float) -> Course:
+    """Pass over the rows until a pass makes no mistake; the intercept moves by the square of the constant feature."""
     rows: list[int] = []
-    weights, intercepts = [w.copy()], [b]
+    weights, intercepts = [w], [b]
     for _ in range(PASSES):
         before = len(rows)
-        for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             if label * (w @ x + b) <= 0.0:
-                w += label * x
-                b += label * bias**2
+                w, b = move(w, x, label), b + label * bias**2
                 rows.append(i)
-                weights.append(w.copy())
+                weights.append(w)
                 intercepts.append(b)
         if len(rows) == before:
             break
     return Course(np.array(rows, np.int64), np.array(weights), np.array(intercepts))
 
 
-def winnow_course(X: Floats, y: NDArray[np.int64], alpha: float = 2.0, threshold: float | None = None) -> Course:
-    """Winnow until a pass makes no mistake; the intercept is minus the threshold, by default the number of features.
+def perceptron_course(X: Floats, y: NDArray[np.int64], bias: float = 0.0) -> Course:
+    """The Perceptron's course on rows with labels -1 and +1; ``bias`` is the size of the constant feature.
+
+    >>> perceptron_course(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1, -1])).weights.tolist()
+    [[0.0, 0.0], [2.0, 0.0], [2.0, -1.0]]
+    """
+    return course_of(X, y, np.zeros(X.shape[1]), 0.0, lambda w, x, label: w + label * x, bias)
+
+
+def winnow_course(X: Floats, y: NDArray[np.int64], alpha: float = 2.0) -> Course:
+    """Winnow's course; the intercept is minus the threshold, the number of features.
 
     >>> winnow_course(np.eye(2), np.array([1, -1])).weights.tolist()
     [[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]]
     """
-    theta = float(X.shape[1]) if threshold is None else threshold
-    w = np.ones(X.shape[1])
-    rows: list[int] = []
-    weights = [w.copy()]
-    for _ in range(PASSES):
-        before = len(rows)
-        for i, (x, label) in enumerate(zip(X, y, strict=True)):
-            if label * (w @ x - theta) <= 0.0:
-                w *= alpha ** (label * x)
-                rows.append(i)
-                weights.append(w.copy())
-        if len(rows) == before:
-            break
-    return Course(np.array(rows, np.int64), np.array(weights), np.full(len(weights), -theta))
+    n = X.shape[1]
+    return course_of(X, y, np.ones(n), -float(n), lambda w, x, label: w * alpha ** (label * x), 0.0)
 
 
 # ----------------------------------------------------------------------------------------------------
