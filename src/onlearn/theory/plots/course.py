@@ -209,7 +209,8 @@ def _legend_below(figure: Any, axes: Any, arrow: str) -> None:
 
     handles, labels = axes.get_legend_handles_labels()
     handles.append(Line2D([], [], color=GREEN, marker=">", lw=2.0))
-    figure.legend(handles, [*labels, arrow], loc="outside lower center", ncols=min(6, len(handles)))
+    columns = max(1, min(len(handles), int(figure.get_figwidth() / 1.6)))
+    figure.legend(handles, [*labels, arrow], loc="outside lower center", ncols=columns)
 
 
 @picture
