@@ -1,4 +1,11 @@
-"""Learning theory: mistake bounds, separability, certificates; concepts, teachers and learners of conjunctions."""
+"""Learning theory: mistake bounds, separability, certificates; concepts, teachers and learners of conjunctions.
+
+What drives learners, and the pictures, are imported on first use: they live above the engine, which uses the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from onlearn.theory import bounds
 from onlearn.theory.adversary import hadamard_sequence
@@ -12,6 +19,12 @@ from onlearn.theory.linear_threshold import LinearThreshold
 from onlearn.theory.minimal_conjunction import minimal_consistent
 from onlearn.theory.separable import Separability, separable, simplex_margin
 from onlearn.theory.teachers import HelpfulTeacher, QueryLearner, QueryTeacher, RandomTeacher, Transcript
+
+if TYPE_CHECKING:
+    from onlearn.theory import plots
+
+_HOMES: dict[str, list[str]] = {}
+_LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DNF",
@@ -42,6 +55,23 @@ __all__ = [
     "functions",
     "hadamard_sequence",
     "minimal_consistent",
+    "plots",
     "separable",
     "simplex_margin",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "plots":
+        return import_module("onlearn.theory.plots")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'onlearn.theory' has no attribute {name!r}")
+    value = getattr(import_module(f"onlearn.theory.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
