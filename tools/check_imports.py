@@ -21,6 +21,8 @@ LAYERS = {
     # theory is mathematics on plain arrays: it knows nothing of learners
     "theory": "theory",
     "engine": "engine",
+    # what is concluded from theory by running learners
+    "guarantees": "theory.comparison theory.pac theory.recommendation",
     "kernels": "kernels",
     "dual": "dual",
     "other learners": "svm neighbors bayes mlp",
@@ -41,7 +43,7 @@ LAYERS = {
 }
 
 
-FACES = ("onlearn", "features")
+FACES = ("onlearn", "features", "theory")
 
 
 def check(package: Path, layers: Mapping[str, str] = LAYERS) -> list[str]:

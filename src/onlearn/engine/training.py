@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine import loops, rules
-from onlearn.engine.csr import check_finite, largest_of_rows, row_batches
+from onlearn.engine.csr import check_finite, row_batches
+from onlearn.engine.cycles import count_steps, is_zero_sum
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.loops import (
     DOUBLINGS,
@@ -96,7 +97,6 @@ class Chronicle:
 
 SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
 ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
-SHORT = 2.0**-26  # of a weight: a step that leaves it half its digits
 AUDITED = 1024  # scores kept for calibration
 LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very many, it is finite
 
@@ -176,24 +176,25 @@ class Training(Chronicle):
     def theta(self) -> float:
         return float(self.geometry.theta(self.g))
 
-    def reach(self, X: Any) -> np.ndarray:
-        """For each row, how far a step of size 1 moves the weight that it moves farthest."""
-        return np.maximum(largest_of_rows(X), self.bias)
-
     returning = "weights"  # what ``course`` is made of
 
     def course(self, X: Any) -> bytes:
         """All that decides how learning goes on over these rows in a given order, by a rule of scores alone."""
         return np.trim_zeros(self.g.w + 0.0, "b").tobytes()  # without room made ahead; + 0.0: -0 is 0
 
-    def feels_steps(self, X: Any, weight: np.ndarray) -> bool:
-        """Whether no step was so short beside the weights that rounding may have swallowed it.
+    def example_weights(self) -> np.ndarray | None:
+        """The weights of examples, if the hypothesis is made of such."""
+        return None
 
-        If it was, the weights come back though the theorem would have them grow; else they do so on separable data only
-        if the margin itself is of the size of rounding.
+    def proves_inseparable(self, X: Any, y: np.ndarray, weight: np.ndarray, passes: int,
+                           earlier: np.ndarray | None) -> bool:  # fmt: skip
+        """Whether the steps of the last passes, which led back to where they began, add up to zero exactly.
+
+        ``earlier`` is what ``example_weights`` were when they began.
         """
-        reach = self.reach(X) * self.geometry.rate * weight
-        return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(self.g.w).max(initial=0.0))
+        w = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)
+        counts = count_steps(w, X, y, weight, self.bias, self.geometry.rate, passes, self.output)
+        return counts is not None and is_zero_sum(counts * weight[:, None], X, self.bias)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, *, audit: bool = True,
               progress: Callable[[int], None] | None = None, gathered: bool = False) -> None:  # fmt: skip

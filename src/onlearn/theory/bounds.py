@@ -7,6 +7,7 @@
 | `winnow` | Winnow, monotone k-disjunctions | 3k(log2 n + 1) + 2 |
 | `winnow_threshold` | Winnow, monotone threshold functions | of order (mass / separation^2) log n |
 | `normalized_winnow` | normalised Winnow, rate eta | ln p / (eta g + ln(2 / (e^eta + e^-eta))) |
+| `normalized_winnow_noisy` | ditto, any data | (ln p + eta D1) / (eta g + ln(2 / (e^eta + e^-eta))) |
 | `additive` | any Perceptron, in terms of a target u | |u|_2^2 max|x|_2^2 / g^2 |
 | `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
 | `elimination` | Elimination, conjunctions of n attributes | n + 1; monotone: n |
@@ -28,6 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlearn.theory.separable import Floats, as_rows, radii, scores
+
+_RATES = np.geomspace(0.05, 3.0, 40)  # eta by margin; the best one is about 1 without noise, and falls with it
 
 
 def perceptron(R: float, margin: float) -> float:
@@ -241,6 +244,64 @@ def best_eta(margin: float) -> float:
     """
     _simplex_arguments(1, margin)
     return math.atanh(margin) if margin < 1.0 else math.inf
+
+
+def normalized_winnow_noisy(p: int, D1: float, margin: float, eta: float) -> float:
+    """(ln p + eta D1) / (eta margin + ln(2 / (e^eta + e^-eta))): normalised Winnow where no target need separate.
+
+    D1 = sum d_i where d_i = max(0, margin - y_i u.x_i), for a target u >= 0 with |u|_1 = 1, over the sequence as
+    presented: k passes make it k times as large. Each mistake lowers the relative entropy of u to the weights by
+    eta y u.x - ln cosh eta or more, it is ln p at the start and never negative.
+
+    >>> round(normalized_winnow_noisy(p=1000, D1=5.0, margin=0.1, eta=0.1), 1)
+    1479.1
+    >>> normalized_winnow_noisy(p=1000, D1=0.0, margin=0.1, eta=0.05) == normalized_winnow(1000, 0.1, 0.05)
+    True
+    """
+    _simplex_arguments(p, margin)
+    _not_negative("D1", D1)
+    _positive("eta", eta)
+    gain = eta * margin - _log_cosh(eta)
+    return (math.log(p) + eta * D1) / gain if gain > 0.0 else math.inf
+
+
+class NoisyWinnowBound(NamedTuple):
+    """A small `normalized_winnow_noisy`, and where it is reached."""
+
+    value: float
+    margin: float
+    D1: float
+    eta: float
+
+
+def normalized_winnow_noisy_best(
+    p: int, signed_scores: ArrayLike, passes: float = 1, eta: float | None = None
+) -> NoisyWinnowBound:
+    """The smallest `normalized_winnow_noisy` on a grid of margins, and of rates unless eta is given.
+
+    For the signed scores y_i u.x_i of a target u >= 0 with |u|_1 = 1 and rows with |x|_inf <= 1. Never above the number
+    of examples seen, which is the bound where no margin gives less (margin and D1 infinite, eta 0).
+
+    >>> normalized_winnow_noisy_best(1000, [0.5] * 200 + [-0.5]).value < 80
+    True
+    """
+    s = np.sort(np.asarray(signed_scores, dtype=np.float64).ravel())
+    if not len(s) or not np.isfinite(s).all():
+        raise ValueError("signed_scores must be finite and at least one.")
+    best = NoisyWinnowBound(float(passes * len(s)), math.inf, math.inf, 0.0)
+    # Between two scores the bound is a ratio of linear functions of the margin, so it is smallest at one of them.
+    candidates = np.unique(np.minimum(1.0, s[s > 0.0]))
+    candidates = candidates[np.linspace(0, len(candidates) - 1, min(len(candidates), 200)).astype(int)]
+    total = np.concatenate([[0.0], np.cumsum(s)])
+    for margin in candidates.tolist():
+        below = int(np.searchsorted(s, margin))
+        D1 = passes * max(0.0, below * margin - float(total[below]))
+        rates = [eta] if eta is not None else (_RATES * max(margin, 1e-6)).tolist()
+        for rate in rates:
+            value = normalized_winnow_noisy(p, D1, margin, rate)
+            if value < best.value:
+                best = NoisyWinnowBound(value, margin, D1, rate)
+    return best
 
 
 def additive(u: ArrayLike, X: Any, y: ArrayLike | None = None) -> float:
