@@ -33,7 +33,9 @@ NUMBERS = {
     ),
     "margin": Number(float, "The margin g: y u.x is at least g in every row, for a target u of length 1."),
     "D2": Number(float, "The square root of the sum of squares of what rows fall short of the margin.", ("--D2",)),
+    "D1": Number(float, "The sum of what rows fall short of the margin.", ("--D1",)),
     "n": Number(int, "The number of features."),
+    "monotone": Number(bool, "Conjunctions without negations.", ("--monotone",)),
     "k": Number(int, "The number of literals of the disjunction."),
     "p": Number(int, "The number of weights."),
     "alpha": Number(float, "The promotion factor."),
@@ -96,7 +98,21 @@ BOUNDS = {
         {"p": REQUIRED, "margin": REQUIRED},
         "--p 1000 --margin 0.1",
     ),
+    "normalized_winnow_noisy": Formula(
+        "Bound normalised Winnow on any rows.",
+        {"p": REQUIRED, "D1": REQUIRED, "margin": REQUIRED, "eta": REQUIRED},
+        "--p 1000 --D1 5 --margin 0.1 --eta 0.1",
+    ),
+    "normalized_winnow_noisy_best": Formula(
+        "Find where that one is smallest.",
+        {"p": REQUIRED, "signed_scores": REQUIRED, "passes": 1.0, "eta": None},
+        "--p 1000 --scores 0.5,0.5,-0.5",
+    ),
     "best_eta": Formula("Find the best rate of normalised Winnow.", {"margin": REQUIRED}, "--margin 0.6"),
+    "elimination": Formula(
+        "Bound Elimination on conjunctions.", {"n": REQUIRED, "monotone": False}, "--n 100 --monotone"
+    ),
+    "consistent": Formula("Bound CON on a finite class.", {"size": REQUIRED}, "--size 531441"),
     "halving": Formula("Bound Halving on a finite class.", {"size": REQUIRED}, "--size 531441"),
 }
 
