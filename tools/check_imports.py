@@ -26,6 +26,8 @@ LAYERS = {
     "kernels": "kernels",
     "dual": "dual",
     "other learners": "svm neighbors bayes mlp",
+    # the pictures of the theory run learners, of both kinds
+    "pictures": "theory.plots",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",

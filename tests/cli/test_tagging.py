@@ -245,3 +245,11 @@ def test_english_chunks(run, data, tmp_path):
 
 def test_sizes_are_told_with_a_unit():
     assert tagging.size(2_500_000) == "2.5 MB"
+
+
+def test_what_is_learned_is_shown_in_one_line(run, tmp_path):
+    train, template = tmp_path / "train.conll", tmp_path / "template"
+    train.write_text("the DET\ndog NOUN\n\n" * 5)
+    template.write_text("U00:%x[0,0]\nU01:%x[-1,0]\nB\n")
+    shown = run("train", train, "-o", tmp_path / "m.onl", "--template", template, "--rule", "pa1", err=None)
+    assert "learning: StructuredPerceptron(random_state=0, rule='pa1', template=<3 lines>)\n" in shown

@@ -70,8 +70,9 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     try:
         run.read()
         if not silent:
-            for note in [*run.notes, f"learning: {run.tagger.learner!r}"]:
-                typer.echo(as_options(" ".join(note.split())))
+            for note in run.notes:
+                typer.echo(as_options(note))
+            typer.echo(f"learning: {run.tagger.learner!r}")
         with _progress_line(silent) as watch:
             run.learn(watch)
     except KeyboardInterrupt:

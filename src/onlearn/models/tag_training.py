@@ -176,7 +176,7 @@ class TagRun:
         return {
             "model": None if output is None else os.fspath(output),
             "bytes": None if output is None else os.path.getsize(output),
-            "learner": " ".join(repr(learner).split()),
+            "learner": repr(learner),
             "task": "tag",
             "labels": self.tagger.labels,
             "scheme": self.tagger.scheme,
@@ -247,7 +247,9 @@ def learner_of(options: TrainOptions) -> Any:
         if not isinstance(made, SequenceLearner):
             raise PlanError(f"{type(given).__name__} does not learn sequences", "learner")
         return checked(made.set_params(**settings))
-    text = DEFAULT if given is None else given
+    # Whoever chooses rule or geometry means the usual other one.
+    usual = "StructuredPerceptron" if settings.keys() & {"rule", "geometry"} else DEFAULT
+    text = usual if given is None else given
     try:
         name, values, named = registry.parse_call(text)
         name = registry.full_name(name)

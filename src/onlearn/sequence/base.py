@@ -59,6 +59,12 @@ class Progress(NamedTuple):
 Watch = Callable[[Progress], None]
 
 
+def _short(value: Any) -> str:
+    """A value in a line: of a text of several lines, such as a template, how many there are."""
+    lines = len(value.splitlines()) if isinstance(value, str) else 1
+    return f"<{lines} lines>" if lines > 1 else " ".join(repr(value).split())
+
+
 class SequenceLearner:
     """What is the same for every sequence learner; see the module for what a new one has to add."""
 
@@ -122,8 +128,9 @@ class SequenceLearner:
 
     def __repr__(self) -> str:
         usual = self.defaults()
-        changed = [f"{name}={one!r}" for name, one in self.get_params().items() if repr(one) != repr(usual[name])]
-        return f"{self.name}({', '.join(changed)})"
+        changed = {name: one for name, one in self.get_params().items() if repr(one) != repr(usual[name])}
+        shown = [f"{name}={_short(one)}" for name, one in changed.items()]
+        return f"{self.name}({', '.join(shown)})"
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:  # copies, for another thread may go on learning while they are pickled

@@ -211,13 +211,14 @@ class HMMLearner(SequenceLearner):
         return self.lattice().posterior(self.emissions(sentences), sentences.offsets).marginals
 
     def log_likelihood(self, X: Any) -> np.ndarray:
-        """The log-probability of each sequence, summed over all labels that it may have.
-
-        (``score`` is the share of tokens that are labelled right.)
-        """
+        """The log-probability of each sequence, summed over all labels that it may have."""
         sentences = self._taken(X)
         with self.lock:
             return self.lattice().log_z(self.emissions(sentences), sentences.offsets)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of tokens that are labelled right; without labels the log-probability of all sequences."""
+        return float(self.log_likelihood(X).sum()) if y is None else super().score(X, y)
 
     def sample(self, n: int = 1, length: int | None = None, random_state: Any = None) -> tuple[list[Any], list[Any]]:
         """Draw n sequences and their labels; each of a length, or until it ends by itself."""

@@ -5,12 +5,13 @@
 | `perceptron` | Perceptron, separable data | (R / g)^2 |
 | `perceptron_noisy` | Perceptron, any data | ((R + D2) / g)^2 |
 | `winnow` | Winnow, monotone k-disjunctions | 3k(log2 n + 1) + 2 |
+| `winnow_threshold` | Winnow, monotone threshold functions | of order (mass / separation^2) log n |
 | `normalized_winnow` | normalised Winnow, rate eta | ln p / (eta g + ln(2 / (e^eta + e^-eta))) |
 | `normalized_winnow_noisy` | ditto, any data | (ln p + eta D1) / (eta g + ln(2 / (e^eta + e^-eta))) |
 | `additive` | any Perceptron, in terms of a target u | |u|_2^2 max|x|_2^2 / g^2 |
 | `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
-| `elimination` | Elimination, conjunctions of n attributes | n, or n + 1 with negations |
-| `consistent` | any consistent learner, a finite class | size - 1 |
+| `elimination` | Elimination, conjunctions of n attributes | n + 1; monotone: n |
+| `consistent` | CON, a finite class | size - 1 |
 | `halving` | Halving, a finite class | log2 size |
 
 An argument outside the range of a theorem (a margin that is not positive, k > n, a target that does not
@@ -154,13 +155,45 @@ def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -
     _whole("k", k)
     if n < 1 or not 0 <= k <= n:
         raise ValueError(f"k literals among n features need 0 <= k <= n and n >= 1, but k = {k} and n = {n}.")
-    if not 1.0 < alpha < math.inf:
-        raise ValueError(f"alpha must be above 1 and finite, but it is {alpha}.")
-    threshold = float(n) if threshold is None else float(threshold)
-    if not 1.0 <= threshold < math.inf:
-        raise ValueError(f"threshold must be at least 1 and finite, but it is {threshold}.")
-    log = math.log2(threshold) / math.log2(alpha)  # exact for the powers of two of the textbook
-    return (1.0 + alpha) * k * (log + 1.0) + n * alpha / ((alpha - 1.0) * threshold)
+    log, rest = _winnow_terms(n, alpha, threshold)
+    return (1.0 + alpha) * k * (log + 1.0) + rest
+
+
+def winnow_threshold(
+    n: int, mass: float, separation: float, alpha: float | None = None, threshold: float | None = None
+) -> float:
+    """(1 + alpha) p + c: mistakes of Winnow on a monotone linear threshold function of n Boolean features.
+
+    For a target u >= 0 with sum(u) = mass, u.x >= 1 on positive and u.x <= 1 - separation on negative rows:
+    "at least 10 of 100" has u = 1/10 on 100 features, mass 10 and separation 1/10. Weights from 1; alpha is
+    1 + separation/2 unless it is given, the threshold n. The sum of u_j ln w_j rises by ln alpha or more with each
+    of p promotions, falls by at most (1 - separation) ln alpha with each of q demotions, and no weight passes alpha
+    threshold; with the argument of `winnow` on the total weight, q <= alpha p + c for c = n alpha / ((alpha - 1)
+    threshold), so that the number of mistakes is at most (1 + alpha) p + c, where
+
+        p (1 - (1 - separation) alpha) <= mass (log_alpha threshold + 1) + (1 - separation) c.
+
+    The bound is `winnow` where the separation is 1, infinite where alpha is 1 / (1 - separation) or more, and at
+    most the closed form in theorem 9 of Littlestone, 1988, where alpha is as that theorem has it.
+
+    >>> round(winnow_threshold(n=100_000, mass=10, separation=0.2))
+    21479
+    >>> winnow_threshold(n=1024, mass=3, separation=1, alpha=2) == winnow(n=1024, k=3)
+    True
+    """
+    _whole("n", n)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, but it is {n}.")
+    _not_negative("mass", mass)
+    if not isinstance(separation, Real) or not 0.0 < separation <= 1.0:
+        raise ValueError(f"separation must be above 0 and at most 1, but it is {separation}.")
+    alpha = 1.0 + separation / 2.0 if alpha is None else alpha
+    log, rest = _winnow_terms(n, alpha, threshold)
+    gain = 1.0 - (1.0 - separation) * alpha
+    if gain <= 0.0:
+        return math.inf
+    promotions = (mass * (log + 1.0) + (1.0 - separation) * rest) / gain
+    return (1.0 + alpha) * promotions + rest
 
 
 def normalized_winnow(p: int, margin: float, eta: float | None = None) -> float:
@@ -305,30 +338,33 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
     return 2.0 * math.log(n) * _square(float(np.abs(weights).sum()) * peak / g)
 
 
-def elimination(n: int, monotone: bool = False) -> int:
-    """Mistakes of Elimination on conjunctions of n attributes: n if they are monotone, else n + 1.
+def elimination(n: int, monotone: bool = False) -> float:
+    """n + 1: mistakes of Elimination on conjunctions of n Boolean attributes; n if no attribute is negated.
 
-    Each mistake is on a positive example and drops a literal. Of the 2n literals the first one drops n.
+    It begins with all 2n literals. The first mistake removes n of them, every other one at least one; of the n of
+    the monotone case every mistake removes one. L. Valiant, A theory of the learnable, 1984.
 
-    >>> elimination(100, monotone=True), elimination(100)
-    (100, 101)
+    >>> elimination(100), elimination(100, monotone=True)
+    (101.0, 100.0)
     """
     _whole("n", n)
     if n < 1:
         raise ValueError(f"n must be at least 1, but it is {n}.")
-    return int(n) + (not monotone)
+    return float(n if monotone else n + 1)
 
 
-def consistent(size: int) -> int:
-    """size - 1: mistakes of any learner that keeps to a concept consistent with all examples; each rules one out.
+def consistent(size: int) -> float:
+    """size - 1: mistakes of CON, which predicts with any concept that agrees with all examples so far.
+
+    Each mistake removes the concept at hand, and the target is never removed. N. Littlestone, 1988.
 
     >>> consistent(1024)
-    1023
+    1023.0
     """
     _whole("size", size)
     if size < 1:
         raise ValueError(f"size must be at least 1, but it is {size}.")
-    return int(size) - 1
+    return float(size - 1)
 
 
 def halving(size: int) -> float:
@@ -342,6 +378,17 @@ def halving(size: int) -> float:
     if size < 1:
         raise ValueError(f"size must be at least 1, but it is {size}.")
     return math.log2(size)
+
+
+def _winnow_terms(n: int, alpha: float, threshold: float | None) -> tuple[float, float]:
+    """log_alpha threshold, and the demotions that the weights to begin with pay for."""
+    if not 1.0 < alpha < math.inf:
+        raise ValueError(f"alpha must be above 1 and finite, but it is {alpha}.")
+    threshold = float(n) if threshold is None else float(threshold)
+    if not 1.0 <= threshold < math.inf:
+        raise ValueError(f"threshold must be at least 1 and finite, but it is {threshold}.")
+    log = math.log2(threshold) / math.log2(alpha)  # exact for the powers of two of the textbook
+    return log, n * alpha / ((alpha - 1.0) * threshold)
 
 
 def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, float]:

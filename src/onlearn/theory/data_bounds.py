@@ -96,11 +96,11 @@ def normalized_winnow_noisy(
     return bounds.normalized_winnow_noisy_best(p, signed, passes, eta)
 
 
-def elimination(X: Any, y: ArrayLike, monotone: bool = False) -> int:
+def elimination(X: Any, y: ArrayLike, monotone: bool = False) -> float:
     """Elimination's bound for rows of 0 and 1 whose labels are a conjunction of attributes, or of their negations too.
 
     >>> elimination([[1, 1, 0], [1, 1, 1], [0, 1, 1]], [1, 1, 0], monotone=True)
-    3
+    3.0
     """
     X = as_rows(X)
     positive = signed_labels(y, X.shape[0]) > 0.0

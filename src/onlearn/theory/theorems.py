@@ -8,7 +8,6 @@ ln(positives) + 1 (D. Haussler, Quantifying inductive bias, 1988).
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from onlearn.theory import bounds
 from onlearn.theory.separable import Floats, blocks, scores, stored
+from onlearn.theory.set_cover import greedy_cover
 
 LEARNED = "learned weights"
 ROUNDING = 1e-9  # (R/g)^2 is a rounded number: 0.9999999999999998 allows one mistake
@@ -296,30 +296,5 @@ def smallest_disjunction(X: Any, positive: NDArray[np.bool_]) -> int | None:
         useful = positive[start + row] & harmless[column] & (value != 0.0)
         covered.append(start + row[useful])
         covering.append(column[useful])
-    return _greedy_cover(np.concatenate(covered), np.concatenate(covering), X.shape, int(positive.sum()))
-
-
-def _greedy_cover(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int], left: int) -> int | None:
-    """How many columns the greedy algorithm takes to cover ``left`` rows, or None if a row is in no column.
-
-    Column ``columns[n]`` covers row ``rows[n]``. The number of rows that a column would still cover only falls, so
-    the top of the heap is counted again only if it is out of date.
-    """
-    rows = rows[np.argsort(columns, kind="stable")]
-    counts = np.bincount(columns, minlength=shape[1])
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    covered = np.zeros(shape[0], dtype=bool)
-    heap = [(-count, column) for column, count in enumerate(counts.tolist()) if count]
-    heapq.heapify(heap)
-    taken = 0
-    while left and heap:
-        promised, column = heapq.heappop(heap)
-        mine = rows[ends[column] : ends[column + 1]]
-        fresh = mine[~covered[mine]]
-        if len(fresh) == -promised:
-            covered[fresh] = True
-            left -= len(fresh)
-            taken += 1
-        elif len(fresh):
-            heapq.heappush(heap, (-len(fresh), column))
-    return taken if left == 0 else None
+    taken = greedy_cover(np.concatenate(covered), np.concatenate(covering), X.shape, int(positive.sum()))
+    return None if taken is None else len(taken)
