@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import onlearn
-from onlearn.theory import MOfN, Rows, compare_learners
+from onlearn.theory import Elimination, MOfN, Rows, compare_learners
 from onlearn.theory.comparison import _measure
 from onlearn.theory.problems import Draw
 
@@ -41,6 +42,30 @@ def test_one_seed_is_one_result_however_many_workers():
         assert str(without_times(results[0])) == str(without_times(other))  # nan is not nan
     another = compare_learners(learners, MOfN(n=30), **QUICK, random_state=6)
     assert str(without_times(another)) != str(without_times(results[0]))
+
+
+def test_processes_share_the_repeats(monkeypatch):
+    """They begin where work is worth it; what cannot be sent to them is done one at a time."""
+    from onlearn.theory import comparison
+
+    alone = compare_learners([Majority, "Perceptron"], MOfN(n=30), **QUICK, workers=1)
+    monkeypatch.setattr(comparison, "WORTHWHILE", 0.0)
+    shared = compare_learners([Majority, "Perceptron"], MOfN(n=30), **QUICK, workers=2)
+    assert str(without_times(alone)) == str(without_times(shared))
+    lock = threading.Lock()
+
+    def unsendable():
+        with lock:
+            return Majority()
+
+    again = compare_learners({"Majority": unsendable, "Perceptron": "Perceptron"}, MOfN(n=30), **QUICK, workers=2)
+    assert str(without_times(alone)) == str(without_times(again))
+
+
+def test_learners_of_concepts():
+    """Noise and changes of the target contradict them: they leave those examples out."""
+    result = compare_learners([Elimination(20)], MOfN(n=20, relevant=2, at_least=2), **QUICK)
+    assert result["Elimination", "accuracy at the end"].mean > 0.99
 
 
 def test_what_is_measured():

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import onlearn
+from onlearn import theory
 from onlearn.theory import bounds, to_pac
 
 
@@ -150,6 +151,20 @@ def test_mistakes_beyond_the_bound_are_an_error():
 def test_bad_arguments(arguments, error):
     with pytest.raises(error, match=r"\.$"):
         to_pac(*arguments)
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+def test_learners_of_concepts_bring_their_bound(monotone):
+    rng = np.random.default_rng(0)
+    learner = theory.Elimination(15, monotone=monotone)
+    pac = to_pac(learner, 0.05, 0.05)
+    assert pac.mistake_bound == learner.bound
+    pac.fit((x, int(x[2] and x[5])) for x in rng.integers(0, 2, (5000, 15)))
+    assert pac.stopped and pac.guarantee.examples <= pac.guarantee.most_examples
+    assert pac.predict(np.ones(15, dtype=int)) == 1
+    halving = to_pac(theory.Halving(theory.conjunctions(5)), 0.05, 0.05)
+    halving.fit((x, int(x[2] and not x[4])) for x in rng.integers(0, 2, (5000, 5)))
+    assert halving.stopped and halving.guarantee.mistakes <= 5 * math.log2(3)
 
 
 def test_labels_and_rows_must_go_together():

@@ -18,7 +18,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
+from pickle import PicklingError
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -34,6 +37,8 @@ from onlearn.engine.registry import (
     parse_call,
     parse_learner,
 )
+from onlearn.theory.learner import ContradictionError
+from onlearn.theory.pac import one_at_a_time, takes_classes
 from onlearn.theory.problems import Draw, MOfN, Problem, Rows
 
 __all__ = ["Comparison", "MOfN", "Measure", "Rows", "compare_learners"]
@@ -41,7 +46,10 @@ __all__ = ["Comparison", "MOfN", "Measure", "Rows", "compare_learners"]
 TEST_ROWS = 1000
 FIRST, GROWTH = 10, 1.25  # examples before the first test, and how they grow to the next
 
-Floats = NDArray[np.float64]
+WORTHWHILE = 3.0  # seconds of work that are worth starting processes for
+SEEDS = 1 << 31
+
+_Found = dict[tuple[str, str], float]  # by learner and quantity
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,12 @@ def compare_learners(
     """Compare learners on a problem; with one seed all but the times come out the same.
 
     - learners: names with parameters such as "Winnow(alpha=1.5)"; classifiers with ``partial_fit`` and ``predict``;
-      objects with ``learn(x, y)`` and ``predict(x)`` for one instance; or functions that make such. In a mapping they
-      have names.
+      objects with ``learn_one`` and ``predict_one``, or ``learn(x, y)`` and ``predict(x)`` for one instance, such as
+      learners of concepts, which leave out what contradicts them; or functions that make such. In a mapping they have
+      names.
     - problem: `MOfN` with its parameters, `Rows` or a pair (X, y) of one's own; anything with ``draw`` as they have it.
-    - workers: threads, by default as many as there are processors; compiled learners run at the same time.
+    - workers: processes that share the repeats, by default as many as there are processors; used where the first
+      repeat shows that it is worth starting them.
 
     >>> result = compare_learners(["Perceptron", "Winnow(alpha=1.3)"], MOfN(n=300), examples=1000, repeats=2)
     >>> end = "accuracy at the end"
@@ -134,14 +144,10 @@ def compare_learners(
     levels = [float(share) for share in noise]
     _check(accuracy, examples, levels, repeats)
     worlds = [int(w) for w in np.random.SeedSequence(random_state).generate_state(repeats)]
-    found: list[dict[tuple[str, str], float]] = [{} for _ in worlds]
-
-    def one(n: int) -> None:
-        found[n] = _repeat(makers, drawn, worlds[n], accuracy, examples, levels)
-
-    for make in makers.values():  # loops are compiled before threads ask for them
-        _learn(_Student(make(0), drawn.classes), _stream(drawn, examples // 10 + 2, Draw(0), 0, 0.0))
-    threads.over_pieces(one, repeats, min(threads.cores() if workers is None else workers, repeats))
+    for make in makers.values():  # loops are compiled before anything is timed
+        _learn(_Student(make(0), drawn.classes), _stream(drawn, FIRST, Draw(0), 0, 0.0))
+    task = partial(_repeat, makers, drawn, accuracy=accuracy, examples=examples, noise=levels)
+    found = _in_processes(task, worlds, threads.cores() if workers is None else workers)
     for n, world in enumerate(worlds):
         for name, make in makers.items():
             found[n][name, "seconds for an example"] = _seconds(make, drawn, world, examples)
@@ -152,6 +158,19 @@ def compare_learners(
         for quantity in quantities
     )
     return Comparison(tuple(makers), quantities, measures, examples, accuracy, repeats)
+
+
+def _in_processes(task: Callable[[int], _Found], worlds: list[int], workers: int) -> list[_Found]:
+    """The task in each world, in several processes if it takes long; one at a time if it cannot be sent to others."""
+    start = perf_counter()
+    found = [task(worlds[0])]
+    rest = worlds[1:]
+    if workers > 1 and (perf_counter() - start) * len(rest) > WORTHWHILE:
+        from joblib import Parallel, delayed
+
+        with suppress(PicklingError):
+            return found + list(Parallel(n_jobs=min(workers, len(rest)))(delayed(task)(world) for world in rest))
+    return found + [task(world) for world in rest]
 
 
 def _check(accuracy: float, examples: int, noise: list[float], repeats: int) -> None:
@@ -183,35 +202,52 @@ def _makers(learners: Iterable[Any] | Mapping[str, Any]) -> dict[str, Callable[[
     return makers
 
 
+@dataclass(frozen=True)
+class _Spelled:
+    """Makes the learner that a text spells; one that has a seed and does not say which gets that of the repeat."""
+
+    text: str
+
+    def __call__(self, seed: int) -> Any:
+        name, values, named = parse_call(self.text)
+        name = full_name(name)
+        known = composition_of(name).parameters
+        seeded = {"random_state": seed % SEEDS} if "random_state" in known else {}
+        return make_learner(name, **{**seeded, **parameters_of_call(self.text, list(known), values, named)})
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """Makes copies of a learner that has learned nothing, with the seed of the repeat if it has none."""
+
+    learner: Any
+
+    def __call__(self, seed: int) -> Any:
+        made = copy.deepcopy(self.learner)
+        if hasattr(made, "get_params") and made.get_params().get("random_state", 0) is None:
+            made.set_params(random_state=seed % SEEDS)
+        return made
+
+
+@dataclass(frozen=True)
+class _Called:
+    """Makes learners by a function or a class."""
+
+    make: Callable[[], Any]
+
+    def __call__(self, seed: int) -> Any:
+        return self.make()
+
+
 def _maker(one: Any) -> Callable[[int], Any]:
     if isinstance(one, str):
         parse_learner(one)  # what is wrong with it is said now
-
-        def spelled(seed: int) -> Any:
-            name, values, named = parse_call(one)
-            name = full_name(name)
-            known = composition_of(name).parameters
-            params = parameters_of_call(one, list(known), values, named)
-            return make_learner(name, **_seeded(params, known, seed))
-
-        return spelled
-    if isinstance(one, type) or not hasattr(one, "predict"):
+        return _Spelled(one)
+    if isinstance(one, type) or not any(hasattr(one, name) for name in ("partial_fit", "learn_one", "learn")):
         if not callable(one):
-            raise TypeError(f"{one!r} is no learner: it has no predict, and cannot be called to make one.")
-        return lambda seed: one()
-
-    def copied(seed: int) -> Any:
-        made = copy.deepcopy(one)
-        if hasattr(made, "get_params") and made.get_params().get("random_state", 0) is None:
-            made.set_params(random_state=seed % (1 << 31))
-        return made
-
-    return copied
-
-
-def _seeded(params: dict[str, Any], known: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    seeded = {"random_state": seed % (1 << 31)} if "random_state" in known else {}
-    return {**seeded, **params}
+            raise TypeError(f"{one!r} is no learner: it cannot learn, and cannot be called to make one that can.")
+        return _Called(one)
+    return _Copied(one)
 
 
 class _Student:
@@ -219,10 +255,9 @@ class _Student:
 
     def __init__(self, learner: Any, classes: NDArray[Any]) -> None:
         self.learner, self.classes = learner, classes
-        self.by_rows = hasattr(learner, "partial_fit")
-        if not self.by_rows and not hasattr(learner, "learn"):
-            kind = type(learner).__name__
-            raise TypeError(f"A learner needs partial_fit, or learn for one instance, but {kind} has neither.")
+        self.by_rows = takes_classes(learner)
+        if not self.by_rows:
+            self.predict_one, self.learn_one = one_at_a_time(learner)
         self.begun = not self.by_rows
 
     def learn(self, X: Any, y: NDArray[Any]) -> None:
@@ -231,12 +266,13 @@ class _Student:
             self.begun = True
         else:
             for i in range(len(y)):
-                self.learner.learn(_row(X, i), y[i])
+                with suppress(ContradictionError):  # what leaves no concept is not learned
+                    self.learn_one(_row(X, i), y[i])
 
     def predict(self, X: Any) -> NDArray[Any]:
         if self.by_rows:
             return np.asarray(self.learner.predict(X))
-        return np.array([self.learner.predict(_row(X, i)) for i in range(X.shape[0])])
+        return np.array([self.predict_one(_row(X, i)) for i in range(X.shape[0])])
 
     def accuracy(self, X: Any, y: NDArray[Any]) -> float:
         return float((self.predict(X) == y).mean()) if self.begun else 1.0 / len(self.classes)
@@ -294,9 +330,9 @@ def _learn(student: _Student, stream: _Stream, test: _Stream | None = None) -> _
 
 
 def _repeat(makers: dict[str, Callable[[int], Any]], problem: Problem, world: int, accuracy: float, examples: int,
-            noise: list[float]) -> dict[tuple[str, str], float]:  # fmt: skip
+            noise: list[float]) -> _Found:  # fmt: skip
     """All that is measured in one world but for the times."""
-    found: dict[tuple[str, str], float] = {}
+    found: _Found = {}
     reach = f"examples to accuracy {accuracy:g}"
     plain, half = Draw(world), examples // 2
     train = _stream(problem, examples, plain, 1, 0.0)

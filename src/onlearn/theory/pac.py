@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -82,11 +83,11 @@ class PACLearner:
                 raise ValueError(f"{name} must be above 0 and below 1, but it is {value}.")
         if mistake_bound is not None and not 0.0 <= mistake_bound < math.inf:
             raise ValueError(f"mistake_bound must be finite and not negative, but it is {mistake_bound}.")
-        self.learner = learner
+        self.learner, self.is_classifier = learner, takes_classes(learner)
         self.epsilon, self.delta, self.mistake_bound = float(epsilon), float(delta), mistake_bound
         self.classes = None if classes is None else np.asarray(classes)
         self.examples = self.mistakes = self.survived = 0
-        self._predict, self._learn = _methods(learner)
+        self._predict, self._learn = one_at_a_time(learner)
 
     @property
     def needed(self) -> int:
@@ -155,7 +156,7 @@ class PACLearner:
 
     def _begun(self) -> bool:
         """Whether there is a hypothesis: estimators have none before the first example."""
-        return not hasattr(self.learner, "partial_fit") or hasattr(self.learner, "classes_")
+        return not self.is_classifier or hasattr(self.learner, "classes_")
 
     def __repr__(self) -> str:
         return f"PACLearner({self.learner!r}): {self.guarantee}"
@@ -173,7 +174,8 @@ def to_pac(
 
     - learner: an object with ``predict_one(x)`` and ``learn_one(x, y)``, or ``predict(x)`` and ``learn(x, y)`` for one
       instance. It learns in place.
-    - mistake_bound: M, such as ``bounds.winnow(n, k)``; without it every mistake makes the next hypothesis wait longer.
+    - mistake_bound: M, such as ``bounds.winnow(n, k)``; by default the ``bound`` of a learner of concepts. Without one
+      every mistake makes the next hypothesis wait longer.
     - classes: all labels, for an estimator that must know them before the first example; `fit` finds them in y.
 
     The examples must be drawn independently, from where the later ones come from.
@@ -188,10 +190,20 @@ def to_pac(
     >>> pac.stopped, pac.guarantee.needed, pac.guarantee.examples < 1000
     (True, 295, True)
     """
+    own = getattr(learner, "bound", None)
+    if mistake_bound is None and isinstance(own, (int, float)) and math.isfinite(own):
+        mistake_bound = float(own)
     return PACLearner(learner, epsilon, delta, mistake_bound, classes)
 
 
-def _methods(learner: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
+def takes_classes(learner: Any) -> bool:
+    """Whether a learner is a classifier that is told all classes when it begins, as those of scikit-learn are."""
+    method = getattr(learner, "partial_fit", None)
+    return method is not None and "classes" in signature(method).parameters
+
+
+def one_at_a_time(learner: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
+    """The methods by which a learner predicts one instance and learns from one example."""
     for predict, learn in (("predict_one", "learn_one"), ("predict", "learn")):
         if callable(getattr(learner, predict, None)) and callable(getattr(learner, learn, None)):
             return getattr(learner, predict), getattr(learner, learn)
