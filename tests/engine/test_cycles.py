@@ -102,6 +102,13 @@ def test_a_cycle_that_takes_too_long_to_run_again_proves_nothing(monkeypatch):
     assert verdict([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]) is None
 
 
+def test_weights_of_examples_that_were_not_kept_prove_nothing(monkeypatch):
+    monkeypatch.setattr(cycles, "ROOM", 0)
+    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    assert verdict(square, [0, 1, 1, 0], onlearn.KernelPerceptron("linear", **FIXED)) is None
+    assert verdict(square, [0, 1, 1, 0]) is False
+
+
 floats = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 

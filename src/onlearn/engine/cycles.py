@@ -18,11 +18,12 @@ import numpy as np
 from onlearn.engine.csr import CSR, is_sparse, rows_at
 
 LONGEST = 1 << 20  # visits of rows in a cycle that is run again to count its mistakes: some seconds
+ROOM = 1 << 27  # bytes for the weights of examples at the ends of passes
 DIGITS = 53  # of a float64
 
 
 class Met(NamedTuple):
-    """The end of a pass: its number, and the weights of examples there, if the learner has such."""
+    """The end of a pass: its number, and the weights of examples there, if the learner has such and they were kept."""
 
     passes: int
     weights: np.ndarray | None
@@ -32,8 +33,8 @@ class Cycle:
     """Remembers what decides the course of learning at the ends of passes, by digest."""
 
     def __init__(self, training: Any, X: Any) -> None:
-        self.passes = 0
-        self.met = {self._digest(training, X): Met(0, training.example_weights())}
+        self.passes, self.room = 0, ROOM
+        self.met = {self._digest(training, X): Met(0, self._kept(training))}
 
     def closed(self, training: Any, X: Any) -> Met | None:
         """The end of an earlier pass at which everything was as it is now; None if there is none."""
@@ -41,8 +42,14 @@ class Cycle:
         digest = self._digest(training, X)
         earlier = self.met.get(digest)
         if earlier is None:
-            self.met[digest] = Met(self.passes, training.example_weights())
+            self.met[digest] = Met(self.passes, self._kept(training))
         return earlier
+
+    def _kept(self, training: Any) -> np.ndarray | None:
+        """The weights of examples, as long as there is room for them; a cycle from beyond proves nothing."""
+        weights = training.example_weights()
+        self.room -= 0 if weights is None else weights.nbytes
+        return weights if self.room >= 0 else None
 
     @staticmethod
     def _digest(training: Any, X: Any) -> bytes:
