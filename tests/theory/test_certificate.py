@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import onlearn
 from onlearn.theory import Certificate, bounds
 from onlearn.theory.certificate import certify
 from onlearn.theory.theorems import smallest_disjunction
@@ -312,3 +314,54 @@ def test_the_import_is_light():
     code = "import sys, onlearn.theory; print(*{'numba', 'sklearn'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_in_the_feature_space_of_a_kernel_the_certificate_is_that_of_the_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X @ [1.0, -2.0, 0.5] > 0.3, 1, 0)
+    settings = dict(epochs=None, shuffle=False, stabilizer="last")
+    linear = onlearn.OnlineClassifier(rule="perceptron", **settings).fit(X, y).certificate(X, y)
+    dual = onlearn.KernelPerceptron("linear", **settings).fit(X, y).certificate(X, y)
+    for name in ("perceptron", "perceptron_noisy", "additive"):
+        assert bound(dual, name).target == bound(linear, name).target
+        assert bound(dual, name).value == pytest.approx(bound(linear, name).value, rel=1e-4)
+    assert bound(dual, "perceptron").target == "maximum-margin separator"
+    assert dual.holds() and linear.holds()
+
+
+LEARNERS = (
+    ("Perceptron", lambda rng: {"intercept_scaling": float(rng.choice([0.5, 1.0, 4.0]))}),
+    ("NormalizedWinnow", lambda rng: {"eta": float(rng.uniform(0.01, 0.5)), "stabilizer": "last"}),
+    ("BalancedWinnow", lambda rng: {"alpha": float(rng.uniform(1.01, 1.6)), "stabilizer": "last"}),
+    ("Winnow", lambda rng: {"alpha": 2.0, "stabilizer": "last"}),
+)
+
+
+def random_run(seed):
+    """The certificate of a learner of random rows: by a dense or a sparse target, with or without noise."""
+    rng = np.random.default_rng(seed)
+    name, parameters = LEARNERS[seed % len(LEARNERS)]
+    m, n = int(rng.integers(2, 40)), int(rng.integers(1, 15))
+    X = (rng.random((m, n)) < 0.3).astype(float) if name == "Winnow" else rng.uniform(-1, 1, (m, n))
+    u = rng.normal(size=n) * (rng.random(n) < rng.choice([0.3, 1.0]))
+    y = X[:, u > 0].any(axis=1) if name == "Winnow" else X @ (np.abs(u) if name == "NormalizedWinnow" else u) > 0
+    y ^= rng.random(m) < rng.choice([0.0, 0.1])
+    if len(set(y.tolist())) < 2:
+        return None
+    model = getattr(onlearn, name)(epochs=int(rng.integers(1, 20)), random_state=0, **parameters(rng))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y).certificate(X, y)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(200), pytest.param(range(200, 4000), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_no_run_of_a_learner_is_above_a_bound_that_applies(seeds):
+    certificates = [c for c in map(random_run, seeds) if c is not None]
+    assert all(c.holds() for c in certificates)
+    applied = {b.name for c in certificates for b in c.bounds if b.applies}
+    assert applied == {b.name for b in certificates[0].bounds}
+    better = [b.target != "learned weights" for c in certificates for b in c.bounds if b.applies]
+    assert sum(better) > 0.2 * len(better)

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import onlearn
+from onlearn.engine.csr import CSR
 from onlearn.theory import Elimination, MOfN, Rows, compare_learners
 from onlearn.theory.comparison import _measure
 from onlearn.theory.problems import Draw
@@ -100,7 +101,7 @@ def test_it_can_be_read_and_sent():
         result["Perceptron", "speed"]
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, CSR.of])
 def test_rows_of_ones_own(layout):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))

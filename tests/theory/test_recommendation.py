@@ -43,7 +43,7 @@ def test_the_bounds_are_those_of_the_formulas():
     X = rng.choice([-1.0, 1.0], (300, 60))
     advice = recommend(X, X[:, 0] > 0, fit_intercept=False)
     assert advice.advice == "multiplicative" and advice.relevant == pytest.approx(1.0, abs=0.01)
-    assert advice.multiplicative_bound == pytest.approx(2 * np.log(61), rel=1e-3)  # with room for a constant
+    assert advice.multiplicative_bound == pytest.approx(2 * np.log(60), rel=1e-3)
     assert advice.additive_bound <= 60 * (1 + 1e-6)
 
 

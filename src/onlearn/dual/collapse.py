@@ -352,7 +352,9 @@ def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
     lengths = supports.kernel.diagonal(points) + training.bias**2
     radius = float(np.sqrt(max(0.0, lengths.max())))  # it may be below 0 if the function is no kernel
     widest = None
-    if supports.kernel.always_psd and len(points) <= MARGIN_EXAMPLES and training.rule.name == "perceptron":
+    if supports.kernel.always_psd and len(points) <= MARGIN_EXAMPLES and (
+        training.rule.name == "perceptron" and training.output is None
+    ):  # fmt: skip
         gram = supports.kernel.block(points, points).astype(np.float64)
         widest = maximum_margin_scores(gram, y, constant=training.bias)
     certificate = certify_scores(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlearn.theory.separable import as_rows, is_sparse, scores
+from onlearn.theory.separable import as_rows, scipy_rows, scores
 
 HELD_OUT = 0.3  # of the rows, for tests
 MORE = 1.8  # times as often as usual features are on in the domain in which they are frequent
@@ -99,7 +99,7 @@ class Rows:
     """
 
     def __init__(self, X: Any, y: ArrayLike) -> None:
-        self.X, self.y = as_rows(X), np.asarray(y)
+        self.X, self.y = scipy_rows(as_rows(X)), np.asarray(y)
         if self.y.shape != (self.X.shape[0],):
             raise ValueError(f"y must hold one label for each of the {self.X.shape[0]} rows.")
         self.classes, self.codes = np.unique(self.y, return_inverse=True)
@@ -118,5 +118,4 @@ class Rows:
             part = ranked[:half] if where.domain == 0 else ranked[half:]
         some = part[rng.integers(0, len(part), rows)]
         codes = (self.codes[some] + where.target) % len(self.classes)
-        own = is_sparse(self.X) and hasattr(self.X, "take")  # rows of the package
-        return (self.X.take(some) if own else self.X[some]), self.classes[codes]
+        return self.X[some], self.classes[codes]

@@ -155,7 +155,7 @@ def recommend(X: Any, y: ArrayLike, *, fit_intercept: bool = True, random_state:
     runs = [one.run(first=noisy) for one in learned]
     limits = {"additive": min(_additive(data, target, noisy) for target in judged)}
     limits["multiplicative"], simplest = min(
-        ((_multiplicative(target, noisy), n) for n, target in enumerate(judged)), key=lambda pair: pair[0]
+        ((_multiplicative(data, target, noisy), n) for n, target in enumerate(judged)), key=lambda pair: pair[0]
     )
     u = judged[simplest].u
     literals = smallest_disjunction(X, labels > 0.0)
@@ -330,9 +330,10 @@ def _additive(data: _Data, target: _Judged, noisy: bool) -> float:
     return bounds.perceptron_noisy_best(data.radius, target.signed / norm).value
 
 
-def _multiplicative(target: _Judged, noisy: bool) -> float:
+def _multiplicative(data: _Data, target: _Judged, noisy: bool) -> float:
     norm = float(np.abs(target.u).sum())
-    n = len(target.u) * (2 if (target.u < 0.0).any() else 1)
+    n = len(target.u) - (data.constant == 0.0)
+    n *= 2 if (target.u < 0.0).any() else 1  # a weight for x and one for -x
     if not noisy:
         return bounds.normalized_winnow_simple(n, min(1.0, float(target.signed.min()) / norm))
     if norm == 0.0:
