@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn.theory import bounds, data_bounds
+from onlearn.theory import bounds, conjunctions, data_bounds
 
 CUBE = np.array(list(itertools.product([0, 1], repeat=3)))
 
@@ -58,6 +58,16 @@ def test_elimination(layout):
             data_bounds.elimination(X, y, monotone=monotone)
     with pytest.raises(ValueError, match="0 and 1"):
         data_bounds.elimination(layout(CUBE * 2), CUBE[:, 0])
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_classes_of_concepts(layout):
+    X, y = layout(CUBE), np.where(CUBE[:, 0] & CUBE[:, 1], "yes", "no")
+    assert data_bounds.consistent(X, y, conjunctions(3)) == 26
+    assert data_bounds.halving(X, y, conjunctions(3, monotone=True)) == 3
+    for bound in (data_bounds.consistent, data_bounds.halving):
+        with pytest.raises(ValueError, match="leaves no concept"):
+            bound(X, CUBE[:, 0] | CUBE[:, 1], conjunctions(3))
 
 
 def test_finite_classes():

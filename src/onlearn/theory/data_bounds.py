@@ -8,6 +8,7 @@
 | `normalized_winnow` | u >= 0 separates, max|x|_inf <= 1 | p, the margin at |u|_1 = 1 |
 | `normalized_winnow_noisy` | u >= 0, max|x|_inf <= 1 | p, and the best margin, D1 and eta |
 | `elimination` | the labels are a conjunction | n |
+| `consistent`, `halving` | a concept of the class gives the labels | the size of the class |
 
 Rows are dense or sparse; y is -1 or +1, or any two labels. A constant feature for the intercept is a column like the
 others. A target u that is not given is the best there is. An assumption that fails raises ``ValueError``. `additive`
@@ -120,6 +121,36 @@ def elimination(X: Any, y: ArrayLike, monotone: bool = False) -> float:
         kind = "monotone conjunction of attributes" if monotone else "conjunction of literals"
         raise ValueError(f"The labels are not a {kind}: see row {int(np.argmax(truth & ~positive))}.")
     return bounds.elimination(X.shape[1], monotone)
+
+
+def consistent(X: Any, y: ArrayLike, concepts: Any) -> float:
+    """|C| - 1 for rows of 0 and 1 that a concept of the class agrees with; ``concepts`` as for `Consistent`.
+
+    >>> from onlearn.theory import conjunctions
+    >>> consistent([[1, 1, 0], [0, 1, 1]], [1, 0], conjunctions(3))
+    26.0
+    """
+    from onlearn.theory.halving import Consistent
+
+    return _learned(Consistent, X, y, concepts)
+
+
+def halving(X: Any, y: ArrayLike, concepts: Any) -> float:
+    """log2 |C| for rows of 0 and 1 that a concept of the class agrees with; ``concepts`` as for `Halving`.
+
+    >>> from onlearn.theory import conjunctions
+    >>> round(halving([[1, 1, 0], [0, 1, 1]], [1, 0], conjunctions(3)), 2)
+    4.75
+    """
+    from onlearn.theory.halving import Halving
+
+    return _learned(Halving, X, y, concepts)
+
+
+def _learned(learner: Any, X: Any, y: ArrayLike, concepts: Any) -> float:
+    """The bound of a learner of concepts that has learned the rows, so that none contradicts its class."""
+    X = as_rows(X)
+    return float(learner(concepts, X.shape[1]).fit(X, signed_labels(y, X.shape[0]) > 0.0).bound)
 
 
 def _weights(u: ArrayLike, X: Any) -> Floats:
