@@ -122,7 +122,7 @@ def explain(
         sentences, place = made, _place(1 if token is None else token, len(words))  # type: ignore[assignment]
     with as_data_error("the sentence"):
         taken = tagger.taken(sentences)
-        label, rival, parts = tagger.learner.contributions(taken, place)
+        label, rival, parts = tagger.explain(taken, place)
     words = taken.words.tolist()
     total = sum(part.amount for part in parts)
     if as_json:
@@ -147,7 +147,10 @@ def explain(
             }
         )
         return
-    show(f"{words[place]}, token {place + 1}, is {label}. Above zero speaks for {label}, below for {rival}:")
+    told = f"Above zero speaks for {label}, below for {rival}:" if rival else "There is no other label."
+    show(f"{words[place]}, token {place + 1}, is {label}. {told}")
+    if not rival:
+        return
     table = plain_table("attribute", "value", "weight", "contribution")
     for part in parts[:top]:
         table.add_row(visible(part.name), f"{part.value:.4g}", f"{part.weight:+.4g}", f"{part.amount:+.4g}")

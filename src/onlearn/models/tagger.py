@@ -77,12 +77,12 @@ class Tagger:
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of each label at each token."""
-        found: list[list[dict[str, float]]] = self.learner.predict_marginals(self.taken(X))
+        found: list[list[dict[str, float]]] = self.learner.predict_marginals(self.taken(X), self.constraints())
         return found
 
     def marginals(self, sentences: Any) -> np.ndarray:
         """The same as one array, a row for each token and a column for each label."""
-        found: np.ndarray = self.learner.marginals(self.taken(sentences))
+        found: np.ndarray = self.learner.marginals(self.taken(sentences), self.constraints())
         return found
 
     def score(self, X: Any, y: Any) -> float:
@@ -103,7 +103,10 @@ class Tagger:
             raise ValueError(f"one sentence is explained at a time, not {len(sentences)}")
         if not 0 <= token < tokens:
             raise ValueError(f"there is no token {token} in a sentence of {tokens}: tokens are counted from 0")
-        found: tuple[str, str, list[Contribution]] = self.learner.contributions(sentences, token)
+        allowed = self.constraints()
+        if allowed is not None and (self.learner.predict_codes(sentences, allowed) < 0).any():
+            allowed = None  # no path is valid, as in ``predict_codes``
+        found: tuple[str, str, list[Contribution]] = self.learner.contributions(sentences, token, allowed)
         return found
 
     def constraints(self) -> Constraints | None:
@@ -183,11 +186,11 @@ class Tagger:
 
 def bare_tagger(learner: SequenceLearner) -> Tagger:
     """A tagger of a learner that was trained in Python, on tokens."""
-    columns = getattr(learner.features, "columns", None)
-    if learner.features is None or not isinstance(columns, (list, tuple)):
-        raise data.DataError(
-            f"the model is a {learner.name} that learned from attributes which Python made: only Python can use it"
-        )
+    of_words = learner.words_only and not getattr(learner, "gaussian", False)
+    columns = ["form"] if of_words else getattr(learner.features, "columns", ())
+    if not columns:
+        what = "rows of numbers" if learner.words_only else "attributes which Python made"
+        raise data.DataError(f"the model is a {learner.name} that learned from {what}: only Python can use it")
     made = Tagger()
     made.learner, made.columns = learner, [str(name) for name in columns]
     return made

@@ -5,7 +5,8 @@ l1 |w|_1 by OWL-QN. ``"adagrad"`` and ``"sgd"`` learn on-line, one sequence at a
 ``partial_fit`` whatever the solver: the gradient is the gold features less the expected ones, and the engine's
 geometries take it.
 
-With sequences of one token and no transitions it is multinomial logistic regression.
+With sequences of one token it is multinomial logistic regression, over the pairs of attribute and label that have a
+weight (``weight_index`` says which).
 """
 
 from __future__ import annotations
@@ -171,12 +172,7 @@ class CRFLearner(LinearSequenceLearner):
             )
         )  # fmt: skip
 
-    # ------------------------------------------------------------------ probabilities
-
-    def _marginals(self, sentences: Any) -> np.ndarray:
-        _, lattice = self._decoder()
-        rows = self.features.transform(sentences)
-        return lattice.posterior(self.emissions(rows), rows.offsets).marginals
+    # ------------------------------------------------------------------ what it has learned
 
     def described(self) -> dict[str, Any]:
         """The numbers of attributes and weights, and how the last fit ended."""
