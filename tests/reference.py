@@ -80,7 +80,7 @@ class LeastMeanSquares:
 
 class Hinge:
     def step(self, s, y, q):
-        return y if y * s < 1 else 0.0
+        return 0.0 if y * s > 1 else y
 
     def loss(self, s, y):
         return hinge_loss(s, y)

@@ -195,6 +195,23 @@ def test_passive_aggressive_margin_after_the_step(C):
                 np.testing.assert_allclose(after, max(before, min(1.0, before + C * q)), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("make", [
+    lambda: OnlineClassifier("hinge", **ONCE),
+    lambda: OnlineClassifier("hinge", **{**ONCE, "stabilizer": "averaged"}),
+    lambda: onlearn.KernelClassifier("linear", rule="hinge", **ONCE),
+    lambda: onlearn.KernelClassifier("linear", rule="hinge", **ONCE, budget=9),
+])  # fmt: skip
+def test_hinge_steps_at_a_margin_of_exactly_one(make):
+    """No step where y s > 1, a step otherwise: scores of 0, 1 and 2 give two steps, on either side."""
+    for label, side in ((1, 1.0), (0, -1.0)):
+        model = make().partial_fit([[side], [side], [side]], [label] * 3, classes=[0, 1])
+        assert model.n_updates_ == 2
+        model.partial_fit([[side]], [label])
+        assert model.n_updates_ == 2
+    three = make().partial_fit([[1.0], [1.0]], [2, 2], classes=[0, 1, 2])  # margins over the rivals: 0, and 1 over both
+    assert three.n_updates_ == 2
+
+
 GRADIENTS = ["perceptron", "lms", "hinge", "squared_hinge", "logistic", "margin(0.7, 0.2)", "epsilon(0.3)"]
 
 
@@ -324,7 +341,7 @@ def my_margin(score, y, plus=1.0, minus=0.5):
 
 @onlearn.rule(loss=lambda score, y: max(0.0, 1.0 - score * y))
 def my_hinge(score, y):
-    return y if score * y < 1 else 0.0
+    return y if score * y <= 1 else 0.0
 
 
 SAME = {
