@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -104,6 +106,33 @@ def test_passes_that_prove_nothing():
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     assert onlearn.Perceptron(epochs=1, shuffle=False).fit(X, [0, 1, 1, 1]).separable_ is None
     assert onlearn.Perceptron(epochs=50, shuffle=False).fit(X, [0, 1, 1, 1]).separable_ is True
+
+
+@pytest.mark.parametrize(
+    "make", [onlearn.Perceptron, onlearn.AveragedPerceptron, partial(onlearn.KernelClassifier, "linear")]
+)
+@pytest.mark.parametrize("y", [[0, 1, 1, 0], [0, 1, 1, 1]], ids=["XOR", "OR"])
+def test_so_many_epochs_are_so_many_passes(make, y):
+    """Neither a cycle nor a pass without a mistake ends them, and what was proved meanwhile is told."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = make(epochs=60, shuffle=False).fit(X, y)
+    assert len(model.history_["passes"]) == 60
+    assert model.n_seen_ == 60 * len(X)
+    assert model.separable_ is (y[3] == 1)
+
+
+def test_the_mean_is_that_of_all_passes_asked_for():
+    """The averaged perceptron over 31 passes of XOR, which come back to where they were long before."""
+    X, signs = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [-1, 1, 1, -1]
+    w, total = np.zeros(3), np.zeros(3)
+    for x, sign in list(zip(np.column_stack([np.ones(4), X]), signs)) * 31:
+        w = w + sign * x if sign * (w @ x) <= 0 else w
+        total += w
+    model = onlearn.AveragedPerceptron(epochs=31, shuffle=False).fit(X, [0, 1, 1, 0])
+    np.testing.assert_allclose(model.coef_[0], total[1:] / 124, rtol=1e-12)
+    np.testing.assert_allclose(model.intercept_, total[0] / 124, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
