@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from onlearn.engine import csr
+from onlearn.engine.calibration import logarithms
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
 from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.inputs import check_heaviest, check_weights
@@ -580,6 +581,10 @@ class BaseLearner:
         if not self.task.classifies:
             raise AttributeError("regression has no probabilities")
         return np.asarray(self._answer(X, self._probabilities))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class; minus infinity where that is 0."""
+        return logarithms(self.predict_proba(X))
 
     def score_one(self, x: Any) -> Any:
         """The score of one row, as of ``learn_one``: a number for two classes and in regression, else a dict by class.

@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
+from onlearn.engine.calibration import logarithms
 from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
 from onlearn.engine.inputs import from_nullable
 from onlearn.engine.passes import InterruptedAfterwards
@@ -324,6 +325,10 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
         """The probability of each class; the largest is where ``predict`` is."""
         learner, X = self._fitted(X)
         return learner.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class; minus infinity where that is 0."""
+        return logarithms(self.predict_proba(X))
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class for one row, as of ``predict_one``, by class."""

@@ -360,6 +360,11 @@ class SVC(SVMEstimator, LearnerClassifier):
         """The probability of each class; the largest is where ``predict`` is. Not with ``calibration="none"``."""
         return super().predict_proba(X)
 
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class. Not with ``calibration="none"``."""
+        return super().predict_log_proba(X)
+
 
 class SVR(SVMEstimator, LearnerRegressor):
     """Support vector regression: the flattest function of a kernel's feature space within epsilon of most examples.
