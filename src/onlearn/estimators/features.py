@@ -80,7 +80,12 @@ class Features(TransformerMixin, BaseEstimator):
         return self._fitted.look_up(X) if self.__sklearn_is_fitted__() else X
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The matrix of rows, without features that were not learned."""
+        """The matrix of rows, without features that were not learned.
+
+        A sparse matrix may have more or fewer columns than those learned from; a dense one may not.
+        """
+        if isinstance(X, np.ndarray) and X.ndim == 2 and self.kind_ == MATRIX and X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} columns, but {self.n_features_in_} were learned from")
         return self._public(X, self._fitted.transform(X), True)
 
     def _learning(self) -> FeatureMap:
