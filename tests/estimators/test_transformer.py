@@ -56,8 +56,8 @@ def test_check_estimator_passes(name):
 
 
 ALL_ROWS = (
-    "n_components='auto' depends on how many rows there are in all, which the first call of partial_fit, that the check "
-    "makes, does not know; with a number of components the check passes, as above"
+    "n_components='auto' depends on how many rows there are in all, which the first call of partial_fit, that the "
+    "check makes, does not know; with a number of components the check passes, as above"
 )
 BY_DEFAULT = {
     onlearn.Features: {},

@@ -34,8 +34,8 @@ MOST_BYTES = 1 << 27  # that a sparse matrix may take as a dense one
 class RandomProjection(NumericTransformer):
     """Project rows on ``n_components`` random directions.
 
-    ``n_components="auto"``: as many as keep the distances of all pairs of fitted rows within a factor 1 +- ``eps``. Where
-    there are no more columns than that, the directions are the columns themselves, which keep them exactly.
+    ``n_components="auto"``: as many as keep the distances of all pairs of fitted rows within a factor 1 +- ``eps``.
+    Where there are fewer columns than that, the directions are the columns themselves, which keep them exactly.
     ``density=None``: a dense Gaussian matrix; a number in (0, 1], or "auto" for 1/sqrt(columns): a sparse matrix of
     +-1 with that share of non-zeros (1/3 is Achlioptas'). The projected rows are dense.
 
