@@ -297,7 +297,7 @@ def assert_same(one, other, X):
 
 def state(model):
     """The arrays learning goes on from; of a ledger, which has spare room, what may be of another length is left."""
-    return [a for a in (*model.training.g, model.training.tally) if isinstance(a, np.ndarray)]
+    return [a for a in (*model._training.g, model._training.tally) if isinstance(a, np.ndarray)]
 
 
 @pytest.mark.parametrize("stabilizer", ["last", "averaged"])

@@ -186,7 +186,7 @@ def test_a_learner_whose_arrays_are_mapped_from_a_file_goes_on(tmp_path):
     joblib.dump(model, tmp_path / "m")
     mapped = joblib.load(tmp_path / "m", mmap_mode="r")
     partly = joblib.load(tmp_path / "m")
-    partly.training.g.w.flags.writeable = False  # as joblib's workers get what is large
+    partly._training.g.w.flags.writeable = False  # as joblib's workers get what is large
     model.partial_fit(X, Y)
     for other in (mapped, partly):
         np.testing.assert_array_equal(other.partial_fit(X, Y).coef_, model.coef_)

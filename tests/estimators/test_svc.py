@@ -50,8 +50,8 @@ def test_check_estimator_passes(made: Any) -> None:
 
 def test_parameters_are_those_of_the_learner() -> None:
     for made in (SVC(), SVR()):
-        assert list(made.composition.parameters) == list(inspect.signature(type(made)).parameters)
-        assert made.get_params(deep=False) == {name: one.default for name, one in made.composition.parameters.items()}
+        assert list(made._composition.parameters) == list(inspect.signature(type(made)).parameters)
+        assert made.get_params(deep=False) == {name: one.default for name, one in made._composition.parameters.items()}
     assert SVC("gaussian(gamma=0.5)").get_params()["kernel__gamma"] == 0.5
     assert clone(SVC(kernels.Polynomial(3), C=2.0)).get_params()["kernel__degree"] == 3
 
