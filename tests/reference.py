@@ -498,14 +498,17 @@ def last(trail):
 
 def averaged(trail):
     """Each hypothesis weighted by the number of examples it was in force after; under l1 zero where the last one is."""
-    mean = np.mean(trail.hypotheses[1:], axis=0)
+    return with_zeros(trail, np.mean(trail.hypotheses[1:], axis=0))
+
+
+def with_zeros(trail, mean):
     return np.where(trail.sparse & (trail.hypotheses[-1] == 0), 0.0, mean)
 
 
 def averaged_over(window, trail):
     """Each hypothesis weighs 1 - 1/window of the one after the next example."""
     weights = (1 - 1 / window) ** np.arange(len(trail.hypotheses) - 1)[::-1]
-    return np.average(trail.hypotheses[1:], axis=0, weights=weights)
+    return with_zeros(trail, np.average(trail.hypotheses[1:], axis=0, weights=weights))
 
 
 def survivor(trail):

@@ -18,7 +18,7 @@ import reference as ref
 from cases import GEOMETRIES, LAYOUTS, RULES, example_geometry
 from onlearn import KernelClassifier, OnlineClassifier
 
-LAZY = ["truncated", "penalised"]
+LAZY = ["truncated", "penalised", "sparse adagrad"]
 PROMPT = [group for group in GEOMETRIES if group not in LAZY]
 STABILIZER, WINDOW = "averaged(window=8)", 8.0
 

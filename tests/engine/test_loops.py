@@ -170,7 +170,9 @@ def test_size_of_the_constant_feature(group, bias):
         assert model.n_mistakes_ == trail.mistakes
 
 
-@pytest.mark.parametrize("group", ["plain", "decayed", "truncated", "adagrad", "penalised", "arow", "fading"])
+@pytest.mark.parametrize(
+    "group", ["plain", "decayed", "truncated", "adagrad", "penalised", "sparse adagrad", "arow", "fading"]
+)
 def test_random_start(group):
     """Where weights may have either sign they may start at random, and that start counts in all that follows."""
     data = cases.data("binary", False)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import cases
 import onlearn
+from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR
 from onlearn.engine.feature_names import FeatureNames, named_values
 from onlearn.engine.learner import Learner
@@ -24,7 +25,8 @@ from onlearn.engine.learner import Learner
 
 def state_of(learner):
     """Everything that further learning depends on, as bytes."""
-    facts, arrays = learner.training.pack()
+    training = learner.training if isinstance(learner, BaseLearner) else learner._training
+    facts, arrays = training.pack()
     return facts, {name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()}
 
 
