@@ -218,6 +218,11 @@ class Additive(Penalised):
     def step(self, c, x, t, q):
         self.S[:, c] += self.rate_now() * t * x
 
+    def add_output(self):
+        made = super().add_output()
+        self.Q[:, -1] = self.Q[:, 0]  # as if it had been there all along
+        return made
+
     def done(self):
         self.penalise(self.rate_now())
         self.t += 1
