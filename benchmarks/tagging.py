@@ -116,7 +116,7 @@ def contest(work: str, make: Any, algorithm: str, params: dict[str, Any], train:
     y, found, sizes = train.cut(train.labels), {}, {}
 
     def ours() -> Any:
-        learner = make().fit(train.sentences, train.labels).learner
+        learner = make().fit(train.sentences, train.labels).learner_
         found[OURS] = np.array(learner.labels, dtype=object)[learner.predict_codes(test.sentences)].astype(str)
         with tempfile.TemporaryDirectory() as folder:
             learner.save(os.path.join(folder, "m.onl"))

@@ -56,11 +56,7 @@ GEOMETRIES = {
         ),
     },
     "adagrad": {"adagrad(0.3)": partial(ref.AdaGrad, 0.3)},
-    "penalised": {
-        "adagrad(0.3, l1=0.1)": partial(ref.AdaGrad, 0.3, l1=0.1),
-        "adagrad(0.3, l2=0.2)": partial(ref.AdaGrad, 0.3, l2=0.2),
-        "adagrad(0.3, l1=0.05, l2=0.2)": partial(ref.AdaGrad, 0.3, l1=0.05, l2=0.2),
-    },
+    "penalised": {"adagrad(0.3, l2=0.2)": partial(ref.AdaGrad, 0.3, l2=0.2)},
     "arow": {"arow(0.5)": partial(ref.AROW, 0.5), "arow(10)": partial(ref.AROW, 10.0)},
     "ftrl": {
         "ftrl(0.3)": partial(ref.FTRL, 0.3),
@@ -82,8 +78,12 @@ GEOMETRIES = {
         "fading_adagrad(0.3, memory=5)": partial(ref.FadingAdaGrad, 0.3, 5.0),
         "fading_adagrad(0.1, memory=2)": partial(ref.FadingAdaGrad, 0.1, 2.0),
     },
+    "sparse adagrad": {
+        "adagrad(0.3, l1=0.1)": partial(ref.AdaGrad, 0.3, l1=0.1),
+        "adagrad(0.3, l1=0.05, l2=0.2)": partial(ref.AdaGrad, 0.3, l1=0.05, l2=0.2),
+    },
 }
-DRIFTING = {"decayed", "truncated", "penalised"}  # without a list of hypotheses to vote
+DRIFTING = {"decayed", "truncated", "penalised", "sparse adagrad"}  # without a list of hypotheses to vote
 
 STABILIZERS = ("last", "averaged", "survivor", "voted")
 MULTICLASS = ("true", "one-vs-all", "softmax")

@@ -80,7 +80,7 @@ class LeastMeanSquares:
 
 class Hinge:
     def step(self, s, y, q):
-        return y if y * s < 1 else 0.0
+        return 0.0 if y * s > 1 else y
 
     def loss(self, s, y):
         return hinge_loss(s, y)
@@ -152,6 +152,10 @@ class Geometry:
         self.free = np.asarray(free, dtype=bool)
         self.w = np.zeros((len(free), outputs))
 
+    def begin_at(self, w):
+        """Begin with other weights."""
+        self.w = w.copy()
+
     def length(self, c, x):
         return x @ x
 
@@ -173,14 +177,28 @@ class Geometry:
         return self.w[:, -1:].copy()
 
 
-def shrink(w, rate, l1, l2, free):
-    """The proximal step of r (l1 |w|_1 + l2 |w|_2^2 / 2); the rate may differ from weight to weight."""
-    shrunk = np.sign(w) * np.maximum(0.0, np.abs(w) - rate * l1) / (1 + rate * l2)
-    return np.where(free[:, None], w, shrunk)
+class Penalised(Geometry):
+    """w = soft(S, Q) with the sums S of all steps and Q of all l1 penalties; l2 shrinks both by 1 + r l2.
+
+    It always minimises -<S, w> + Q |w|_1 + |w|_2^2 / 2: dual averaging. The rate may differ from weight to weight.
+    """
+
+    def begin(self, free, outputs):
+        super().begin(free, outputs)
+        self.S, self.Q = self.w.copy(), np.zeros_like(self.w)
+
+    def begin_at(self, w):
+        self.w, self.S = w.copy(), w.copy()
+
+    def penalise(self, rate):
+        under = ~self.free[:, None] * rate  # the constant feature is free of it
+        self.S = self.S / (1 + under * self.l2)
+        self.Q = (self.Q + under * self.l1) / (1 + under * self.l2)
+        self.w = np.sign(self.S) * np.maximum(0.0, np.abs(self.S) - self.Q)
 
 
 @dataclass
-class Additive(Geometry):
+class Additive(Penalised):
     rate: float = 1.0
     schedule: str = "constant"
     l1: float = 0.0
@@ -198,15 +216,20 @@ class Additive(Geometry):
         return self.rate / (self.l2 * self.t)
 
     def step(self, c, x, t, q):
-        self.w[:, c] += self.rate_now() * t * x
+        self.S[:, c] += self.rate_now() * t * x
+
+    def add_output(self):
+        made = super().add_output()
+        self.Q[:, -1] = self.Q[:, 0]  # as if it had been there all along
+        return made
 
     def done(self):
-        self.w = shrink(self.w, self.rate_now(), self.l1, self.l2, self.free)
+        self.penalise(self.rate_now())
         self.t += 1
 
 
 @dataclass
-class AdaGrad(Geometry):
+class AdaGrad(Penalised):
     rate: float = 1.0
     l1: float = 0.0
     l2: float = 0.0
@@ -220,10 +243,10 @@ class AdaGrad(Geometry):
 
     def step(self, c, x, t, q):
         self.G[:, c] += (t * x) ** 2
-        self.w[:, c] += self.rates()[:, c] * t * x
+        self.S[:, c] += self.rates()[:, c] * t * x
 
     def done(self):
-        self.w = shrink(self.w, self.rates(), self.l1, self.l2, self.free)
+        self.penalise(self.rates())
 
 
 @dataclass
@@ -417,6 +440,7 @@ class Trail:
     hypotheses: list
     bias: float
     theta: float
+    sparse: np.ndarray  # the inputs whose weights are under l1
     mistaken: list = field(default_factory=list)
     changed: list = field(default_factory=list)
     losses: list = field(default_factory=list)
@@ -447,8 +471,9 @@ def learn(rule, geometry, output, X, y, *, outputs=1, weight=None, epochs=1, bia
     inputs = with_constant(X, bias)
     geometry.begin([False] * np.shape(X)[1] if not bias else [True] + [False] * np.shape(X)[1], outputs)
     if start is not None:
-        geometry.w = start.copy()
-    trail = Trail([geometry.w.copy()], bias, geometry.theta)
+        geometry.begin_at(start)
+    sparse = ~geometry.free[:, None] & (getattr(geometry, "l1", 0.0) > 0)
+    trail = Trail([geometry.w.copy()], bias, geometry.theta, sparse)
     weight = np.ones(len(y)) if weight is None else weight
     for _ in range(epochs):
         for x, label, importance in zip(inputs, y, weight):
@@ -477,14 +502,18 @@ def last(trail):
 
 
 def averaged(trail):
-    """Each hypothesis weighted by the number of examples it was in force after."""
-    return np.mean(trail.hypotheses[1:], axis=0)
+    """Each hypothesis weighted by the number of examples it was in force after; under l1 zero where the last one is."""
+    return with_zeros(trail, np.mean(trail.hypotheses[1:], axis=0))
+
+
+def with_zeros(trail, mean):
+    return np.where(trail.sparse & (trail.hypotheses[-1] == 0), 0.0, mean)
 
 
 def averaged_over(window, trail):
     """Each hypothesis weighs 1 - 1/window of the one after the next example."""
     weights = (1 - 1 / window) ** np.arange(len(trail.hypotheses) - 1)[::-1]
-    return np.average(trail.hypotheses[1:], axis=0, weights=weights)
+    return with_zeros(trail, np.average(trail.hypotheses[1:], axis=0, weights=weights))
 
 
 def survivor(trail):

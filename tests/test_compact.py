@@ -92,7 +92,7 @@ def test_what_cannot_have_been_compacted_is_refused(sparse_model, name):
 
 def test_weights_that_are_all_nan_are_not_saved(sparse_model, tmp_path):
     model, _, _ = sparse_model
-    model.training.g.w[:] = np.nan
+    model._training.g.w[:] = np.nan
     with pytest.raises(model_file.ModelFileError, match="nothing was saved"):
         model.save(tmp_path / "nan.onl")
     assert not (tmp_path / "nan.onl").exists()

@@ -206,7 +206,7 @@ def test_ctrl_c_while_learning_waits_for_the_end_of_it(here):
 
         def watched(*arguments, halted=halted, learn=learn, moment=moment, **options):
             learn.append(1)
-            type(halted.model.learner).learn_rows(halted.model.learner, *arguments, **options)
+            type(halted.model.learner)._learn_rows(halted.model.learner, *arguments, **options)
             if len(learn) == moment:
                 halted.interrupt()
 
@@ -214,13 +214,13 @@ def test_ctrl_c_while_learning_waits_for_the_end_of_it(here):
 
         def made(rows, make=make, watched=watched):
             learner = make(rows)
-            learner.learn_rows = watched
+            learner._learn_rows = watched
             return learner
 
         halted.reading.make_learner = made
         with pytest.raises(KeyboardInterrupt):
             halted.go()
-        del halted.model.learner.learn_rows
+        del halted.model.learner._learn_rows
         assert halted.model.learner.n_seen_ == halted.model.trained["unfinished"] == 300 * moment
         halted.model.save("m.onl")
         resumed = Run(Plan(["a.csv"]), onlearn.load("m.onl")).go()

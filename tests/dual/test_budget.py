@@ -310,7 +310,7 @@ def test_training_continues_from_a_saved_state_bit_for_bit(policy: str, cut: int
     X, y = examples(9, 300)
     model = KernelClassifier("gaussian", budget=12, budget_policy=policy, stabilizer="last", random_state=3)
     model.partial_fit(X[:cut], y[:cut], classes=[0, 1])
-    training = model.training
+    training = model._training
     facts, arrays = training.pack()
     more, others = training.pack_budget()
     kept = {name: array.copy() for name, array in {**arrays, **others}.items()}
@@ -324,18 +324,18 @@ def test_training_continues_from_a_saved_state_bit_for_bit(policy: str, cut: int
     np.testing.assert_array_equal(resumed.support_examples_, model.support_examples_)
     np.testing.assert_array_equal(resumed.dual_coef_, model.dual_coef_)
     np.testing.assert_array_equal(resumed.intercept_, model.intercept_)
-    np.testing.assert_array_equal(resumed.training.policy_state, model.training.policy_state)
+    np.testing.assert_array_equal(resumed._training.policy_state, model._training.policy_state)
 
 
 def test_a_state_that_contradicts_itself_is_refused() -> None:
     X, y = examples(9, 100)
     model = KernelClassifier("gaussian", budget=12, random_state=3).partial_fit(X, y, classes=[0, 1])
-    facts, arrays = model.training.pack_budget()
+    facts, arrays = model._training.pack_budget()
     for name, wrong in (("budget.among", np.zeros(3)), ("budget.ages", np.zeros(3)), ("budget.numbers", np.zeros(9))):
         with pytest.raises(ValueError, match="does not have the shape"):
-            model.training.unpack_budget(facts, {**arrays, name: wrong})
+            model._training.unpack_budget(facts, {**arrays, name: wrong})
     with pytest.raises(ValueError, match="more support examples than the budget allows"):
-        model.training.unpack_budget({**facts, "budget": 5}, arrays)
+        model._training.unpack_budget({**facts, "budget": 5}, arrays)
     with pytest.raises(ValueError, match="12 support examples, more than the budget of 5 allows"):
         SupportSlots(kernels.get("gaussian"), 5, X[:12])
 
@@ -346,7 +346,7 @@ def test_a_budget_takes_memory_only_as_it_is_spent(policy: str) -> None:
     model = KernelClassifier("gaussian", budget=10**6, budget_policy=policy, stabilizer="last", random_state=3).fit(
         X, y
     )
-    assert model.training.gram.size <= 300**2 and len(model.training.supports.slots.rows) <= 1000
+    assert model._training.gram.size <= 300**2 and len(model._training.supports.slots.rows) <= 1000
 
 
 @pytest.mark.parametrize("policy", ALL)
@@ -355,7 +355,7 @@ def test_an_endless_stream_takes_no_more_memory(policy: str) -> None:
     model = KernelClassifier("gaussian", budget=15, budget_policy=policy, stabilizer="last", random_state=0)
 
     def size() -> int:
-        training = model.training
+        training = model._training
         own = (training.gram, training.arrivals, training.policy_state, training.supports.slots.rows)
         states = [*training.g, *training.st, *own]
         points = sum(len(piece) for piece in training.supports.pieces)

@@ -260,8 +260,8 @@ def test_kernel_values_too_large_for_floats_decide_as_whole_numbers_do(width: in
     assert model.n_mistakes_ == len(alpha)
     np.testing.assert_array_equal(model.predict(X[60:]), wanted)
     run = DualLearner(kernel="monomials", stabilizer="last", epochs=1)
-    run.start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
+    run._start(width, np.bincount(np.array(y[:60]) == 1), np.float64)  # as runs over files do, before there are rows
     scores = run.prepare_rows(X[:60].astype(float))
     scores.begin_pass()
-    run.learn_rows(scores, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
+    run._learn_rows(scores, (np.array(y[:60]) == 1).astype(int), None, np.arange(60), first=True)
     np.testing.assert_array_equal(run.decision_function(X[60:]), model.decision_function(X[60:]))

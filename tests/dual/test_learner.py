@@ -82,8 +82,8 @@ def test_several_parameters_of_a_kernel_change_together() -> None:
 def test_examples_that_a_run_cannot_have() -> None:
     learner = DualLearner(kernel="linear", representation="primal")
     with pytest.raises(ValueError, match="in the dual: leave representation='primal' out"):
-        learner.start(3, np.ones(2), np.float64)
+        learner._start(3, np.ones(2), np.float64)
     learner = DualLearner(kernel="linear").fit(X, y)
-    for work in (lambda: learner.take_in(5, 3), lambda: learner.keep_features(np.arange(2))):
+    for work in (lambda: learner._take_in(5, 3), lambda: learner.keep_features(np.arange(2))):
         with pytest.raises(ValueError, match="a learner with a kernel cannot"):
             work()

@@ -19,7 +19,7 @@ def test_targets_are_class_numbers_however_rows_come():
             super()._learn_once(X, targets, weight)
 
     learner = Listening(hidden_layer_sizes=2, random_state=0).partial_fit(X, Y, classes=["no", "yes"])
-    learner.learn_rows(X, Y, None, np.arange(3), first=True)
+    learner._learn_rows(X, Y, None, np.arange(3), first=True)
     assert met == [[0, 1, 0], [0, 1, 0]]
 
 

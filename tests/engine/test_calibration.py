@@ -60,6 +60,19 @@ def test_a_and_b_minimise_platts_objective():
     np.testing.assert_allclose(calibrate.fit_sigmoid(s, y), best, atol=2e-3)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+def test_scores_that_tell_the_contrary_give_the_share_of_the_positive(share, weighted):
+    """A cannot be below zero, and B is the best for the A there is: not that of the curve that falls."""
+    rng = np.random.default_rng(1)
+    positive = rng.random(2000) < share
+    s = 5.0 - 2.0 * positive + 0.1 * rng.normal(size=2000)  # far from zero: B of the falling curve is large
+    w = rng.choice([0.5, 2.0], size=2000) if weighted else None
+    a, b = calibrate.fit_sigmoid(s, positive, w)
+    assert 0 < a * np.abs(s).max() < 1e-5
+    np.testing.assert_allclose(expit(a * s + b), np.average(positive, weights=w), atol=2e-3)
+
+
 @pytest.mark.parametrize("name", sorted(set(NAMED) - {"Winnow", "NormalizedWinnow"}))
 def test_every_learners_probabilities_are_near_the_truth(name):
     model = NAMED[name](random_state=0).fit(X[:3000], Y[:3000])

@@ -37,7 +37,7 @@ def test_enormous_values_leave_the_weights_finite(geometry, rule):
     with np.errstate(all="ignore"):
         model.fit(enormous, Y)
         assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
-        for array in (*model.training.g, *model.training.st, model.training.tally):
+        for array in (*model._training.g, *model._training.st, model._training.tally):
             assert np.isfinite(array).all()
 
 
@@ -49,7 +49,7 @@ def test_the_heaviest_weights_leave_the_weights_finite(geometry, rule):
     model = OnlineClassifier(rule=rule, geometry=geometry, random_state=0).fit(
         np.maximum(X, 0.0), Y, weight
     )  # zeros tell infinite steps
-    for array in (*model.training.g, *model.training.st, model.coef_, model.intercept_):
+    for array in (*model._training.g, *model._training.st, model.coef_, model.intercept_):
         assert np.isfinite(array).all()
 
 
@@ -73,7 +73,7 @@ def test_strange_scores_of_sound_rows_are_learned_from():
     settings = {"rule": "lms", "geometry": "additive(rate=1e99)", "epochs": 1, "random_state": 0}
     late = OnlineClassifier(**settings).fit(X, y)
     early = OnlineClassifier(**settings).fit(X, y, sample_weight=np.ones(50))
-    assert late.training.checked  # a score was not finite, so the rows were searched after all
+    assert late._training.checked  # a score was not finite, so the rows were searched after all
     assert late.n_seen_ == 50 and np.isfinite(late.coef_).all()
     assert np.array_equal(late.coef_, early.coef_)
 

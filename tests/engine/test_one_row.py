@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import cases
 import onlearn
+from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR
 from onlearn.engine.feature_names import FeatureNames, named_values
 from onlearn.engine.learner import Learner
@@ -24,7 +25,8 @@ from onlearn.engine.learner import Learner
 
 def state_of(learner):
     """Everything that further learning depends on, as bytes."""
-    facts, arrays = learner.training.pack()
+    training = learner.training if isinstance(learner, BaseLearner) else learner._training
+    facts, arrays = training.pack()
     return facts, {name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()}
 
 
@@ -509,7 +511,7 @@ def test_predictions_while_another_thread_takes_in_names_and_classes():
             while not stop.is_set():
                 assert sum(model.predict_proba_one({"a": 1.0, "c": 2.0}).values()) == pytest.approx(1.0)
                 model.predict_one({"a": 1.0})
-                scores = model.as_learner().decision_function(CSR.of(np.ones((1, 2))))
+                scores = model._as_learner().decision_function(CSR.of(np.ones((1, 2))))
                 assert np.isfinite(scores).all()
         except Exception as error:
             problems.append(error)
@@ -539,7 +541,7 @@ def test_files_and_pickles_made_while_another_thread_learns_hold_one_state(tmp_p
         for n in range(20):
             model.save(tmp_path / "m.onl")
             for other in (onlearn.load(tmp_path / "m.onl"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-                training = other.training
+                training = other._training
                 assert training.st.seen[0] == training.n_seen
                 assert other.n_features_in_ == len(other.feature_names_in_) == training.features
                 other.learn_one({f"m{n}": 1.0}, 1)

@@ -118,7 +118,7 @@ def test_wealth_stays_positive_whatever_the_steps():
     X, y = noisy()
     for rule in ("lms", "squared_hinge", "aggressive"):
         model = learner(rule, epochs=5).fit(X, y, sample_weight=np.where(y, 1e3, 1.0))
-        assert (model.training.g.wealth > 0).all() and np.isfinite(model.coef_).all()
+        assert (model._training.g.wealth > 0).all() and np.isfinite(model.coef_).all()
 
 
 @settings(max_examples=30)
@@ -149,10 +149,10 @@ def test_the_wealth_pays_for_what_was_lost(signs, seed):
 
 def test_rows_without_a_step_change_nothing():
     model = learner("perceptron").partial_fit([[1.0, -1.0]], [1], classes=[0, 1])
-    before = [array.copy() for array in model.training.g]
+    before = [array.copy() for array in model._training.g]
     model.partial_fit([[100.0, -50.0]], [1])
     assert model.n_updates_ == 1
-    assert all(np.array_equal(a, b) for a, b in zip(before, model.training.g, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(before, model._training.g, strict=True))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -163,18 +163,18 @@ def test_a_strange_value_enters_no_maximum(layout, strange, classes):
     bad = X.copy()
     bad[120, 3] = strange
     model = learner().fit(LAYOUTS[layout](X), y)
-    before = [array.copy() for array in model.training.g]
+    before = [array.copy() for array in model._training.g]
     for call in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"row 120\b|[Ii]nput"):
             call(LAYOUTS[layout](bad), y)
-        assert all(np.array_equal(a, b) for a, b in zip(before, model.training.g, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(before, model._training.g, strict=True))
 
 
 def test_the_largest_values_leave_everything_finite():
     for x in (1e300, 1e-300, 5e-324, np.finfo(float).max):
         for rule in ("logistic", "lms", "perceptron"):
             model = learner(rule, epochs=40).fit([[x, 1.0], [-x, 1.0], [x, 0.5]], [1, 0, 1])
-            for array in (*model.training.g, *model.training.st, model.coef_):
+            for array in (*model._training.g, *model._training.st, model.coef_):
                 assert np.isfinite(array).all()
 
 

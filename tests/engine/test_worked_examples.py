@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -106,6 +108,33 @@ def test_passes_that_prove_nothing():
     assert onlearn.Perceptron(epochs=50, shuffle=False).fit(X, [0, 1, 1, 1]).separable_ is True
 
 
+@pytest.mark.parametrize(
+    "make", [onlearn.Perceptron, onlearn.AveragedPerceptron, partial(onlearn.KernelClassifier, "linear")]
+)
+@pytest.mark.parametrize("y", [[0, 1, 1, 0], [0, 1, 1, 1]], ids=["XOR", "OR"])
+def test_so_many_epochs_are_so_many_passes(make, y):
+    """Neither a cycle nor a pass without a mistake ends them, and what was proved meanwhile is told."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = make(epochs=60, shuffle=False).fit(X, y)
+    assert len(model.history_["passes"]) == 60
+    assert model.n_seen_ == 60 * len(X)
+    assert model.separable_ is (y[3] == 1)
+
+
+def test_the_mean_is_that_of_all_passes_asked_for():
+    """The averaged perceptron over 31 passes of XOR, which come back to where they were long before."""
+    X, signs = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [-1, 1, 1, -1]
+    w, total = np.zeros(3), np.zeros(3)
+    for x, sign in list(zip(np.column_stack([np.ones(4), X]), signs)) * 31:
+        w = w + sign * x if sign * (w @ x) <= 0 else w
+        total += w
+    model = onlearn.AveragedPerceptron(epochs=31, shuffle=False).fit(X, [0, 1, 1, 0])
+    np.testing.assert_allclose(model.coef_[0], total[1:] / 124, rtol=1e-12)
+    np.testing.assert_allclose(model.intercept_, total[0] / 124, rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("rate", [1.0, 0.25])
 def test_primal_textbook_algorithm(seed, rate):
@@ -193,6 +222,23 @@ def test_passive_aggressive_margin_after_the_step(C):
             np.testing.assert_allclose(after, before + step * q, rtol=1e-9, atol=1e-12)
             if kind is rules.PA1:
                 np.testing.assert_allclose(after, max(before, min(1.0, before + C * q)), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: OnlineClassifier("hinge", **ONCE),
+    lambda: OnlineClassifier("hinge", **{**ONCE, "stabilizer": "averaged"}),
+    lambda: onlearn.KernelClassifier("linear", rule="hinge", **ONCE),
+    lambda: onlearn.KernelClassifier("linear", rule="hinge", **ONCE, budget=9),
+])  # fmt: skip
+def test_hinge_steps_at_a_margin_of_exactly_one(make):
+    """No step where y s > 1, a step otherwise: scores of 0, 1 and 2 give two steps, on either side."""
+    for label, side in ((1, 1.0), (0, -1.0)):
+        model = make().partial_fit([[side], [side], [side]], [label] * 3, classes=[0, 1])
+        assert model.n_updates_ == 2
+        model.partial_fit([[side]], [label])
+        assert model.n_updates_ == 2
+    three = make().partial_fit([[1.0], [1.0]], [2, 2], classes=[0, 1, 2])  # margins over the rivals: 0, and 1 over both
+    assert three.n_updates_ == 2
 
 
 GRADIENTS = ["perceptron", "lms", "hinge", "squared_hinge", "logistic", "margin(0.7, 0.2)", "epsilon(0.3)"]
@@ -324,7 +370,7 @@ def my_margin(score, y, plus=1.0, minus=0.5):
 
 @onlearn.rule(loss=lambda score, y: max(0.0, 1.0 - score * y))
 def my_hinge(score, y):
-    return y if score * y < 1 else 0.0
+    return y if score * y <= 1 else 0.0
 
 
 SAME = {

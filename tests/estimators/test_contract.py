@@ -94,6 +94,40 @@ def test_check_estimator_passes(name):
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
 
 
+CLASSIFIERS = {
+    **{name: made for name, made in ESTIMATORS.items() if hasattr(made, "predict_proba")},
+    **{name: getattr(onlearn, name) for name in ("KNNClassifier", "MLPClassifier", "NaiveBayes", "SVC")},
+}
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+@pytest.mark.parametrize("colours", [2, 3])
+def test_logarithms_of_probabilities(name, colours):
+    """Without a warning, also where a probability is 0."""
+    keep = np.isin(COLOURS, range(colours))
+    model = CLASSIFIERS[name]()
+    rows = np.abs(BLOBS[keep])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows, COLOURS[keep])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model.predict_log_proba(1e3 * rows)
+    with np.errstate(divide="ignore"):
+        expected = np.log(model.predict_proba(1e3 * rows))
+    finite = np.isfinite(expected)
+    assert found.shape == expected.shape == (len(rows), colours)
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-9, atol=1e-12)
+    assert (found[~finite] < -700).all()
+    assert np.array_equal(model.classes_[found.argmax(axis=1)], model.predict(1e3 * rows))
+
+
+def test_where_there_are_no_probabilities_there_are_no_logarithms():
+    assert not hasattr(onlearn.SVC(calibration="none"), "predict_log_proba")
+    assert hasattr(onlearn.SVC(), "predict_log_proba")
+    assert not hasattr(onlearn.OnlineRegressor(), "predict_log_proba")
+
+
 def test_named_learners_show_the_parameters_that_matter_flat():
     assert repr(onlearn.Winnow(alpha=1.5)) == "Winnow(alpha=1.5)"
     assert "aggressiveness" in onlearn.PassiveAggressive().get_params()
@@ -152,7 +186,7 @@ def test_a_learner_whose_arrays_are_mapped_from_a_file_goes_on(tmp_path):
     joblib.dump(model, tmp_path / "m")
     mapped = joblib.load(tmp_path / "m", mmap_mode="r")
     partly = joblib.load(tmp_path / "m")
-    partly.training.g.w.flags.writeable = False  # as joblib's workers get what is large
+    partly._training.g.w.flags.writeable = False  # as joblib's workers get what is large
     model.partial_fit(X, Y)
     for other in (mapped, partly):
         np.testing.assert_array_equal(other.partial_fit(X, Y).coef_, model.coef_)

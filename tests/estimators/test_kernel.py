@@ -321,7 +321,7 @@ def test_time_and_memory_are_told_beforehand(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().err
     assert "beside the data for 200 examples, if 20 of them become support examples" in said
     assert "examples have become support examples: if that goes on, about" in said  # there is nothing to be learned
-    assert model.training.after_block is None
+    assert model._training.after_block is None
     assert told.corrected(50, 10) is None and "11 of the first 50 examples" in str(told.corrected(50, 11))
     assert KernelClassifier(budget=5, verbose=1).fit(X, y).n_support_ == 5
     assert "if 5 of them become support examples" in capsys.readouterr().err
@@ -388,7 +388,7 @@ def test_a_time_limit_is_that_of_its_fit() -> None:
     model = KernelClassifier("gaussian(0.3)", epochs=1, time_limit=0.2, random_state=0).fit(X[:40], y[:40])
     time.sleep(0.25)
     model.partial_fit(X[40:], y[40:])
-    assert model.training.n_seen == 80
+    assert model._training.n_seen == 80
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import onlearn
 from onlearn import RandomProjection
 from onlearn.estimators import projection
 
@@ -18,6 +19,18 @@ def test_distances_are_kept_within_eps(density):
     before, after = (((A[:, None] - A) ** 2).sum(axis=2)[np.triu_indices(30, 1)] for A in (X, made))
     assert made.shape[1] < 200
     assert (np.abs(after / before - 1) < 0.5).all()
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_where_columns_are_fewer_than_directions_would_be_they_stay(density, tmp_path):
+    made = RandomProjection(eps=0.1, density=density)
+    with pytest.warns(UserWarning, match=r"need n_components=2915, which is more than the 1200 features"):
+        made.fit(X)
+    assert made.n_components_ == 1200 and len(made.get_feature_names_out()) == 1200
+    made.save(tmp_path / "p.onl")
+    for one in (made, onlearn.load(tmp_path / "p.onl")):
+        for rows in (X, sp.csr_matrix(X), X.astype(np.float32)):
+            np.testing.assert_array_equal(one.transform(rows), rows.toarray() if sp.issparse(rows) else rows)
 
 
 @pytest.mark.parametrize("density", DENSITIES)
@@ -49,7 +62,6 @@ def test_the_density_is_the_requested_one():
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        (dict(eps=0.1), "more than the 1200 features"),
         (dict(eps=1.5), "eps must be"),
         (dict(n_components="many"), "n_components must be"),
         (dict(n_components=-1), "n_components must be"),

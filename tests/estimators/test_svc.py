@@ -50,8 +50,8 @@ def test_check_estimator_passes(made: Any) -> None:
 
 def test_parameters_are_those_of_the_learner() -> None:
     for made in (SVC(), SVR()):
-        assert list(made.composition.parameters) == list(inspect.signature(type(made)).parameters)
-        assert made.get_params(deep=False) == {name: one.default for name, one in made.composition.parameters.items()}
+        assert list(made._composition.parameters) == list(inspect.signature(type(made)).parameters)
+        assert made.get_params(deep=False) == {name: one.default for name, one in made._composition.parameters.items()}
     assert SVC("gaussian(gamma=0.5)").get_params()["kernel__gamma"] == 0.5
     assert clone(SVC(kernels.Polynomial(3), C=2.0)).get_params()["kernel__degree"] == 3
 
@@ -184,3 +184,10 @@ def test_numbers_beyond_single_precision():
     np.testing.assert_allclose(made.decision_function(rows * 1e100), wanted.decision_function(rows), atol=1e-2)
     sparse = SVC("gaussian(gamma=1e-200)").fit(sp.csr_matrix(rows * 1e100), y)
     np.testing.assert_allclose(sparse.decision_function(rows * 1e100), wanted.decision_function(rows), atol=1e-2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_class_of_weight_zero_is_refused(classes: int) -> None:
+    rows = np.arange(12.0)[:, None]
+    with pytest.raises(ValueError, match=r"class_weight of 1 is 0, which would leave no examples of that class"):
+        SVC(class_weight={1: 0}).fit(rows, np.arange(12) % classes)

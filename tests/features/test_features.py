@@ -103,6 +103,8 @@ def test_named_rows_and_matrices_go_through():
     assert features.transform(X[:, :1]).shape == (2, 3)
     assert features.transform(sp.csr_matrix((2, 9))).shape == (2, 3)
     assert dense(Features().fit_transform(X.toarray())) == dense(X)
+    with pytest.raises(ValueError, match="X has 2 columns, but 3 were learned from"):
+        features.transform(X.toarray()[:, :2])
 
 
 def table_of(n, seed=0):

@@ -86,10 +86,10 @@ def test_a_learner_of_thin_rows_is_that_of_dense_ones(monkeypatch):
         return model.partial_fit(sp.csr_matrix(X[::-1]), y[::-1]).partial_fit(X + 1.0, y)
 
     quick = learned()
-    assert isinstance(quick.training.supports.pieces[0]["vectors"], Thin)
+    assert isinstance(quick._training.supports.pieces[0]["vectors"], Thin)
     monkeypatch.setattr(products, "SMALL", np.inf)
     plain = learned()
-    assert isinstance(plain.training.supports.pieces[0]["vectors"], Vectors)
+    assert isinstance(plain._training.supports.pieces[0]["vectors"], Vectors)
     assert quick.n_mistakes_ == plain.n_mistakes_ and quick.n_support_ == plain.n_support_
     np.testing.assert_allclose(quick.decision_function(X), plain.decision_function(X), rtol=1e-9)
 

@@ -95,9 +95,9 @@ def test_what_has_grown_stays_known():
 def test_what_has_learned_nothing():
     model = onlearn.LogisticRegression(grow=True).partial_fit(*rows(0))
     empty = onlearn.LogisticRegression(grow=True).renewed()
-    assert empty.training is None
+    assert empty._training is None
     model.become(empty)
-    assert model.training is None
+    assert model._training is None
     assert Model().renewed().learner is None
 
 

@@ -96,8 +96,8 @@ def test_multinomial_logistic_regression_is_the_field_of_length_one():
         rule="logistic", geometry="additive(0.5, schedule='1/sqrt(t)')", multiclass="softmax", stabilizer="last",
         epochs=3, shuffle=False, intercept_scaling=2**0.5, random_state=0,
     ).fit(rows, labels)  # fmt: skip
-    named = examples.weights_by_name(crf.learner)
-    assert crf.learner.passes == 3
+    named = examples.weights_by_name(crf.learner_)
+    assert crf.learner_.passes == 3
     for c, label in enumerate(softmax.classes_):
         for k in range(4):
             assert named[f"x{k}", label] == pytest.approx(softmax.coef_[c, k], abs=1e-6)
@@ -109,9 +109,9 @@ def test_multinomial_logistic_regression_is_the_field_of_length_one():
 def test_marginals_and_saving(solver, tmp_path):
     X, y = examples.draw(4, sequences=20)
     crf = onlearn.CRF(solver=solver, epochs=5, random_state=0).fit(X, y)
-    named = examples.weights_by_name(crf.learner)
+    named = examples.weights_by_name(crf.learner_)
     for tokens, found in zip(X[:5], crf.predict_marginals(X[:5])):
-        paths = examples.all_paths(tokens, crf.learner.labels)
+        paths = examples.all_paths(tokens, crf.learner_.labels)
         p = np.exp([examples.dot(named, examples.path_features(tokens, path)) for path in paths])
         for t, one in enumerate(found):
             for label, share in one.items():
@@ -122,8 +122,8 @@ def test_marginals_and_saving(solver, tmp_path):
     assert again.predict_marginals(X) == crf.predict_marginals(X)
     before = dict(named)
     again.partial_fit(*examples.draw(5))
-    assert examples.weights_by_name(again.learner) != before
-    assert crf.learner.passes == len(crf.objective_)
+    assert examples.weights_by_name(again.learner_) != before
+    assert crf.learner_.passes == len(crf.objective_)
 
 
 def test_l1_leaves_out_weights_and_attributes(tmp_path):

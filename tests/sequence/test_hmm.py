@@ -332,7 +332,7 @@ def test_it_is_an_estimator_as_scikit_learn_has_them():
 
 def test_its_signature_is_that_of_the_parameters():
     assert onlearn.HMM().get_params() == HMMLearner().get_params()
-    assert list(onlearn.HMM.composition.parameters) == list(registry.composition_of("HMM").parameters)
+    assert list(onlearn.HMM._composition.parameters) == list(registry.composition_of("HMM").parameters)
 
 
 @pytest.mark.skipif("ONLEARN_DATA" not in os.environ, reason="needs real data")

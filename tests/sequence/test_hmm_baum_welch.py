@@ -155,7 +155,7 @@ def test_two_clouds_are_found_without_labels_and_stored(tmp_path):
     assert np.array_equal(again.log_likelihood(X), made.log_likelihood(X))
     texts, labels = again.sample(2, length=5, random_state=0)
     assert [one.shape for one in texts] == [(5, 2), (5, 2)] and len(labels[0]) == 5
-    assert len(again.learner.strongest(1)[0]) == 2 and len(again.learner.contributions(X, 0)[2]) == 3
+    assert len(again.learner_.strongest(1)[0]) == 2 and len(again.learner_.contributions(X, 0)[2]) == 3
 
 
 def test_variances_have_a_floor():

@@ -103,11 +103,11 @@ def test_learning_in_parts_saved_and_loaded_is_learning_at_once(cls, cut, tmp_pa
     parts = getattr(onlearn, cls)(random_state=0).partial_fit(X[:cut], y[:cut], classes=classes)
     parts.save(tmp_path / "m.onl")
     parts = onlearn.load(tmp_path / "m.onl").partial_fit(X[cut:], y[cut:])
-    a, b = state_of(once.learner), state_of(parts.learner)
+    a, b = state_of(once.learner_), state_of(parts.learner_)
     for key in a:
         np.testing.assert_array_equal(a[key], b[key], err_msg=str(key))
-    assert examples.weights_by_name(once.learner) == examples.weights_by_name(parts.learner)
-    assert once.learner.described() == parts.learner.described()
+    assert examples.weights_by_name(once.learner_) == examples.weights_by_name(parts.learner_)
+    assert once.learner_.described() == parts.learner_.described()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_it_learns_what_can_be_learned(params):
     y = [["D", "A", "N"], ["D", "N", "V", "D", "N"], ["A", "N", "V"], ["D", "N", "V"]]
     learner = onlearn.StructuredPerceptron(epochs=20, random_state=0, **params).fit(X, y)
     assert learner.score(X, y) == 1.0
-    assert learner.learner.passes == 20
+    assert learner.learner_.passes == 20
 
 
 def test_a_saved_learner_predicts_and_goes_on_as_before(tmp_path):
@@ -170,13 +170,13 @@ def test_edges(cls):
 def test_a_call_that_fails_changes_nothing():
     X, y = examples.draw(1)
     learner = onlearn.StructuredPerceptron(random_state=0).fit(X, y)
-    before = examples.weights_by_name(learner.learner)
+    before = examples.weights_by_name(learner.learner_)
     with pytest.raises(ValueError, match=r"X\[1\]\[0\] has the attribute"):
         learner.partial_fit([*X[:1], [{"a": float("nan")}]], [y[0], ["L9"]])
     with pytest.raises(ValueError):
         learner.fit(X, y[:-1])
     assert learner.classes_.tolist() == ["L0", "L1", "L2"]
-    assert examples.weights_by_name(learner.learner) == before
+    assert examples.weights_by_name(learner.learner_) == before
 
 
 @pytest.mark.parametrize(

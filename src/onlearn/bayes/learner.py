@@ -314,7 +314,7 @@ class BayesLearner(BaseLearner):
             learner = Learner("OnlineClassifier", rule="logistic", stabilizer="last", multiclass="softmax",
                               calibration="own", grow=self.settings.grow, random_state=0)  # fmt: skip
             count = len(self.task.classes)
-            learner.start(self.features, np.zeros(count), self.dtype)
+            learner._start(self.features, np.zeros(count), self.dtype)
             training: Any = learner.training
             lines = np.vstack([table.base, table.weights])
             lines = lines[:, 1:] - lines[:, :1] if training.outputs == 1 else lines[:, : training.outputs]

@@ -252,13 +252,13 @@ class DualLearner(Learner):
 
     # ------------------------------------------------------------------ runs over files
 
-    def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
+    def _start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         if self.settings.representation == "primal":
             raise ValueError("rows that come in passes are learned from in the dual: leave representation='primal' out")
         self.kernel = copied(self.settings.kernel)
         self.features = features if self.kernel.data in ON_NUMBERS else 0
         self.representation, self.reason = "dual", "the rows come in passes"
-        super().start(features, counts, dtype)
+        super()._start(features, counts, dtype)
 
     def go_on(self, features: int, counts: np.ndarray) -> None:
         """Make ready to learn from more rows, which may be wider, of the same classes, which come so often."""
@@ -274,7 +274,7 @@ class DualLearner(Learner):
             training.attach(SupportSet(self.kernel, examples, self._points(examples)))
 
     def prepare_rows(self, X: Any) -> TrainingSet:
-        """All rows of a run, checked, in the form that ``learn_rows`` takes them in.
+        """All rows of a run, checked, in the form that ``_learn_rows`` takes them in.
 
         Before each pass call ``begin_pass`` of what is returned; when all is learned, ``release_rows``. A learner that
         is saved before that and loaded again resumes with the same rows: see ``is_unfinished``.
@@ -302,7 +302,7 @@ class DualLearner(Learner):
         """The passes over the rows are over: release their memory."""
         self.current = self.saved = None
 
-    def take_in(self, features: int, classes: int) -> None:
+    def _take_in(self, features: int, classes: int) -> None:
         raise ValueError("a learner with a kernel cannot take in features or classes: its support examples lack them")
 
     def keep_features(self, kept: np.ndarray) -> None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from onlearn.engine import csr
+from onlearn.engine.calibration import logarithms
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
 from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.inputs import check_heaviest, check_weights
@@ -378,7 +379,7 @@ class BaseLearner:
 
     # ------------------------------------------------------------------ runs over files
 
-    def start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
+    def _start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width, of classes 0 to K - 1 which come so often."""
         self.check()
         empty = csr.CSR(np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(1, np.int32), (0, features))
@@ -396,7 +397,7 @@ class BaseLearner:
     def take_sources(self, codes: np.ndarray, sources: list[tuple[str, str]]) -> None:
         """What the next columns are made of: places in a list of pairs, as ``FeatureMap.sources_from`` gives them."""
 
-    def take_in(self, features: int, classes: int) -> None:
+    def _take_in(self, features: int, classes: int) -> None:
         """Make room for features, and for classes 0 to K - 1, before they are met; for learners that grow."""
         training = self._trained()
         outputs = training.outputs
@@ -405,7 +406,7 @@ class BaseLearner:
         self.features = max(features, self.features)
         training.grow(self.features, outputs)
 
-    def learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
+    def _learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
         """Learn from the rows in the given order: for passes over data that ``fit`` cannot have all at once.
 
         What ``partial_fit`` does is done but for growing and checking: X and y must be sound. ``first`` says that these
@@ -428,10 +429,10 @@ class BaseLearner:
         """
         raise ValueError(f"{self.name} cannot go on learning: train anew")
 
-    def finish_run(self) -> None:
+    def _finish_run(self) -> None:
         """A run over files has learned from all its rows, in all its passes."""
 
-    def end_pass(self) -> None:
+    def _end_pass(self) -> None:
         """A pass is over: count it in ``history_``."""
         self._trained().end_pass()
 
@@ -580,6 +581,10 @@ class BaseLearner:
         if not self.task.classifies:
             raise AttributeError("regression has no probabilities")
         return np.asarray(self._answer(X, self._probabilities))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class; minus infinity where that is 0."""
+        return logarithms(self.predict_proba(X))
 
     def score_one(self, x: Any) -> Any:
         """The score of one row, as of ``learn_one``: a number for two classes and in regression, else a dict by class.

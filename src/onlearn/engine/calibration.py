@@ -61,6 +61,7 @@ class Holdout:
     link: str = param("softmax", "several classes: softmax of A s, or sigmoids made to sum to 1", words=LINKS)
 
 
+FLATTEST = 1e-6  # A in units of the scores: below it they tell nothing, or the contrary
 FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
 
 
@@ -77,7 +78,10 @@ def fit(scores: np.ndarray, gold: np.ndarray, link: str) -> tuple[float, float]:
 
 
 def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None = None) -> tuple[float, float]:
-    """A and B by Newton's method on Platt's smoothed targets; A is kept above zero. ``weight`` counts examples."""
+    """A and B by Newton's method on Platt's smoothed targets; A is kept above zero. ``weight`` counts examples.
+
+    Where A would be zero or below, B is the best for that A: all scores get about the share of the positive examples.
+    """
     scores = np.asarray(scores, dtype=np.float64)
     unit = _unit(scores)
     s = np.clip(scores / unit, -FARTHEST, FARTHEST)
@@ -103,7 +107,19 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | N
         a, b = a - length * move[0], b - length * move[1]
         if np.abs(gradient).max() < 1e-8 * total:
             break
-    return max(a, 1e-6) / unit, float(b)
+    if a < FLATTEST:
+        a, b = FLATTEST, _offset(FLATTEST * s, target, w)
+    return a / unit, float(b)
+
+
+def _offset(z: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
+    """B at which the probabilities of z + B sum to the targets."""
+    wanted = float(weight @ target)
+    b = float(np.log(wanted / (weight.sum() - wanted)))
+    for _ in range(20):  # of Newton's steps, few are needed: z is next to nothing
+        p = expit(z + b)
+        b -= float((weight @ p - wanted) / (weight @ (p * (1 - p))))
+    return b
 
 
 def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
@@ -176,6 +192,12 @@ def sigmoid(s: np.ndarray, a: float, b: float) -> np.ndarray:
     p = expit(np.clip(z, -700, 700))
     # what rounding made 1/2 keeps its side
     return np.where((s > 0) & (p <= 0.5), np.nextafter(0.5, 1), np.where((s <= 0) & (p > 0.5), 0.5, p))
+
+
+def logarithms(probabilities: np.ndarray) -> np.ndarray:
+    """The logarithm of each; that of 0 is minus infinity, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(probabilities))
 
 
 def binary(s: np.ndarray, a: float, b: float) -> np.ndarray:

@@ -149,7 +149,7 @@ class Learner(BaseLearner):
 
     # ------------------------------------------------------------------ runs over files
 
-    def learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
+    def _learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
         numbers, weight = self._numbered(y, sample_weight, order)
         training = self._trained()
         training.learn(X, self.task.targets(numbers, training.output), weight, order, audit=first, gathered=True)

@@ -90,6 +90,8 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                warning: type[Warning]) -> bool | None:  # fmt: skip
     """Pass over the data as the settings say; returns what was learned about separability.
 
+    With ``epochs`` given, so many passes are made whatever is learned: the mean of all hypotheses depends on them.
+
     True: a pass made no mistake. False: the weights (in the dual: the scores of all rows, which are all that decides
     what is learned) came back to what they were at an earlier pass, and the steps between add up to zero, exactly: see
     ``cycles``. None: not known; one-vs-all comes back if one class cannot be separated from the rest, though the
@@ -117,18 +119,20 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 if settings.epochs is None:
                     break
             elif cycle is not None and (earlier := cycle.closed(training, X)) is not None:
+                turns, cycle = cycle.passes - earlier.passes, None
                 what = "the data are not linearly separable"
-                if not training.proves_inseparable(X, y, weight, cycle.passes - earlier.passes, earlier.weights):
+                if not training.proves_inseparable(X, y, weight, turns, earlier.weights):
                     what = "the data are not linearly separable, or steps were lost to rounding"
                 elif training.output == "one-vs-all":
                     what = "at least one class is not linearly separable from the rest"
                 else:
                     separable = False
-                warn(
-                    f"{what}: after pass {done + 1} the {training.returning} are again what they were after an earlier "
-                    "one, so training stops; averaging or a margin gives a good compromise"
-                )
-                break
+                if settings.epochs is None:
+                    warn(
+                        f"{what}: after pass {done + 1} the {training.returning} are again what they were after an "
+                        "earlier one, so training stops; averaging or a margin gives a good compromise"
+                    )
+                    break
             if settings.tol is not None and last - entry["loss"] < settings.tol:
                 break
             last = entry["loss"]

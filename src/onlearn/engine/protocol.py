@@ -114,6 +114,16 @@ def _(g, j):
 
 
 @Verb
+def truncates(g, j):
+    """Whether weight j is zero where it is zero because a penalty keeps it there (l1)."""
+
+
+@truncates.on(object)
+def _(g, j):
+    return False
+
+
+@Verb
 def settle(g, st):
     """After every example, learned from or not: shrink weights, count."""
 

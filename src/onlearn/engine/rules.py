@@ -130,10 +130,10 @@ class LMS:
 
 @choice(RULES, "hinge")
 class Hinge:
-    """Subgradient of the hinge loss max(0, 1 - y s): the soft-margin SVM."""
+    """Subgradient of the hinge loss max(0, 1 - y s): the soft-margin SVM. No step where y s > 1, else y."""
 
     def step(s, y, sqnorm, p):
-        return y if s * y < 1.0 else 0.0
+        return y if s * y <= 1.0 else 0.0
 
     def loss(s, y, sqnorm, p):
         return max(0.0, 1.0 - s * y)

@@ -27,6 +27,7 @@ from onlearn.engine.protocol import (
     rescale,
     scale,
     tick,
+    truncates,
     weigh,
 )
 from onlearn.engine.rows import ONE, add_products, column, dot, one_opinion, opinion, span
@@ -69,6 +70,9 @@ class Averaged:
 
     A change d of a stored weight at clock S is missing from all hypotheses before it: with u the sum of all
     d S, the sum of the hypotheses is S_now v - u, for any geometry, at no cost for weights that do not change.
+
+    The mean of a weight is hardly ever zero. Under l1 those that are zero in the last hypothesis are so in what is
+    handed out: it has the features of the one, and their mean weights.
 
     With a window the past fades: the hypothesis after an example weighs 1 - 1/window of the one after the next. So each
     example adds more to the clock than the one before.
@@ -163,7 +167,20 @@ def _(st, g):
 @handed.on(AveragedState, object)
 def _(st, g, j, c):
     v = weigh(g, st, j)  # first, for it may change u
-    return (st.clock[c] * v - st.u[j]) / st.seen[0] if st.seen[0] > 0.0 else scale(g, c) * v
+    mean = (st.clock[c] * v - st.u[j]) / st.seen[0] if st.seen[0] > 0.0 else scale(g, c) * v
+    return 0.0 if truncates(g, j) and v == 0.0 else mean
+
+
+@helper
+def left_out(st: Any, g: Any, rows: Any, i: int, outputs: int, c: int) -> float:
+    """The part of the sum of row i times u that belongs to weights which are handed out as zero, for output c."""
+    start, stop = span(rows, i)
+    count, total = np.uint64(outputs), 0.0
+    for p in range(start, stop):
+        j = (column(rows, p, start) + ONE) * count + np.uint64(c)
+        v = weigh(g, st, j)
+        total += rows.data[p] * st.u[j] if truncates(g, j) and v == 0.0 else 0.0
+    return total
 
 
 @one_opinion.on(FadingState, object, object)
@@ -171,7 +188,7 @@ def _(st, g, j, c):
 def _(st, g, rows, i, theta, raw):
     s = raw * scale(g, 0)
     if st.seen[0] > 0.0:
-        s = (st.clock[0] * raw - dot(rows, i, st.u, 1, 0)) / st.seen[0]
+        s = (st.clock[0] * raw - (dot(rows, i, st.u, 1, 0) - left_out(st, g, rows, i, 1, 0))) / st.seen[0]
     return s - theta
 
 
@@ -186,7 +203,7 @@ def _(st, g, rows, i, theta, s):
             s[c] = rows.bias * st.u[c] - st.clock[c] * s[c]
         add_products(rows, i, st.u, ONE, s)  # all outputs in one walk
         for c in range(len(s)):
-            s[c] = -s[c] / st.seen[0] - theta
+            s[c] = -(s[c] - left_out(st, g, rows, i, len(s), c)) / st.seen[0] - theta
 
 
 @choice(STABILIZERS, "survivor")

@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
+from onlearn.engine.calibration import logarithms
 from onlearn.engine.compositions import COMPOSITIONS, FAMILIES, Composition
 from onlearn.engine.inputs import from_nullable
 from onlearn.engine.passes import InterruptedAfterwards
@@ -30,10 +31,8 @@ from onlearn.kernels.formula import copied
 class LearnerEstimator(BaseEstimator):
     """A facade over a ``Learner``: of the fitted attributes, all are the learner's."""
 
-    families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
-    composition: ClassVar[Composition] = COMPOSITIONS["OnlineClassifier"]
-    grow: bool | str = False
-    warm_start: bool = False
+    _families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
+    _composition: ClassVar[Composition] = COMPOSITIONS["OnlineClassifier"]
     _learner: Any  # the learner, once it is fitted
 
     # ------------------------------------------------------------------ parameters
@@ -41,19 +40,19 @@ class LearnerEstimator(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        return with_nested(params, self.families) if deep else params
+        return with_nested(params, self._families) if deep else params
 
     def set_params(self, **params: Any) -> Any:
         """Change parameters, also those of choices as ``rule__aggressiveness``."""
-        nested = take_nested(params, self.families)
+        nested = take_nested(params, self._families)
         super().set_params(**params)
-        set_nested(self, nested, self.families)
+        set_nested(self, nested, self._families)
         return self
 
     def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.composition.parameters}
+        return {name: getattr(self, name) for name in self._composition.parameters}
 
-    def as_learner(self) -> Any:
+    def _as_learner(self) -> Any:
         """The learner inside, with the present parameters; a new one if nothing was learned yet."""
         learner = self.__dict__.get("_learner")
         if learner is None:
@@ -66,7 +65,7 @@ class LearnerEstimator(BaseEstimator):
         return learner
 
     def _new_learner(self) -> Any:
-        return make_learner(self.composition.name, warning=ConvergenceWarning)
+        return make_learner(self._composition.name, warning=ConvergenceWarning)
 
     def __getstate__(self) -> dict[str, Any]:
         return with_rule(super().__getstate__(), getattr(self, "rule", None))
@@ -91,7 +90,7 @@ class LearnerEstimator(BaseEstimator):
     # ------------------------------------------------------------------ learning
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        going_on = self.warm_start and "_learner" in self.__dict__
+        going_on = getattr(self, "warm_start", False) and "_learner" in self.__dict__
         learner = self._learner if going_on else self._new_learner()
         learner.configure(self._values())
         learner.check()
@@ -101,7 +100,7 @@ class LearnerEstimator(BaseEstimator):
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **classes: Any) -> Any:
-        learner = self.as_learner()
+        learner = self._as_learner()
         learner.check()
         first = learner.training is None
         if first or not self._is_plain(X):
@@ -122,7 +121,7 @@ class LearnerEstimator(BaseEstimator):
         """An estimator with the same parameters, classes and columns that has learned nothing."""
         made = copy.copy(self)
         if "_learner" in self.__dict__:
-            made._learner = self.as_learner().renewed()
+            made._learner = self._as_learner().renewed()
         return made
 
     def become(self, other: Any) -> Any:
@@ -142,7 +141,13 @@ class LearnerEstimator(BaseEstimator):
             return X, None
         known = None if first else getattr(self, "feature_names_in_", None)
         other_width = not first and self._is_of_other_width(X)
-        return check_rows(self, X, first=first, names=known, grow=self.grow, other_width=other_width)
+        return check_rows(self, X, first=first, names=known, grow=self._grow, other_width=other_width)
+
+    @property
+    def _grow(self) -> bool | str:
+        """Whether it takes in new features; of learners that cannot, there is no such parameter."""
+        grow: bool | str = getattr(self, "grow", False)
+        return grow
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is a plain array or CSR matrix of the width and number type that learning uses."""
@@ -154,7 +159,7 @@ class LearnerEstimator(BaseEstimator):
     def _is_of_other_width(self, X: Any) -> bool:
         """Whether X has fewer or more features than a learner knows that takes in new ones."""
         shape: tuple[int, ...] = getattr(X, "shape", ())
-        return bool(self.grow) and len(shape) == 2 and shape[1] != self._learner.features
+        return bool(self._grow) and len(shape) == 2 and shape[1] != self._learner.features
 
     def _is_wider(self, X: Any) -> bool:
         """Whether X brings new features to a learner that takes them in; those it knows must come first."""
@@ -238,14 +243,9 @@ class LearnerEstimator(BaseEstimator):
         return dict(self._known("history_"))
 
     @property
-    def training(self) -> Any:
+    def _training(self) -> Any:
         """The state of the learner, once learning has begun."""
         return self._learner.training if "_learner" in self.__dict__ else None
-
-    def keep_features(self, kept: np.ndarray) -> None:
-        """Forget all features but some, which are numbered anew in the given order."""
-        check_is_fitted(self)
-        self._learner.keep_features(kept)
 
     def save(self, path: Any) -> None:
         """Write the learner to a ``.onl`` file, with all that it needs to go on learning."""
@@ -325,6 +325,10 @@ class LearnerClassifier(ClassifierMixin, LearnerEstimator):
         learner, X = self._fitted(X)
         return learner.predict_proba(X)
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class; minus infinity where that is 0."""
+        return logarithms(self.predict_proba(X))
+
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class for one row, as of ``predict_one``, by class."""
         return self._begun().predict_proba_one(x)
@@ -362,7 +366,7 @@ class IncrementalClassifier(LearnerClassifier):
 
         One thread may learn while others predict: they see the hypothesis before an example or after it.
         """
-        learner = self.as_learner()
+        learner = self._as_learner()
         learner.path.learn(x, y, weight)
         if "_learner" not in self.__dict__:
             self._learner = learner
@@ -381,7 +385,7 @@ class IncrementalRegressor(LearnerRegressor):
 
         ``x`` is a row as ``IncrementalClassifier.learn_one`` takes it.
         """
-        learner = self.as_learner()
+        learner = self._as_learner()
         learner.path.learn(x, y, weight)
         if "_learner" not in self.__dict__:
             self._learner = learner

@@ -65,7 +65,7 @@ class NaiveBayes(IncrementalClassifier):
     ['spam', 'spam']
     """
 
-    composition: ClassVar[Composition] = NAIVE_BAYES
+    _composition: ClassVar[Composition] = NAIVE_BAYES
     _learner: BayesLearner
 
     def __init__(

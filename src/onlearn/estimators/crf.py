@@ -59,7 +59,7 @@ class CRF(SequenceEstimator):
     'NOUN'
     """
 
-    composition: ClassVar[Composition] = COMPOSITION
+    _composition: ClassVar[Composition] = COMPOSITION
 
     def __init__(
         self,

@@ -72,15 +72,13 @@ class Features(TransformerMixin, BaseEstimator):
         """
         return self._public(X, self._learning().learn_transform(X, ordered), ordered)
 
-    def look_up(self, X: Any) -> Any:
-        """Look up the names of rows in advance, while another thread learns from others.
-
-        The result is valid until ``keep`` renumbers the features.
-        """
-        return self._fitted.look_up(X) if self.__sklearn_is_fitted__() else X
-
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The matrix of rows, without features that were not learned."""
+        """The matrix of rows, without features that were not learned.
+
+        A sparse matrix may have more or fewer columns than those learned from; a dense one may not.
+        """
+        if isinstance(X, np.ndarray) and X.ndim == 2 and self.kind_ == MATRIX and X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} columns, but {self.n_features_in_} were learned from")
         return self._public(X, self._fitted.transform(X), True)
 
     def _learning(self) -> FeatureMap:
@@ -156,10 +154,6 @@ class Features(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the features, by number."""
         return self._fitted.get_feature_names_out()
-
-    def expect(self, share: float) -> None:
-        """Allocate memory for the rest of the data; ``share`` of the data has been learned from."""
-        self._fitted.expect(share)
 
     def name_of(self, number: int) -> str:
         """The name of one feature."""

@@ -50,7 +50,7 @@ class HMM(SequenceEstimator):
     ['s0', 's1', 's2']
     """
 
-    composition: ClassVar[Composition] = COMPOSITION
+    _composition: ClassVar[Composition] = COMPOSITION
 
     def __init__(
         self,

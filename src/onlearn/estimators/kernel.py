@@ -28,8 +28,7 @@ from onlearn.kernels.products import refuse_strings
 class KernelEstimator(LearnerEstimator):
     """The part of an estimator with a kernel that is the same whatever it learns."""
 
-    families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL, "budget_policy": POLICIES}
-    grow: bool | str = False
+    _families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL, "budget_policy": POLICIES}
     _kind: ClassVar[type[DualLearner]] = DualLearner
     _learner: DualLearner
 
@@ -174,7 +173,7 @@ class KernelClassifier(MistakeDrivenClassifier, KernelEstimator):
     array([0, 1, 1, 0])
     """
 
-    composition: ClassVar[Composition] = KERNEL_CLASSIFIER
+    _composition: ClassVar[Composition] = KERNEL_CLASSIFIER
 
     def __init__(
         self,
@@ -270,7 +269,7 @@ class KernelRegressor(IncrementalRegressor, KernelEstimator):
     True
     """
 
-    composition: ClassVar[Composition] = KERNEL_REGRESSOR
+    _composition: ClassVar[Composition] = KERNEL_REGRESSOR
     _kind: ClassVar[type[DualLearner]] = DualRegressor
 
     def __init__(

@@ -215,7 +215,7 @@ class RandomKitchenSinks(NumericTransformer):
            [0.4, 1. ]])
     """
 
-    families: ClassVar[dict[str, Any]] = KERNEL
+    _families: ClassVar[dict[str, Any]] = KERNEL
     kernel_: Any
     n_components_: int
 

@@ -58,7 +58,7 @@ class MistakeDrivenClassifier(IncrementalClassifier):
 
     def _geometry(self) -> Any:
         """The geometry that the parameters mean."""
-        return self.composition.choices(self._values())["geometry"]
+        return self._composition.choices(self._values())["geometry"]
 
     def _takes_positive_only(self) -> bool:
         return bool(self._geometry().positive_only)
@@ -171,7 +171,7 @@ class OnlineRegressor(IncrementalRegressor):
     True
     """
 
-    composition: ClassVar[Composition] = COMPOSITIONS["OnlineRegressor"]
+    _composition: ClassVar[Composition] = COMPOSITIONS["OnlineRegressor"]
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class OnlineRegressor(IncrementalRegressor):
         self.max_names = max_names
 
     def _takes_positive_only(self) -> bool:
-        return bool(self.composition.choices(self._values())["geometry"].positive_only)
+        return bool(self._composition.choices(self._values())["geometry"].positive_only)
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def named(cls: Cls) -> Cls:
             setattr(self, name, value)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
-    cls.__init__, cls.__doc__, cls.composition = __init__, composition.docstring(), composition  # type: ignore[method-assign]
+    cls.__init__, cls.__doc__, cls._composition = __init__, composition.docstring(), composition  # type: ignore[method-assign]
     NAMED[cls.__name__] = cls
     return cls
 

@@ -56,8 +56,7 @@ class Mixture(MistakeDrivenClassifier):
     True
     """
 
-    composition: ClassVar[Composition] = MIXTURE
-    calibration: ClassVar[Any] = "own"
+    _composition: ClassVar[Composition] = MIXTURE
     _learner: MixtureLearner
 
     def __init__(
@@ -95,6 +94,9 @@ class Mixture(MistakeDrivenClassifier):
 
     def _new_learner(self) -> MixtureLearner:
         return MixtureLearner(warning=ConvergenceWarning)
+
+    def _calibration(self) -> Any:
+        return "own"
 
     def _geometry(self) -> Any:
         return MixtureLearner(**self._values()).choices["geometry"]
@@ -140,4 +142,4 @@ def spelled(given: Any) -> Any:
     """A linear classifier as text, parameters and all; anything else as it is, for the mixture to refuse."""
     if not isinstance(given, OnlineClassifier):
         return given
-    return spell_learner(Learner(given.composition.name, **given._values()))
+    return spell_learner(Learner(given._composition.name, **given._values()))

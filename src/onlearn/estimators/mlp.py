@@ -15,7 +15,7 @@ from onlearn.mlp.optimizers import OPTIMIZERS
 class Network(LearnerEstimator):
     """What a fitted network tells of itself, whatever it predicts."""
 
-    families: ClassVar[dict[str, Any]] = {"optimizer": OPTIMIZERS}
+    _families: ClassVar[dict[str, Any]] = {"optimizer": OPTIMIZERS}
 
     @property
     def coefs_(self) -> list[np.ndarray]:
@@ -94,7 +94,7 @@ class MLPClassifier(IncrementalClassifier, Network):
     array([0, 1, 1, 0])
     """
 
-    composition: ClassVar[Composition] = COMPOSITIONS["MLPClassifier"]
+    _composition: ClassVar[Composition] = COMPOSITIONS["MLPClassifier"]
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class MLPRegressor(IncrementalRegressor, Network):
     True
     """
 
-    composition: ClassVar[Composition] = COMPOSITIONS["MLPRegressor"]
+    _composition: ClassVar[Composition] = COMPOSITIONS["MLPRegressor"]
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from onlearn.neighbors.settings import KNN_CLASSIFIER, KNN_REGRESSOR
 class NeighborEstimator(LearnerEstimator):
     """What the classifier and the regression share."""
 
-    families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL}
+    _families: ClassVar[dict[str, Any]] = {**FAMILIES, **KERNEL}
     k: Any
     kernel: Any
     metric: str
@@ -121,7 +121,7 @@ class KNNClassifier(NeighborEstimator, IncrementalClassifier):
     [[0, 17, 27]]
     """
 
-    composition: ClassVar[Composition] = KNN_CLASSIFIER
+    _composition: ClassVar[Composition] = KNN_CLASSIFIER
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class KNNRegressor(NeighborEstimator, IncrementalRegressor):
     (array([0.997]), np.float64(0.997))
     """
 
-    composition: ClassVar[Composition] = KNN_REGRESSOR
+    _composition: ClassVar[Composition] = KNN_REGRESSOR
 
     def __init__(
         self,

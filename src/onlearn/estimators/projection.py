@@ -22,6 +22,7 @@ from sklearn.random_projection import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from onlearn.engine.passes import warn_caller
 from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
 from onlearn.threads import cores, over_pieces
 
@@ -34,6 +35,7 @@ class RandomProjection(NumericTransformer):
     """Project rows on ``n_components`` random directions.
 
     ``n_components="auto"``: as many as keep the distances of all pairs of fitted rows within a factor 1 +- ``eps``.
+    Where there are fewer columns than that, the directions are the columns themselves, which keep them exactly.
     ``density=None``: a dense Gaussian matrix; a number in (0, 1], or "auto" for 1/sqrt(columns): a sparse matrix of
     +-1 with that share of non-zeros (1/3 is Achlioptas'). The projected rows are dense.
 
@@ -70,6 +72,11 @@ class RandomProjection(NumericTransformer):
     def _draw(self, rows: int, width: int) -> RandomProjection:
         count, density = self._count(rows, width), self._check_density(width)
         self._seed = draw_seed(self.random_state)
+        self._clear_casts()
+        if count is None:
+            self.components_ = sp.csr_matrix(sp.identity(width))
+            self.n_components_, self.density_ = width, 1.0 / width
+            return self
         settings: dict[str, Any] = dict(n_components=count, random_state=self._seed)
         if density is None:
             maker = GaussianRandomProjection(**settings)
@@ -81,10 +88,10 @@ class RandomProjection(NumericTransformer):
             maker.fit(sp.csr_matrix((1, width)))  # which uses only the width
         self.components_ = convert(maker.components_)
         self.n_components_, self.density_ = count, 1.0 if density is None else density
-        self._clear_casts()
         return self
 
-    def _count(self, rows: int, width: int) -> int:
+    def _count(self, rows: int, width: int) -> int | None:
+        """How many directions to draw; None if the columns are fewer than would be needed."""
         if not isinstance(self.n_components, str):
             return check_whole_number(self.n_components, "n_components")
         if self.n_components != "auto":
@@ -92,12 +99,14 @@ class RandomProjection(NumericTransformer):
         if not isinstance(self.eps, (int, float, np.floating)) or not 0 < self.eps < 1:
             raise ValueError(f"eps must be a number above 0 and below 1, not {self.eps!r}")
         count = max(1, int(johnson_lindenstrauss_min_dim(n_samples=rows, eps=self.eps)))
-        if count > width:
-            raise ValueError(
-                f"eps={self.eps:g} and {rows} rows need n_components={count}, "
-                f"which is more than the {width} features X has: give a larger eps, or a number"
-            )
-        return count
+        if count <= width:
+            return count
+        warn_caller(
+            f"eps={self.eps:g} and {rows} rows need n_components={count}, which is more than the {width} features X "
+            "has: they are left as they are; for fewer columns give a larger eps, or a number",
+            UserWarning,
+        )
+        return None
 
     def _check_density(self, width: int) -> float | None:
         if self.density is None:

@@ -18,11 +18,11 @@ class SequenceEstimator(BaseEstimator):
     """A learner of sequences as an estimator; all that it has learned is in its learner.
 
     ``X`` is a list of sequences, ``y`` a list with the labels of each, so scikit-learn's cross-validation and searches
-    take them as they are. A subclass has a signature, and the ``composition`` of the learner with the same parameters.
+    take them as they are. A subclass has a signature, and the ``_composition`` of the learner with the same parameters.
     """
 
-    composition: ClassVar[Composition]
-    families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
+    _composition: ClassVar[Composition]
+    _families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
     _learner: Any  # once it has learned
 
     # ------------------------------------------------------------------ parameters
@@ -30,27 +30,27 @@ class SequenceEstimator(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        return with_nested(params, self.families) if deep else params
+        return with_nested(params, self._families) if deep else params
 
     def set_params(self, **params: Any) -> Any:
         """Change parameters, also those of choices as ``rule__aggressiveness``."""
-        nested = take_nested(params, self.families)
+        nested = take_nested(params, self._families)
         super().set_params(**params)
-        set_nested(self, nested, self.families)
+        set_nested(self, nested, self._families)
         return self
 
-    def as_learner(self) -> Any:
+    def _as_learner(self) -> Any:
         """The learner inside, with the present parameters; a new one if nothing was learned yet."""
         learner = self.__dict__.get("_learner")
         if learner is None:
-            learner = make_learner(self.composition.name)
-        learner.configure({name: getattr(self, name) for name in self.composition.parameters})
+            learner = make_learner(self._composition.name)
+        learner.configure({name: getattr(self, name) for name in self._composition.parameters})
         return learner
 
     def _begun(self) -> Any:
         """The learner, which has learned something, with the present parameters."""
         check_is_fitted(self)
-        return self.as_learner()
+        return self._as_learner()
 
     def __getstate__(self) -> dict[str, Any]:
         return with_rule(super().__getstate__(), getattr(self, "rule", None))
@@ -65,18 +65,18 @@ class SequenceEstimator(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn from all sequences, anew. A call that fails changes nothing."""
-        self._learner = self.as_learner().fit(X, y)
+        self._learner = self._as_learner().fit(X, y)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Any:
         """Learn from sequences once, and go on from what was learned; ``classes`` are labels that may come later."""
-        self._learner = self.as_learner().partial_fit(X, y, classes)
+        self._learner = self._as_learner().partial_fit(X, y, classes)
         return self
 
     # ------------------------------------------------------------------ what was learned
 
     @property
-    def learner(self) -> Any:
+    def learner_(self) -> Any:
         """The learner inside, as ``inspect`` and ``explain`` take it: it says what was learned, and why."""
         return self._begun()
 

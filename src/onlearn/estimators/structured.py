@@ -57,7 +57,7 @@ class StructuredPerceptron(SequenceEstimator):
     [['DET', 'NOUN']]
     """
 
-    composition: ClassVar[Composition] = COMPOSITION
+    _composition: ClassVar[Composition] = COMPOSITION
 
     def __init__(
         self,

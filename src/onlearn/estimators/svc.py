@@ -32,8 +32,8 @@ from onlearn.svm.report import Report
 class SVMEstimator(LearnerEstimator):
     """What ``SVC`` and ``SVR`` share."""
 
-    families: ClassVar[dict[str, Any]] = KERNEL
-    learner_type: ClassVar[type[SVMLearner]] = SVMLearner
+    _families: ClassVar[dict[str, Any]] = KERNEL
+    _learner_type: ClassVar[type[SVMLearner]] = SVMLearner
     kernel: Any
     _learner: SVMLearner
 
@@ -44,7 +44,7 @@ class SVMEstimator(LearnerEstimator):
         return tags
 
     def _new_learner(self) -> SVMLearner:
-        return self.learner_type(warning=ConvergenceWarning)
+        return self._learner_type(warning=ConvergenceWarning)
 
     def _check_rows(self, X: Any, first: bool) -> tuple[Any, list[str] | None]:
         """Rows of numbers checked, with the names of their columns; other examples the learner checks."""
@@ -72,7 +72,7 @@ class SVMEstimator(LearnerEstimator):
         learner = self._new_learner()
         learner.configure(self._values())
         learner.check()
-        parts = Parts(source, {"task": self.composition.task, **reading})
+        parts = Parts(source, {"task": self._composition.task, **reading})
         y, weight = parts.targets()
         learner.fit_blocks(parts.rows, self._check_targets(y), weight)
         self._learner = learner
@@ -317,9 +317,9 @@ class SVC(SVMEstimator, LearnerClassifier):
     array([0, 1, 1, 0])
     """
 
-    families: ClassVar[dict[str, Any]] = {**KERNEL, "calibration": CALIBRATIONS}
-    composition: ClassVar[Composition] = settings.SVC
-    learner_type: ClassVar[type[SVMLearner]] = SVCLearner
+    _families: ClassVar[dict[str, Any]] = {**KERNEL, "calibration": CALIBRATIONS}
+    _composition: ClassVar[Composition] = settings.SVC
+    _learner_type: ClassVar[type[SVMLearner]] = SVCLearner
 
     def __init__(
         self,
@@ -360,6 +360,11 @@ class SVC(SVMEstimator, LearnerClassifier):
         """The probability of each class; the largest is where ``predict`` is. Not with ``calibration="none"``."""
         return super().predict_proba(X)
 
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of each class. Not with ``calibration="none"``."""
+        return super().predict_log_proba(X)
+
 
 class SVR(SVMEstimator, LearnerRegressor):
     """Support vector regression: the flattest function of a kernel's feature space within epsilon of most examples.
@@ -386,8 +391,8 @@ class SVR(SVMEstimator, LearnerRegressor):
     array([1.])
     """
 
-    composition: ClassVar[Composition] = settings.SVR
-    learner_type: ClassVar[type[SVMLearner]] = SVRLearner
+    _composition: ClassVar[Composition] = settings.SVR
+    _learner_type: ClassVar[type[SVMLearner]] = SVRLearner
 
     def __init__(
         self,

@@ -24,20 +24,20 @@ TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the 
 class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of rows of numbers, dense or sparse, that keeps their precision and can be saved."""
 
-    families: ClassVar[dict[str, Any]] = {}  # of the parameters that have parameters
+    _families: ClassVar[dict[str, Any]] = {}  # of the parameters that have parameters
     n_features_in_: int
     feature_names_in_: np.ndarray
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of a kernel, as ``kernel__sigma``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        return with_nested(params, self.families) if deep else params
+        return with_nested(params, self._families) if deep else params
 
     def set_params(self, **params: Any) -> Any:
         """Change parameters, also those of a kernel as ``kernel__sigma``."""
-        nested = take_nested(params, self.families)
+        nested = take_nested(params, self._families)
         super().set_params(**params)
-        set_nested(self, nested, self.families)
+        set_nested(self, nested, self._families)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -101,7 +101,7 @@ class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 class KernelTransformer(NumericTransformer):
     """A transformer of whatever a kernel compares: rows of numbers, strings, trees."""
 
-    families: ClassVar[dict[str, Any]] = KERNEL
+    _families: ClassVar[dict[str, Any]] = KERNEL
     kernel: Any
 
     def _check_examples(self, X: Any, kernel: Any, reset: bool) -> Any:

@@ -386,7 +386,7 @@ def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 def as_learner(learner: Any) -> Any:
     """The learner inside an estimator; learners and None are returned as they are."""
-    return learner if learner is None or isinstance(learner, BaseLearner) else learner.as_learner()
+    return learner if learner is None or isinstance(learner, BaseLearner) else learner._as_learner()
 
 
 def as_written(label: Any) -> str:
@@ -433,7 +433,7 @@ def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
     learner, labels = model.learner, model.labels
     tell_sources(model)
     if learner.training is not None:
-        learner.take_in(X.shape[1], len(labels or ()))
+        learner._take_in(X.shape[1], len(labels or ()))
         learner.partial_fit(X, y, sample_weight=weight)
     else:
         first = {} if labels is None else {"classes": np.arange(len(labels))}

@@ -72,7 +72,7 @@ class Lessons:
                     some = X if len(part) == X.shape[0] else X.between(rows.start, rows.stop)
                     learn_from(self.model, some, y[rows], None if weight is None else weight[rows])
                 else:
-                    self.model.learner.learn_rows(X, y, weight, part, first=turn == 0)
+                    self.model.learner._learn_rows(X, y, weight, part, first=turn == 0)
                 self.learned += len(part)
             self.on_lesson(turn)
 
@@ -125,7 +125,7 @@ class Passes:
         self.ended += 1
         if self.ended <= self.ended_before:
             return
-        learner.end_pass()
+        learner._end_pass()
         if turn == 0 and self.count > 1:
             self.model.trained["first_size"] = learner.training.size()
 
@@ -270,14 +270,14 @@ class Run:
                 counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
             tell_sources(model)
             if not model.learner.whole:
-                model.learner.start(model.features.n_features_out_, counts, model.features.dtype)
+                model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
         elif model.learner.waits:
-            model.learner.take_in(model.features.n_features_out_, len(model.labels or ()))
+            model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
 
     def _finish(self) -> None:
         model, report = self.model, self.report
         self.passes.scale_calibration()
-        model.learner.finish_run()
+        model.learner._finish_run()
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
         if self.plan.prune_weights > 0:
@@ -310,7 +310,7 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     if trained.get("unfinished") is not None:
         note = "the model is of an unfinished run over other data, which is not gone on with"
     if model.learner.n_seen_ > model.learner.training.since[SEEN]:
-        model.learner.end_pass()  # it was cut short, and would continue in the first pass of this run
+        model.learner._end_pass()  # it was cut short, and would continue in the first pass of this run
     model.before = copy.deepcopy((model.features, model.far))
     return Start(fresh=False, from_first_row=False), note
 

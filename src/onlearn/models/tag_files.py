@@ -44,7 +44,7 @@ def sequence_learner(given: Any) -> str | None:
     if isinstance(given, str):
         full = registry.full_name(given.partition("(")[0].strip())
         return full if full in registry.sequence_names() else None
-    inner = given.as_learner() if hasattr(given, "as_learner") else given
+    inner = given._as_learner() if hasattr(given, "_as_learner") else given
     name = getattr(inner, "name", None)
     return name if name in registry.sequence_names() else None
 

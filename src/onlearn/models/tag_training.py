@@ -263,7 +263,7 @@ def learner_of(options: TrainOptions) -> Any:
         if settings.keys() - {"epochs"}:
             name = next(iter(settings))
             raise PlanError(f"{name}= has no use with a learner that is given as an object: set it there")
-        made = copy.deepcopy(given.as_learner() if hasattr(given, "as_learner") else given)
+        made = copy.deepcopy(given._as_learner() if hasattr(given, "_as_learner") else given)
         if not isinstance(made, SequenceLearner):
             raise PlanError(f"{type(given).__name__} does not learn sequences", "learner")
         return checked(made.set_params(**settings))

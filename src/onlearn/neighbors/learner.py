@@ -192,7 +192,7 @@ class NeighborLearner(BaseLearner):
         table = self._table()
         table.index.prepare()  # which says what is wrong with the rows
         self._path(table)
-        self.end_pass()
+        self._end_pass()
         k = self.settings.k
         if k != "auto" and len(table) < k:
             warn_caller(f"k={k}, but only {len(table)} rows are kept: all of them vote", UserWarning)
@@ -201,7 +201,7 @@ class NeighborLearner(BaseLearner):
         if not same_rows:
             self._partial_fit(X, y, sample_weight=sample_weight)
 
-    def finish_run(self) -> None:
+    def _finish_run(self) -> None:
         self._path(self._table())
 
     def _table(self, table: Table | None = None) -> Table:

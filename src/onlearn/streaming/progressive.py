@@ -105,7 +105,7 @@ def task_of(model: Any) -> str:
     """ "classify" or "regress"; of models that are not ours, those with probabilities classify."""
     if isinstance(model, Model):
         return model.task
-    composition = getattr(model, "composition", None)
+    composition = getattr(model, "composition", getattr(model, "_composition", None))  # of a learner, an estimator
     if composition is not None:
         return str(composition.task)
     return "classify" if hasattr(model, "predict_proba_one") else "regress"
@@ -115,7 +115,7 @@ def has_begun(model: Any) -> bool:
     """Whether a model has learned anything, without which it predicts nothing."""
     if isinstance(model, Model):
         return model.learner is not None
-    return getattr(model, "training", model) is not None
+    return getattr(model, "training", getattr(model, "_training", model)) is not None  # of a learner, an estimator
 
 
 class Question(NamedTuple):

@@ -34,6 +34,16 @@ class SVCLearner(SVMLearner):
     def composition(self) -> Composition:
         return settings.SVC
 
+    def check(self) -> None:
+        super().check()
+        given = self._class_weight
+        for label, weight in given.items() if isinstance(given, dict) else ():
+            if np.ndim(weight) == 0 and weight == 0:
+                raise ValueError(
+                    f"class_weight of {label!r} is 0, which would leave no examples of that class: give it a weight "
+                    "above 0, or leave its rows out"
+                )
+
     @property
     def _kind(self) -> str:
         return str(self.settings.multiclass) if self.training is None else self.training.kind

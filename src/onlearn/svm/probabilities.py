@@ -28,7 +28,6 @@ from onlearn.svm.problem import KernelColumns, Solution
 SAMPLE = 2000  # examples whose scores a sigmoid is fitted to
 BASIS = 200  # free support vectors that span what others are measured from
 FARTHEST = 0.9  # the quantile of the scores that no score of an example left out is beyond
-TELLING = 1e-5  # A times a usual score below which scores tell nothing
 RIDGE = 1e-8  # relative to the diagonal
 BLOCK = 1 << 12  # rows whose pairs are coupled at a time
 
@@ -122,11 +121,7 @@ def some_of(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray
 
 def fit_curve(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """A and B of one problem; where scores left out tell nothing, or the contrary, A is next to 0, and B the share."""
-    a, b = fit_sigmoid(scores, positive, None if (weight == weight[:1]).all() else weight)
-    if a * np.sqrt(np.mean(scores**2)) > TELLING:
-        return a, b
-    held = weight[positive].sum() / weight.mean()
-    return a, float(np.log((held + 1) / (len(scores) - held + 1)))
+    return fit_sigmoid(scores, positive, None if (weight == weight[:1]).all() else weight)
 
 
 # ----------------------------------------------------------------------------------------------------

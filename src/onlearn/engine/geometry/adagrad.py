@@ -1,12 +1,14 @@
 """AdaGrad (Duchi, Hazan & Singer 2011): per-feature rate r / sqrt(G), G the sum of squared gradients so far.
 
 With l1 or l2 each example is followed by the proximal step of the composite update, feature by feature
-with the feature's own rate (the intercept is free of it):
+with the feature's own rate (the intercept is free of it). With S the sum of a weight's steps and Q that of its
+penalties,
 
-    w <- soft(w, r l1 / sqrt(G)) / (1 + r l2 / sqrt(G))
+    Q += r l1 / sqrt(G);    (S, Q) <- (S, Q) / (1 + r l2 / sqrt(G));    w = soft(S, Q)
 
-A feature's rate changes only when an example holds the feature. Between two such examples the step is one
-affine map repeated, so m of them, and the sum of the weights they pass through, have a closed form.
+so that under l1 weights are exactly zero (see ``penalties``). A feature's rate changes only when an example holds the
+feature. Between two such examples the step is one affine map repeated, so m of them, and the sum of the weights they
+pass through, have a closed form.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from onlearn.compiler import scratch
 from onlearn.compiler.inlining import helper
+from onlearn.engine.geometry.penalties import against_penalty
 from onlearn.engine.protocol import (
     FASTEST,
     GEOMETRIES,
@@ -29,6 +32,7 @@ from onlearn.engine.protocol import (
     move,
     note,
     settle,
+    truncates,
 )
 from onlearn.engine.rows import ONE, Sparse, span, step
 from onlearn.engine.spec import choice, param
@@ -60,6 +64,9 @@ class AdaGrad:
         if not self.drifts:
             return AdaGradState(w, w.copy(), np.array([self.rate]))
         knobs = np.array([self.rate, self.l1, self.l2])
+        if self.l1:
+            zeros, free = (w.copy() for _ in range(4)), np.zeros(outputs)
+            return TruncatedAdaGradState(w, *zeros, np.zeros(1), free, knobs)
         return PenalisedAdaGradState(w, w.copy(), np.zeros(w.size), np.zeros(1), np.zeros(outputs), knobs)
 
 
@@ -78,6 +85,17 @@ class PenalisedAdaGradState(NamedTuple):
     knobs: Numbers  # rate, l1, l2
 
 
+class TruncatedAdaGradState(NamedTuple):
+    w: Weights
+    held: Weights  # the sum of the steps of a weight that is zero
+    most: Weights  # Q, the sum of the l1 penalties
+    squares: Weights
+    last: Weights
+    steps: Numbers
+    free: Outputs
+    knobs: Numbers
+
+
 @move.on(PenalisedAdaGradState)
 @move.on(AdaGradState)
 def _(g, j, x, t, sqnorm):
@@ -86,6 +104,22 @@ def _(g, j, x, t, sqnorm):
     change = g.knobs[0] * gradient / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
     g.w[j] += change
     return change
+
+
+@move.on(TruncatedAdaGradState)
+def _(g, j, x, t, sqnorm):
+    gradient = min(max(t * x, -LARGEST), LARGEST)
+    g.squares[j] += gradient * gradient
+    change = g.knobs[0] * gradient / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
+    if j >= len(g.free) and change != 0.0:
+        change = against_penalty(g.held, j, g.w[j], change, g.most[j])
+    g.w[j] += change
+    return change
+
+
+@truncates.on(TruncatedAdaGradState)
+def _(g, j):
+    return j >= len(g.free)
 
 
 @step.on(Sparse, AdaGradState, object)
@@ -116,6 +150,7 @@ def _(rows, i, g, st, t, q):
         note(st, j, move(g, j, np.float64(rows.data[k]), t, q), at)
 
 
+@settle.on(TruncatedAdaGradState, object)
 @settle.on(PenalisedAdaGradState, object)
 def _(g, st):
     g.steps[0] += 1.0
@@ -125,6 +160,20 @@ def _(g, st):
 def _(g, st, j):
     if j >= len(g.free) and g.last[j] != g.steps[0]:
         shrink(g, st, j, g.steps[0] - g.last[j], clock(st, 0))
+        g.last[j] = g.steps[0]
+
+
+@catch_up.on(TruncatedAdaGradState, object)
+def _(g, st, j):
+    if j >= len(g.free) and g.last[j] != g.steps[0]:
+        m, most, before = g.steps[0] - g.last[j], g.most[j], g.w[j]
+        whole = g.held[j] if before == 0.0 else before + most if before > 0.0 else before - most
+        rate = g.knobs[0] / np.sqrt(g.squares[j]) if g.squares[j] > 0.0 else 0.0
+        factor = 1.0 / (1.0 + rate * g.knobs[2])
+        shrink(g, st, j, m, clock(st, 0))
+        if g.w[j] == 0.0:
+            g.held[j] = whole * (1.0 if factor == 1.0 else np.exp(m * np.log(factor)))
+        g.most[j] = repeated(most, -rate * g.knobs[1], factor, m)
         g.last[j] = g.steps[0]
 
 

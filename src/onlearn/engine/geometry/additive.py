@@ -1,16 +1,17 @@
 """Additive: w += r_t t x. Perceptron, passive-aggressive and gradient descent live here.
 
 With l1 or l2 every example is followed by the proximal step of the penalty (the intercept's weight,
-which is output c's coordinate of feature 0, is free of it):
+which is output c's coordinate of feature 0, is free of it). With G the sum of a weight's steps and Q that of its
+penalties,
 
-    w <- soft(w, r_t l1) / (1 + r_t l2),     soft(w, a) = sign(w) max(0, |w| - a)
+    Q += r_t l1;    (G, Q) <- (G, Q) / (1 + r_t l2);    w = soft(G, Q) = sign(G) max(0, |G| - Q)
 
-which unlike the plain gradient step never overshoots zero, however large the rate. It costs nothing for the
-weights that an example does not touch.
+which unlike the plain gradient step never overshoots zero, however large the rate, and under l1 gives weights that are
+exactly zero (see ``penalties``). It costs nothing for the weights that an example does not touch.
 
 l2 shrinks all weights by one factor, so weights are stored as v with w = M v and only M shrinks.
 
-l1 takes the same amount off every |w|; in the units of v that amount, Q, only grows. A weight that was
+l1 takes the same amount off every |w|; in the units of v their sum, Q, only grows. A weight that was
 last up to date at example a is brought to the present by taking Q_now - Q_a off |v|, down to zero: it is
 late, not approximate. Averaging needs to know *when* the weight reached zero, so the past values of Q are
 kept, and the moment is found by bisection; the idea is that of Lipton & Elkan (2015), the space is bounded
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler.inlining import helper
+from onlearn.engine.geometry.penalties import against_penalty
 from onlearn.engine.protocol import (
     FASTEST,
     GEOMETRIES,
@@ -41,6 +43,7 @@ from onlearn.engine.protocol import (
     scale,
     settle,
     stride,
+    truncates,
 )
 from onlearn.engine.spec import choice, param
 
@@ -81,8 +84,8 @@ class Additive:
         if self.l1:
             last = np.zeros(w.size, dtype=np.int64)
             last[:outputs] = -1  # the intercept is never truncated
-            past = np.zeros((3, history_length(w.size)))
-            return TruncatedState(w, last, np.ones(1), steps, knobs, np.zeros(1, np.int64), *past, np.zeros(outputs))
+            now, past = np.zeros(1, np.int64), np.zeros((3, history_length(w.size)))
+            return TruncatedState(w, w.copy(), last, np.ones(1), steps, knobs, now, *past, np.zeros(outputs))
         if self.l2:
             return DecayedState(w, np.ones(1), steps, knobs, np.zeros(outputs))
         return AdditiveState(w, steps, knobs)
@@ -141,12 +144,13 @@ class DecayedState(NamedTuple):
 
 class TruncatedState(NamedTuple):
     w: Weights  # v, in units of M
+    held: Weights  # the sum of the steps of a weight that is zero, in units of M
     last: Weights  # the place in the history up to which a weight is up to date; -1: always
     m: Numbers
     steps: Numbers
     knobs: Numbers
     now: Numbers  # the place in the history
-    q: Ledger  # what has been taken off |v| since the history began
+    q: Ledger  # Q, in units of M: what would have been taken off |v| in all
     taken: Ledger  # the sum of each such amount times the clock when it was taken
     at: Ledger  # the clock when it was taken
     free: Outputs
@@ -184,12 +188,25 @@ def _(g, t, c):
     return t * rate_at(g) / g.m[0]
 
 
-@move.on(TruncatedState)
 @move.on(DecayedState)
 def _(g, j, x, t, sqnorm):
     change = min(max(t * x, -LARGEST), LARGEST)
     g.w[j] += change
     return change
+
+
+@move.on(TruncatedState)
+def _(g, j, x, t, sqnorm):
+    change = min(max(t * x, -LARGEST), LARGEST)
+    if g.last[j] >= 0 and change != 0.0:
+        change = against_penalty(g.held, j, g.w[j], change, g.q[g.now[0]])
+    g.w[j] += change
+    return change
+
+
+@truncates.on(TruncatedState)
+def _(g, j):
+    return g.last[j] >= 0
 
 
 @settle.on(DecayedState, object)
@@ -225,6 +242,7 @@ def truncate(g: Any, st: Any, j: int, last: int, now: int) -> None:
             else:
                 high = middle
         rest = size - (g.q[low] - start)
+        g.held[j] = sign * (size + start)
         g.w[j] = 0.0
         note(st, j, -sign * (g.taken[low] - g.taken[last] + rest * g.at[high]), 1.0)
 
@@ -243,5 +261,7 @@ def _(g, st):
         for j in range(len(g.w)):
             catch_up(g, st, np.uint64(j))
             g.last[j] = min(g.last[j], 0)
+            g.held[j] *= g.m[0]
+        g.q[0] = g.q[now + 1] * g.m[0]
         restart(g, st)
         g.now[0] = 0

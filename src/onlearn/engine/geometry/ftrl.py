@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlearn.engine.protocol import FASTEST, GEOMETRIES, LARGEST, Numbers, Outputs, Weights, move
+from onlearn.engine.protocol import FASTEST, GEOMETRIES, LARGEST, Numbers, Outputs, Weights, move, truncates
 from onlearn.engine.spec import choice, param
 
 
@@ -55,3 +55,8 @@ def _(g, j, x, t, sqnorm):
     size = excess / ((g.knobs[1] + np.sqrt(g.n[j])) / rate + l2) if excess > 0.0 else 0.0
     g.w[j] = -size if z > 0.0 else size
     return g.w[j] - before
+
+
+@truncates.on(FTRLState)
+def _(g, j):
+    return g.knobs[2] > 0.0 and j >= len(g.free)
