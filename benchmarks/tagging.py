@@ -27,7 +27,7 @@ from timing import OURS, Row, race
 
 import onlearn
 from onlearn.data.batch import Sentences
-from onlearn.engine.registry import parse_call
+from onlearn.engine.registry import make_learner, parse_call
 from onlearn.models.tag_training import DEFAULT
 from onlearn.sequence.extraction import TemplateFeatures
 from onlearn.sequence.spans import detect_scheme
@@ -177,7 +177,7 @@ def contest_pass(train: Corpus, template: str) -> Row:
     """The processor time of a pass of the averaged perceptron, without what comes before the first."""
     seconds: dict[str, list[float]] = {OURS: [], PEER: []}
     ends: list[float] = []
-    learner = onlearn.StructuredPerceptron(epochs=10, template=template, random_state=0).as_learner()
+    learner = make_learner("StructuredPerceptron", epochs=10, template=template, random_state=0)
     learner.fit(train.sentences, train.labels, watch=lambda _: ends.append(time.process_time()))
     seconds[OURS].append((ends[-1] - ends[0]) / 9)
     if peer_installed():
@@ -205,7 +205,7 @@ def contest_tagging(train: Corpus, test: Corpus, params: dict[str, Any], repeat:
 
 def accuracy_of_hmm(train: Corpus, test: Corpus) -> Row:
     """A hidden Markov model that counts, unknown words included."""
-    share = onlearn.HMM().fit(train.sentences, train.labels).learner.score(test.sentences, test.labels)
+    share = onlearn.HMM().fit(train.sentences, train.labels).learner_.score(test.sentences, test.labels)
     return Row("parts of speech, HMM: accuracy, %", {OURS: [100 * share], PEER: []}, {}, unit="")
 
 

@@ -52,8 +52,8 @@ def test_partial_fit_is_finished_before_it_is_interrupted(model):
     model = copy.deepcopy(model).partial_fit(X, y)
     expected = copy.deepcopy(model).partial_fit(X, y)
     with pytest.raises(KeyboardInterrupt):
-        model.learner.partial_fit(X, y, watch=lambda _: _thread.interrupt_main())
-    assert np.array_equal(model.learner.weights(), expected.learner.weights())
+        model.learner_.partial_fit(X, y, watch=lambda _: _thread.interrupt_main())
+    assert np.array_equal(model.learner_.weights(), expected.learner_.weights())
 
 
 @pytest.mark.parametrize("model", LEARNERS, ids=repr)
@@ -68,7 +68,7 @@ def test_tokens_without_attributes(model):
 def test_k_best_fixed_labels_and_probabilities_of_paths(seed):
     X, y = examples.draw(seed, sequences=12)
     crf = onlearn.CRF(l2=0.5).fit(X, y)
-    named, labels = examples.weights_by_name(crf.learner), crf.learner.labels
+    named, labels = examples.weights_by_name(crf.learner_), crf.learner_.labels
     for tokens, path in zip(X[:4], y[:4]):
         paths = [list(one) for one in itertools.product(labels, repeat=len(tokens))]
         scores = np.array([examples.dot(named, examples.path_features(tokens, one)) for one in paths])

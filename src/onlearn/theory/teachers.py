@@ -253,7 +253,7 @@ class _Lesson:
 
     def show(self, x: Bools, label: bool) -> None:
         """Ask for a prediction, then tell the label. An estimator that has learned nothing predicts 0."""
-        begun = getattr(self.learner, "training", self.learner) is not None
+        begun = not hasattr(self.learner, "get_params") or hasattr(self.learner, "classes_")
         predicted = bool(self.learner.predict_one(x)) if begun else False
         self.learner.learn_one(x, label)
         self.mistakes += predicted != label
