@@ -24,3 +24,9 @@ def test_what_is_bad(tmp_path):
     assert [(one.line, one.reason) for _, one in bad.examples] == [(2, "byte 1 of the line is not UTF-8")]
     with pytest.raises(DataError, match="target= has no use here: the rows are sentences without columns"):
         load(tmp_path / "a.txt", format="sentences", target="x")
+
+
+def test_a_space_that_does_not_break_is_part_of_a_word(tmp_path):
+    (tmp_path / "a.txt").write_text("10\xa0000 dogs\x85\n\x0b\n")
+    sentences, _ = load(tmp_path / "a.txt", format="sentences")
+    assert sentences.words.tolist() == ["10\xa0000", "dogs\x85"] and sentences.offsets.tolist() == [0, 2]

@@ -47,6 +47,7 @@ class Options:
     header: bool | str = "auto"
     types: dict[str, str] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
+    comments: bool = False
     block_size: int = SIZE
 
     @property

@@ -1,7 +1,11 @@
-"""Raw sentences: one a line, whose tokens stand between white space. They have the column ``form``, and no labels."""
+"""Raw sentences: one a line, whose tokens stand between ASCII white space.
+
+They have the column ``form``, and no labels. A no-break space is part of a word, as in CoNLL files.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import ClassVar
@@ -13,6 +17,19 @@ from onlearn.data.batch import Sentences
 from onlearn.data.formats.scanning import Lines
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.sources import Block
+
+TOKEN = re.compile(r"[^ \t\n\r\f\v]+")
+
+
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a sentence.
+
+    >>> tokens_of("The dog  barks .")
+    ['The', 'dog', 'barks', '.']
+    >>> tokens_of("10\\xa0000 dogs")
+    ['10\\xa0000', 'dogs']
+    """
+    return TOKEN.findall(text)
 
 
 @reader("sentences", extensions=[])
@@ -26,24 +43,27 @@ class RawSentences(Lines):
     def parse(self, block: Block) -> Parsed:
         content = block.text[: block.stop].tobytes()
         bad: list[Bad] = []
-        count = content.count(b"\n")
+        lines = content.split(b"\n")
+        count = len(lines) - 1
         try:
-            texts = content.decode().split("\n")
+            content.decode()
         except UnicodeDecodeError:
-            texts = [_decoded(raw, line, bad) for line, raw in enumerate(content.split(b"\n"))]
-        sentences = [text.split() for text in texts]
+            lines = [_checked(raw, line, bad) for line, raw in enumerate(lines)]
+        sentences = [raw.split() for raw in lines]
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-        lines = np.flatnonzero(lengths)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[lines])])
+        filled = np.flatnonzero(lengths)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[filled])])
         words = np.empty(int(offsets[-1]), dtype=object)
-        words[:] = list(chain.from_iterable(sentences))
-        return Parsed(Sentences({"form": words}, offsets), lines, count, bad=bad)
+        if len(words):
+            words[:] = b"\n".join(chain.from_iterable(sentences)).decode().split("\n")
+        return Parsed(Sentences({"form": words}, offsets), filled, count, bad=bad)
 
 
-def _decoded(raw: bytes, line: int, bad: list[Bad]) -> str:
-    """A line as text; one that cannot be is a bad row, and has no tokens."""
+def _checked(raw: bytes, line: int, bad: list[Bad]) -> bytes:
+    """A line, if it is UTF-8; another one is a bad row, and has no tokens."""
     try:
-        return raw.decode()
+        raw.decode()
+        return raw
     except UnicodeDecodeError as error:
         bad.append(Bad(line, error.start + 1, f"byte {error.start + 1} of the line is not UTF-8", raw))
-        return ""
+        return b""
