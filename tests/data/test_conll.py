@@ -109,7 +109,7 @@ def test_every_file_has_its_own_separator(tmp_path):
 @pytest.mark.parametrize("size", [1, 1000])
 def test_comments_of_columns(tmp_path, size):
     path = tmp_path / "a.conll"
-    path.write_text("# # O\n£ # B\n\n# sent_id = 1\n#\n# one two\n# newdoc\na X O\n# # B\n\n# # O\n")
+    path.write_text("# # O\n£ # B\n\n# sent_id = 1\n#\n# one\n# newdoc\na X O\n# # B\n\n# # O\n")
     sentences, y = load(path, block_size=size)
     assert sentences.words.tolist() == ["#", "£", "a", "#", "#"] and y.tolist() == ["O", "B", "O", "B", "O"]
     path.write_text("# sent_id = 1\na X Y O\n\n")  # of four columns, as the comment
