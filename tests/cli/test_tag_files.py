@@ -67,9 +67,16 @@ def test_columns_in_a_file_whose_name_does_not_say_so(run, folder, tmp_path, tex
     report = json.loads(run("train", path, "-o", tmp_path / "m.onl", "--task", "tag", "--column", "c1", "--json"))
     assert report["tokens"] == tokens and set(report["labels"]) <= {"DET", "NOUN", "VERB", "PUNCT"}
     assert json.loads(run("evaluate", folder / "pos.onl", path, "--json"))["tokens"] == tokens
-    assert json.loads(run("evaluate", folder / "upos.onl", path, "--column", "c1", "--json", err=None))["tokens"] == tokens
+    assert (
+        json.loads(run("evaluate", folder / "upos.onl", path, "--column", "c1", "--json", err=None))["tokens"] == tokens
+    )
     rows = [line.split("\t") for line in run("predict", folder / "pos.onl", path).splitlines() if line]
     assert len(rows) == tokens and all(len(row) == 3 and row[1] == row[2] for row in rows)
+
+
+def test_the_task_follows_from_a_long_sentence(run, tmp_path):
+    (tmp_path / "real.txt").write_text(COLUMNS.replace("\n\n", "\n") * 6 + "\n" + COLUMNS)
+    assert json.loads(run("train", tmp_path / "real.txt", "-o", tmp_path / "m.onl", "--json"))["task"] == "tag"
 
 
 def test_columns_that_a_tagger_of_several_must_get(run, folder, tmp_path):

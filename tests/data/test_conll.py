@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +76,43 @@ def test_any_bytes(tmp_path_factory, content, size):
         except DataError as error:
             counts.append(str(error))
     assert counts[0] == counts[1]
+
+
+def plain(text):
+    """Sentences of two columns, as words and labels; None for one that cannot be read."""
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    tokens = [line for line in lines if line.strip() and not re.match("# |#[ \\t\\r]*$", line)]
+    pattern = "\t" if tokens and "\t" in tokens[0] else "[ \t\r\f\v]+"
+    found, rows = [], []
+    for line in [*lines, ""]:
+        if not re.sub("[ \t\r\f\v]", "", line):
+            if rows:
+                found.append(list(zip(*rows)) if all(len(row) == 2 for row in rows) else None)
+            rows = []
+            continue
+        row = re.split(pattern, line if pattern == "\t" else line.strip(" \t\r\f\v"))
+        comment = re.match("# |#[ \\t\\r]*$", line) and len(row) != 2
+        if rows or not comment:
+            rows.append(row)
+    return found
+
+
+@given(
+    first=st.sampled_from(["a X\n", "a\tX\n", "# b\n\na X\n"]),
+    content=st.text("ab#\xa0é\x85 \t\n\r", max_size=40) | st.lists(st.sampled_from(
+        ["a X", "# X", "# a b", "#", "a", "", "#\tX", "a b\tY", "é\xa0 Z", "\t"]), max_size=12).map("\n".join),
+    size=st.sampled_from([1, 10_000]),
+)  # fmt: skip
+def test_as_a_plain_parser_reads_it(tmp_path_factory, first, content, size):
+    path = tmp_path_factory.getbasetemp() / "plain.conll"
+    path.write_bytes((first + content).encode())
+    bad = BadRows(limit=1.0)
+    found = []
+    for batch in read(path, bad=bad, block_size=size, workers=0):
+        for one in batch.split(1):
+            found.append([tuple(one.rows.columns["c0"]), tuple(one.rows.columns["c1"])])
+    expected = plain(first + content)
+    assert found == [one for one in expected if one is not None] and bad.count == expected.count(None)
 
 
 def test_real_sentences(data):
