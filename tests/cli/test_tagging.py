@@ -73,8 +73,8 @@ def test_every_learner_goes_through_all_commands(run, folder, tmp_path, learner)
 
 def test_predicting_gives_conllu_for_conllu(run, folder):
     lines = run("predict", folder / "pos.onl", folder / "test.conllu").splitlines()
-    assert lines[0] == "1\tthe\t_\tDET\t_\t_\t0\t_\t_\t_"
-    assert lines[6] == "" and len(lines) == 14
+    assert lines[:2] == ["# sent_id = 0", "1\tthe\t_\tDET\t_\t_\t0\t_\t_\t_"]
+    assert lines[7] == "" and len(lines) == 16
 
 
 def test_predicting_raw_sentences(run, folder):

@@ -113,9 +113,10 @@ def explain(
     if at is not None:
         sentences, place = _sentence_at(tagger, at, format, token)
     else:
+        from onlearn.data.formats.sentences import tokens_of
         from onlearn.sequence.inputs import as_sentences
 
-        words = str(text).split()
+        words = tokens_of(str(text))
         if not words:
             raise typer.BadParameter("the sentence has no tokens", param_hint="ROW")
         made = as_sentences([words])
@@ -176,7 +177,7 @@ def _sentence_at(tagger: Tagger, at: str, format: str | None, token: int | None)
     if not path or not number.isdigit() or int(number) < 1:
         raise typer.BadParameter(f"{at!r} is not a file and a line, such as test.conllu:17", param_hint="--at")
     line, found = int(number), None
-    with tagger.read(path, **({} if format is None else {"format": format})) as reader:
+    with tagger.read(path, format=format) as reader:
         for batch in reader:
             if not isinstance(batch.parsed, Sentences):
                 raise typer.BadParameter(f"{path} holds rows, and the model is a tagger", param_hint="--at")

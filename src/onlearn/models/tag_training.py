@@ -19,7 +19,7 @@ from onlearn.engine import registry
 from onlearn.errors import PlanError
 from onlearn.models.run_report import file_states
 from onlearn.models.tag_evaluation import evaluate_tagger
-from onlearn.models.tag_files import RAW, format_of_all
+from onlearn.models.tag_files import RAW, format_to_learn
 from onlearn.models.tagger import (
     Tagger,
     bare_tagger,
@@ -82,15 +82,14 @@ class TagRun:
         wanted = options.target if options.column is None else options.column
         known = tagger.reading.get("target") if options.resume else None
         wanted = known if wanted is None else wanted
-        format = options.format or format_of_all(options.sources)
         names = ", ".join(one.name for one in sources_of(options.sources)[:3])
-        if format == RAW:
-            raise data.DataError(
-                f"{names} has no columns: a tagger learns from CoNLL or CoNLL-U files, which have labels"
-            )
+        if options.format == RAW:
+            raise PlanError(f"{RAW} have no columns: a tagger learns from CoNLL or CoNLL-U files", "format")
         parts, codes = [], []
         asked: dict[str, Any] = {} if wanted is None else {"target": wanted}
-        with data.read(options.sources, format=format, task="tag", labels="required", bad=self.bad, **asked) as reader:
+        asked |= {"format": options.format, "task": "tag", "labels": "required", "bad": self.bad}
+        with data.read(options.sources, **asked) as reader:
+            reader.choose_format = format_to_learn
             for batch in reader:
                 if not isinstance(batch.parsed, Sentences):
                     raise data.DataError(
@@ -219,7 +218,7 @@ class TagRun:
             return None
         where = "" if self.options.output is None else f" (the model is in {self.options.output} and was not tested)"
         try:
-            with self.tagger.read(self.options.test) as reader:
+            with self.tagger.read(self.options.test, labelled=True) as reader:
                 found = evaluate_tagger(self.tagger, labelled(reader))
                 report["test"] = {**found, "bad_rows": reader.bad.count}
         except (TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ comes out. It is what ``onlearn train --task tag`` writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,10 @@ import numpy as np
 from onlearn import data, model_file
 from onlearn.data.batch import Encoded, Sentences, hash_name
 from onlearn.data.formats.conll import UNIVERSAL
+from onlearn.data.formats.sentences import tokens_of
 from onlearn.data.table_roles import find_column
 from onlearn.engine import registry
-from onlearn.models.tag_files import format_of_all
+from onlearn.models.tag_files import format_of
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
 from onlearn.sequence.spans import SCHEMES, Constraints
@@ -126,7 +128,7 @@ class Tagger:
     def taken(self, X: Any) -> Sentences:
         """Sentences with the columns that the learner has learned from."""
         if isinstance(X, (list, tuple)) and X and all(isinstance(one, str) for one in X):
-            X = [one.split() for one in X]
+            X = [tokens_of(one) for one in X]
         sentences = as_sentences(X)
         if not isinstance(sentences, Sentences):
             raise ValueError(
@@ -145,15 +147,20 @@ class Tagger:
 
     # ------------------------------------------------------------------ files
 
-    def read(self, source: Any, **options: Any) -> data.Reader:
-        """Read files as the training files were read; labels may be missing, and lines be raw sentences."""
+    def read(self, source: Any, labelled: bool = False, **options: Any) -> data.Reader:
+        """Read files as the training files were read; labels may be missing, and lines be raw sentences.
+
+        ``labelled`` says that there are labels, so that text which can be columns is no raw sentences. No more can it
+        be for a tagger of several columns.
+        """
         usual: dict[str, Any] = {"labels": "optional", "task": "tag", "table_required": False}
         asked = {**self.reading, **usual, **options}
-        if options.get("format") is None:
-            asked["format"] = format_of_all(source)
-        if asked["format"] == "sentences":
-            asked.pop("target", None)
-        return data.read(source, **asked)
+        reader = data.read(source, **asked)
+        needs_columns = labelled or len(self.columns) > 1
+        reader.choose_format = partial(
+            format_of, needs_columns=needs_columns, labels=self.labels, target=asked.get("target")
+        )
+        return reader
 
     def save(self, path: Any) -> None:
         """Write the tagger to a ``.onl`` file, with all that it needs to go on learning."""
