@@ -2,7 +2,7 @@
 
 Both take the examples in the given order and return the number of examples done, which is less than all only when
 the rule returned something that is not a number, the rows lack what a step needs, or were not ``checked`` and one of
-them has a score that is not finite.
+them has a score that is not finite; and when they ``pause``, which is after each step and each mistake.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 
 
 @Loop
-def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
+def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause):
     """One output: binary classification (y is -1 or +1) and regression."""
     for n in range(len(order)):
         far = soon(rows, order, n)
@@ -264,12 +264,14 @@ def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g,
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
+            if pause and (mistake or t != 0.0):
+                return n + 1
     return len(order)
 
 
 @Loop
 def learn_outputs(
-    rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked
+    rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
 ):
     """Several outputs: multiclass classification, y being the index of the right class."""
     outputs = len(out.s)
@@ -314,6 +316,8 @@ def learn_outputs(
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
+            if pause and (change or margin <= 0.0):
+                return n + 1
     return len(order)
 
 

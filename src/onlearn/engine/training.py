@@ -143,6 +143,7 @@ class Training(Chronicle):
         self.even: bool = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
+        self.recorder: Any = None  # takes down every step, while a trace is made
         self._complaint = ""  # what the rule did when the loop stopped last
         self._handed: tuple[np.ndarray, float] | None = None
         self.calibrated: tuple[Any, int, Any, Any] | None = (
@@ -248,12 +249,12 @@ class Training(Chronicle):
 
     def _batch(self, X: Any, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from some rows, which are the rows ``at`` of X."""
-        failed = self._segment(rows, order, y, weight)
+        failed = self._segment(rows, order, at, y, weight)
         if failed is not None and not self.checked:
             check_finite(X)
             self.checked = True  # only large
             at = at[failed:]
-            failed = self._segment(rows, order[failed:], y[failed:], weight[failed:])
+            failed = self._segment(rows, order[failed:], at, y[failed:], weight[failed:])
         if failed is not None:
             self._refuse_step(at[failed])
 
@@ -268,15 +269,19 @@ class Training(Chronicle):
         late = self.deadline is not None and time.monotonic() > self.deadline
         return "the time limit was reached" if late else None
 
-    def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
-        """Learn from some rows; returns the place of an example the rule failed on."""
+    def _segment(
+        self, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray
+    ) -> int | None:
+        """Learn from some rows, which are the rows ``at`` of X; returns the place of an example the rule failed on."""
         if self.stabilizer.every_hypothesis:
             changes = _entries(rows, order) * self.outputs
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
-        return self._run_loop(rows, order, y, weight)
+        if self.recorder is not None:
+            return self.recorder.run(self, rows, order, at, y, weight)  # type: ignore[no-any-return]
+        return self.run_loop(rows, order, y, weight)
 
-    def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
-        """Run the compiled loop; returns the place at which it stopped before the end."""
+    def run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Run the compiled loop, to the next step if there is a recorder; returns where it stopped before the end."""
         params = rules.values(self.rule)
         loop, arguments = self._call(rows, order, y, weight, params, self.checked)
         done = loop(*arguments)
@@ -290,7 +295,7 @@ class Training(Chronicle):
         measured = self.geometry.measures or rules.uses_sqnorm(self.rule)
         step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
-        shared = step, loss, params, measured, *state, checked
+        shared = step, loss, params, measured, *state, checked, self.recorder is not None
         if self.output is None:
             return learn_output, (rows, order, y, weight, *shared)
         return learn_outputs, (rows, order, y, weight, self._room(), *shared)
