@@ -25,7 +25,9 @@ from onlearn.engine.compositions import (
     seed_of,
     what_learning_depends_on,
 )
+from onlearn.engine.initial_weights import begin_at
 from onlearn.engine.inputs import encode
+from onlearn.engine.mistake_order import check_order, learn_located
 from onlearn.engine.one_row import is_one_row
 from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
 from onlearn.engine.replay import Hypotheses, Shape, voted_hypotheses
@@ -85,13 +87,22 @@ class Learner(BaseLearner):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None, *,
+            order: str = "pass", coef_init: Any = None, intercept_init: Any = None,
             trace: bool | Callback = False) -> Self:  # fmt: skip
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
 
+        ``order`` other than "pass" takes one mistake of all rows at a time: see ``mistake_order``. ``coef_init`` and
+        ``intercept_init`` are where a new learner begins, in the shapes of ``coef_`` and ``intercept_``.
         ``trace=True`` keeps every step, as ``trace_``; if it is a function, it is called with the trace after each.
         """
         self.check()
+        check_order(order, self.settings, self.task.classifies)
+        own_start = coef_init is not None or intercept_init is not None
+        if (own_start or order != "pass" or trace is not False) and type(self) is not Learner:
+            raise ValueError(f"order, coef_init, intercept_init and trace are for linear learners, not for {self.name}")
         going_on = bool(self.settings.warm_start) and self.training is not None
+        if going_on and own_start:
+            raise ValueError("warm_start goes on from where the last fit ended: leave coef_init and intercept_init out")
         if going_on:
             refuse_changes(self.began_with, self._depends_on())
         X, checked = self._rows_to_fit(X, sample_weight, names, going_on)
@@ -99,6 +110,9 @@ class Learner(BaseLearner):
         if not going_on:
             self.task = self.task.of_all(y, weight)
             self._begin(X, y, names, sees_all=True).checked = checked
+            if own_start:
+                two_classes = self.task.classifies and len(self.task.classes) == 2
+                begin_at(self._trained(), coef_init, intercept_init, two_classes)
         training: Any = self.training
         numbers = self._numbers(y, weight)
         if isinstance(self._class_weight, str):
@@ -108,8 +122,13 @@ class Learner(BaseLearner):
         if held.size:
             weight = weight.copy()
             weight[held] = 0.0
+        targets = self.task.targets(numbers, training.output)
         with self._traced(trace):
-            self.separable = self._pass_over(X, self.task.targets(numbers, training.output), weight)
+            if order == "pass":
+                self.separable = self._pass_over(X, targets, weight)
+            else:
+                self.separable = learn_located(training, X, targets, weight, order, self.settings, self.seed,
+                                               self.warning)  # fmt: skip
         self.held_out = None
         if held.size:
             scores = self.task.columns(self._scores(csr.rows_at(X, held)))
@@ -134,8 +153,6 @@ class Learner(BaseLearner):
         if trace is not True and not callable(trace):
             raise TypeError(f"trace must be True, False or a function of a trace and a step, not {trace!r}")
         training = self._trained()
-        if type(training) is not Training or not self.is_linear:
-            raise ValueError(f"there is no trace of {self.name}: it is of linear learners")
         training.recorder = recorder = Recorder(training, self._shape(), None if trace is True else trace)
         try:
             yield
@@ -252,7 +269,7 @@ class Learner(BaseLearner):
             if training.stabilizer.every_hypothesis:
                 return voted_hypotheses(training.st, self._shape())
         if self.trace is None:
-            raise AttributeError("only a voted learner keeps its hypotheses: fit(X, y, trace=True) keeps those of others")
+            raise AttributeError("only a voted learner keeps its hypotheses: fit(X, y, trace=True) keeps them")
         return self.trace.hypotheses()
 
     @property
@@ -332,7 +349,8 @@ class Learner(BaseLearner):
 
     def _certify(self, X: Any, signs: np.ndarray) -> Any:
         """What theory promises for rows of which these are the classes, if they are those learned from."""
-        return certificate_by(self._trained(), X, signs, from_zero=self.began_with["init"] == "zeros")
+        from_zero = self.began_with["init"] == "zeros" and not self._trained().own_start
+        return certificate_by(self._trained(), X, signs, from_zero=from_zero)
 
     # ------------------------------------------------------------------ the model file
 

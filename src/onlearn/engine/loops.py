@@ -233,7 +233,9 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 
 
 @Loop
-def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause):
+def learn_output(
+    rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
+):
     """One output: binary classification (y is -1 or +1) and regression."""
     for n in range(len(order)):
         far = soon(rows, order, n)

@@ -69,9 +69,10 @@ class Chronicle:
     def begin_pass(self) -> None:
         self.since = self.tally.tolist()
 
-    def end_pass(self) -> dict[str, float]:
-        """Count a pass, and take down what happened in it."""
+    def end_pass(self, chosen_of: int | None = None) -> dict[str, float]:
+        """Count a pass, and take down what happened in it; the examples may have been chosen, each among so many."""
         entry = self.record(np.array(self.since))
+        entry.update({} if chosen_of is None else {"chosen_of": float(chosen_of)})
         self.by_pass.append(entry)
         self.passes += 1
         self.begin_pass()
@@ -91,7 +92,17 @@ class Chronicle:
 
     def saw_passes_of(self, rows: int) -> bool:
         """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
-        return self.n_seen % rows == 0 and all(entry["seen"] == rows for entry in self.by_pass)
+        others = all(entry.get("chosen_of", entry["seen"]) == rows for entry in self.by_pass)
+        return others and (self.n_seen - self.n_chosen) % rows == 0
+
+    @property
+    def n_chosen(self) -> int:
+        """Examples that were chosen one by one, and not seen in a pass over all of them."""
+        return sum(int(entry["seen"]) for entry in self.by_pass if "chosen_of" in entry)
+
+    def visits(self, rows: int) -> float:
+        """How often any of so many rows was seen at most; one that is chosen may have been chosen every time."""
+        return (self.n_seen - self.n_chosen) / rows + self.n_chosen
 
 
 SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
@@ -140,6 +151,7 @@ class Training(Chronicle):
         self.audit: Audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
         Chronicle.__init__(self)
         self.checked: bool = True  # whether rows were searched for NaN and infinity; else they are when one shows
+        self.own_start: bool = False  # it began at weights of the user's choice, which no theorem assumes
         self.even: bool = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
@@ -172,6 +184,12 @@ class Training(Chronicle):
             )
         self.g.w[:] = rng.normal(scale=1 / np.sqrt(self.features + 1), size=self.g.w.size)
         self.st = self.stabilizer.start(self.g.w, self.outputs)
+
+    def begin_at(self, w: np.ndarray) -> None:
+        """Start from given weights, (1 + features) x outputs, instead of the usual ones."""
+        self.geometry.begin_at(self.g, np.ascontiguousarray(w, dtype=np.float64).ravel())
+        self.st = self.stabilizer.start(self.g.w, self.outputs)
+        self.own_start = True
 
     @property
     def theta(self) -> float:
@@ -269,9 +287,7 @@ class Training(Chronicle):
         late = self.deadline is not None and time.monotonic() > self.deadline
         return "the time limit was reached" if late else None
 
-    def _segment(
-        self, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray
-    ) -> int | None:
+    def _segment(self, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
         """Learn from some rows, which are the rows ``at`` of X; returns the place of an example the rule failed on."""
         if self.stabilizer.every_hypothesis:
             changes = _entries(rows, order) * self.outputs
@@ -447,6 +463,7 @@ class Training(Chronicle):
         """Everything, as plain facts and arrays; without the room made ahead."""
         facts = {name: getattr(self, name) for name in self.FACTS}
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
+        facts.update({"own_start": True} if self.own_start else {})
         parts = {part: getattr(self, part)._asdict() for part in PARTS}
         if self.capacity > self.features and not self.stabilizer.every_hypothesis:
             facts["capacity"], size = self.features, (self.features + 1) * self.outputs
@@ -486,6 +503,7 @@ class Training(Chronicle):
                 raise ValueError(f"the state of {choice!r} contradicts itself")
         for name in cls.FACTS:
             setattr(self, name, facts[name])
+        self.own_start = facts.get("own_start", False) is True
         tally, doubling = arrays["tally"], arrays["doubling"]
         check_array("tally", tally, "float64", self.tally.shape)
         check_array("doubling", doubling, "float64", self.doubling.shape)

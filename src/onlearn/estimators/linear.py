@@ -185,7 +185,15 @@ class OnlineClassifier(MistakeDrivenClassifier, LinearEstimator):
         self.max_names = max_names
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, *, trace: bool | Callback = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        order: str = "pass",
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        trace: bool | Callback = False,
     ) -> Any:
         """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
 
@@ -194,11 +202,19 @@ class OnlineClassifier(MistakeDrivenClassifier, LinearEstimator):
 
         Parameters
         ----------
+        order : "pass", "first", "random" or "worst"
+            "pass": pass over the rows, as ``shuffle`` says. Else each step takes one of the rows that are misclassified
+            now, the first, a random one or that of the smallest margin, until there is none, or as many steps were
+            made as passes would see rows.
+        coef_init, intercept_init : arrays or None
+            Where learning begins, in the shapes of ``coef_`` and ``intercept_``; None: as usual. Winnow's weights must
+            be positive, those of normalised Winnow are divided by their sum.
         trace : bool or function
             True keeps every step and the hypothesis after it, as ``trace_``. A function is called with that trace
             after each step, while ``fit`` learns.
         """
-        return self._fit(X, y, sample_weight, trace=trace)
+        start = {"coef_init": coef_init, "intercept_init": intercept_init}
+        return self._fit(X, y, sample_weight, order=order, trace=trace, **start)
 
     @property
     def longest_run_(self) -> int:
@@ -261,13 +277,21 @@ class OnlineRegressor(IncrementalRegressor, LinearEstimator):
         self.max_names = max_names
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, *, trace: bool | Callback = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        trace: bool | Callback = False,
     ) -> Any:
         """Learn from all rows. A call that fails changes nothing.
 
-        ``trace`` is that of ``OnlineClassifier.fit``.
+        ``coef_init``, ``intercept_init`` and ``trace`` are those of ``OnlineClassifier.fit``.
         """
-        return self._fit(X, y, sample_weight, trace=trace)
+        start = {"coef_init": coef_init, "intercept_init": intercept_init}
+        return self._fit(X, y, sample_weight, trace=trace, **start)
 
     def _takes_positive_only(self) -> bool:
         return bool(self.composition.choices(self._values())["geometry"].positive_only)
