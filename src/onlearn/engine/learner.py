@@ -267,7 +267,7 @@ class Learner(BaseLearner):
         with self.lock:
             training = self._trained()
             if training.stabilizer.every_hypothesis:
-                return voted_hypotheses(training.st, self._shape())
+                return voted_hypotheses(training.st, self._shape(), training.geometry.normalised)
         if self.trace is None:
             raise AttributeError("only a voted learner keeps its hypotheses: fit(X, y, trace=True) keeps them")
         return self.trace.hypotheses()

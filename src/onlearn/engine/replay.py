@@ -127,10 +127,12 @@ class Hypotheses(Sequence[Hypothesis]):
         return f"<{len(self)} hypotheses with {int(self.votes.sum())} votes>"
 
 
-def voted_hypotheses(st: Any, shape: Shape) -> Hypotheses:
-    """The hypotheses that a voted learner keeps (``stabilizers.VotedState``)."""
+def voted_hypotheses(st: Any, shape: Shape, normalised: bool) -> Hypotheses:
+    """The hypotheses that a voted learner keeps (``stabilizers.VotedState``); ``normalised``: weights sum to 1."""
     changes, present, outputs = int(st.used[0]), int(st.used[1]), st.outputs.size
     start = np.append(st.start[: present + 1], changes)
-    scales = st.scales[: (present + 1) * outputs].reshape(-1, outputs)
-    replay = Replay(st.base, st.at[:changes], st.change[:changes], start, 1.0 / scales, adds=True)
+    norms = 1.0 / st.scales[: (present + 1) * outputs].reshape(-1, outputs)
+    if normalised and not st.votes[0]:  # the loop notes the scale of those that have a vote
+        norms[0] = st.base.reshape(-1, outputs).sum(axis=0)
+    replay = Replay(st.base, st.at[:changes], st.change[:changes], start, norms, adds=True)
     return Hypotheses(replay, st.votes[: present + 1], shape)
