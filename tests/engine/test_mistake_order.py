@@ -101,7 +101,7 @@ def test_certificates_count_how_often_a_row_may_have_been_seen():
     """A row that is chosen may be chosen each time, so sums over passes count it as often."""
     data = cases.data("binary", positive=False)
     X, y = np.vstack([data.X, data.X[:1]]), np.append(data.y, 1 - data.y[0])
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="mistakes left"):
         certificate = Perceptron(epochs=3).fit(X, y, order="worst").certificate(X, y)
     noisy = next(bound for bound in certificate.bounds if bound.name == "perceptron_noisy")
     assert certificate.holds() and "passes: 93" in noisy.why

@@ -61,7 +61,7 @@ def learn_located(training: Training, X: Any, y: np.ndarray, weight: np.ndarray,
         else:
             text = f"there are mistakes left after {passes} x {len(y)} steps; the data may not be separable"
             warn_caller(text, warning)
-    training.end_pass(chosen_of=len(y))
+    training.end_pass()["chosen_of"] = float(len(y))
     return separable
 
 

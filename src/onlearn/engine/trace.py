@@ -23,6 +23,8 @@ from onlearn.engine.rows import Sparse
 from onlearn.engine.stabilizers import Last
 
 Callback = Callable[["Trace"], Any]
+WAITING = 1 << 12  # values to add to an array at a time
+NEVER: np.ndarray = np.zeros(0)
 
 
 class Trace:
@@ -44,14 +46,17 @@ class Trace:
 
     def __init__(self, training: Any, shape: Shape) -> None:
         """An empty trace, of what the training learns from now on."""
-        base, norms = _present(training)
+        base, norms = present(training)
         self._shape, self._geometry, self._outputs = shape, training.geometry, training.outputs
         self._base, self._now = base.copy(), base.copy()
-        self._rows, self._passes, self._steps, self._at, self._start = (Column(np.int64) for _ in range(5))
-        self._mistakes, self._value, self._norms = Column(np.bool_), Column(np.float64), Column(np.float64)
-        self._start.add([0, 0])  # of the first hypothesis, which has no changes, and where they end
+        self._count, self._changed, self._seen = 0, 0, 0  # steps, changes of weights, examples
+        self._rows, self._passes, self._steps, self._start = (Column(np.int64) for _ in range(4))
+        self._mistakes = Column(np.bool_)
+        self._at, self._value = Column(np.int64, parts=True), Column(np.float64, parts=True)
+        self._norms = Column(np.float64, parts=True)
+        self._start.add(0)  # of the first hypothesis, which has no changes
+        self._start.add(0)
         self._norms.add(norms)
-        self._seen = 0
         self._latest: Replay | None = None
 
     @property
@@ -75,7 +80,7 @@ class Trace:
         return np.diff(np.concatenate([[1], self.steps, [self._seen + 1]]))
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return self._count
 
     def __repr__(self) -> str:
         return f"<trace of {len(self)} steps, {int(self.mistakes.sum())} of them on mistakes>"
@@ -144,20 +149,22 @@ class Trace:
 
     def add(self, training: Any, row: int, t: int, mistake: bool, places: np.ndarray | None) -> None:
         """A step was made, on a row of X, as example t; it may have changed weights at these places (None: at any)."""
-        values, norms = _present(training)
+        values, norms = present(training)
         places = np.arange(len(values)) if places is None else places
         values = values[places]
         changed = values != self._now[places]
         places, values = places[changed], values[changed]
         self._now[places] = values
+        self._count += 1
+        self._changed += len(places)
         self._at.add(places)
         self._value.add(values)
-        self._start.add([len(self._at)])
+        self._start.add(self._changed)
         self._norms.add(norms)
-        self._passes.add([training.passes])
-        self._steps.add([t])
-        self._mistakes.add([mistake and training.classifies])
-        self._rows.add([row])
+        self._passes.add(training.passes)
+        self._steps.add(t)
+        self._mistakes.add(mistake and training.classifies)
+        self._rows.add(row)
 
     def see(self, count: int) -> None:
         """So many examples were seen."""
@@ -165,34 +172,42 @@ class Trace:
 
 
 class Column:
-    """An array that grows at its end."""
+    """An array that grows at its end, by single values or by ``parts``; what was added lately waits in a list."""
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, parts: bool = False) -> None:
         self.room: np.ndarray = np.empty(16, dtype)
-        self.size = 0
+        self.filled, self.parts = 0, parts
+        self.waiting: list[Any] = []
 
-    def __len__(self) -> int:
-        return self.size
-
-    def add(self, values: Any) -> None:
-        size = self.size + len(values)
-        if size > len(self.room):
-            self.room = np.concatenate([self.room, np.empty(max(size, len(self.room)), self.room.dtype)])
-        self.room[self.size : size] = values
-        self.size = size
+    def add(self, value: Any) -> None:
+        """A value, or an array of them that does not change any more."""
+        self.waiting.append(value)
+        if len(self.waiting) == WAITING:
+            self.array()
 
     def array(self) -> np.ndarray:
-        return self.room[: self.size]
+        """All that was added."""
+        if self.waiting:
+            added = np.concatenate(self.waiting) if self.parts else self.waiting
+            self.waiting = []
+            size = self.filled + len(added)
+            if size > len(self.room):
+                more = np.empty(max(size, len(self.room)), self.room.dtype)
+                self.room = np.concatenate([self.room[: self.filled], more])
+            self.room[self.filled : size] = added
+            self.filled = size
+        return self.room[: self.filled]
 
 
-def _present(training: Any) -> tuple[np.ndarray, np.ndarray]:
+def present(training: Any) -> tuple[np.ndarray, np.ndarray]:
     """The weights that the learner predicts with while it learns, and what they are to be divided by, by output."""
     g, outputs = training.g, training.outputs
     if training.geometry.drifts:
         return last_weights(training, len(g.w)), np.ones(outputs)
     if isinstance(g, ExponentiatedState):
-        return g.w, g.total  # as it is, for the loops divide, and do not multiply by 1 / total
-    return g.w, np.array([1.0 / scale(g, c) for c in range(outputs)])
+        return g.w, g.total.copy()  # as it is, for the loops divide, and do not multiply by 1 / total
+    usual = scale.is_usual(type(g))
+    return g.w, np.ones(outputs) if usual else np.array([1.0 / scale(g, c) for c in range(outputs)])
 
 
 def last_weights(training: Any, size: int) -> np.ndarray:
@@ -226,41 +241,41 @@ class Recorder:
     def __init__(self, training: Any, shape: Shape, callback: Callback | None) -> None:
         self.trace, self.callback = Trace(training, shape), callback
         self._seen_before: int = training.n_seen
-        self._units = _units(training.g)
+        self._formed: np.ndarray = formed(training.g)
 
     def run(self, training: Any, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray,
             weight: np.ndarray) -> int | None:  # fmt: skip
         """Learn from rows, which are the rows ``at`` of X; returns the place of an example the rule failed on."""
         done, tally = 0, training.tally
         while done < len(order):
-            left, before = slice(done, None), tally[[UPDATES, MISTAKES]]
-            count = training.run_loop(rows, order[left], y[left], weight[left])
-            step, mistake = (tally[[UPDATES, MISTAKES]] > before).tolist()  # of the last example
+            steps, mistakes = tally[UPDATES], tally[MISTAKES]
+            count = training.run_loop(rows, order[done:], y[done:], weight[done:])
+            step, mistake = bool(tally[UPDATES] > steps), bool(tally[MISTAKES] > mistakes)  # of the last example
             if count is not None and not (step or mistake):
                 return done + int(count)
             done = len(order) if count is None else done + count
             seen = training.n_seen - self._seen_before
             if step:
-                units = _units(training.g)
-                everywhere = training.geometry.drifts or not np.array_equal(units, self._units)
-                places = None if everywhere else _places(rows, order[done - 1], training.outputs)
-                self._units = units
+                places = self._places(training, rows, order[done - 1])
                 self.trace.add(training, int(at[done - 1]), seen, mistake, places)
             self.trace.see(seen)
             if step and self.callback is not None:
                 self.callback(self.trace)
         return None
 
+    def _places(self, training: Any, rows: Any, i: int) -> np.ndarray | None:
+        """The weights that a step along row i may have changed; None: all."""
+        before, self._formed = self._formed, formed(training.g)
+        if training.geometry.drifts or not isinstance(rows, Sparse) or (before != self._formed).any():
+            return None
+        columns = rows.indices[rows.indptr[i] : rows.indptr[i + 1]]
+        features = np.zeros(len(columns) + 1, np.int64)  # the constant feature first
+        np.add(columns, 1, out=features[1:], casting="unsafe")
+        if training.outputs == 1:
+            return features
+        return (features[:, None] * training.outputs + np.arange(training.outputs)).ravel()
 
-def _units(g: Any) -> np.ndarray | None:
-    """What changes whenever stored weights are formed anew that no step has touched."""
-    return np.array(g.origin) if isinstance(g, ExponentiatedState) else None
 
-
-def _places(rows: Any, i: int, outputs: int) -> np.ndarray | None:
-    """The weights that a step along row i can change; None: all."""
-    if not isinstance(rows, Sparse):
-        return None
-    columns = rows.indices[rows.indptr[i] : rows.indptr[i + 1]].astype(np.int64) + 1
-    features = np.concatenate([[0], columns]) if rows.bias else columns
-    return (features[:, None] * outputs + np.arange(outputs)).ravel()
+def formed(g: Any) -> np.ndarray:
+    """What changes when stored weights are formed anew, also those that no step has touched."""
+    return g.origin.copy() if isinstance(g, ExponentiatedState) else NEVER

@@ -69,10 +69,9 @@ class Chronicle:
     def begin_pass(self) -> None:
         self.since = self.tally.tolist()
 
-    def end_pass(self, chosen_of: int | None = None) -> dict[str, float]:
-        """Count a pass, and take down what happened in it; the examples may have been chosen, each among so many."""
+    def end_pass(self) -> dict[str, float]:
+        """Count a pass, and take down what happened in it."""
         entry = self.record(np.array(self.since))
-        entry.update({} if chosen_of is None else {"chosen_of": float(chosen_of)})
         self.by_pass.append(entry)
         self.passes += 1
         self.begin_pass()
@@ -91,7 +90,10 @@ class Chronicle:
         return int(self.tally[SEEN])
 
     def saw_passes_of(self, rows: int) -> bool:
-        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
+        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them.
+
+        Where examples were chosen one by one, a pass says among how many.
+        """
         others = all(entry.get("chosen_of", entry["seen"]) == rows for entry in self.by_pass)
         return others and (self.n_seen - self.n_chosen) % rows == 0
 
@@ -293,7 +295,7 @@ class Training(Chronicle):
             changes = _entries(rows, order) * self.outputs
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
         if self.recorder is not None:
-            return self.recorder.run(self, rows, order, at, y, weight)  # type: ignore[no-any-return]
+            return self.recorder.run(self, rows, order, at, y, weight)
         return self.run_loop(rows, order, y, weight)
 
     def run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:

@@ -184,7 +184,7 @@ class OnlineClassifier(MistakeDrivenClassifier, LinearEstimator):
         self.calibration = calibration
         self.max_names = max_names
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: Any,
         y: Any,
@@ -276,7 +276,7 @@ class OnlineRegressor(IncrementalRegressor, LinearEstimator):
         self.intercept_scaling = intercept_scaling
         self.max_names = max_names
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: Any,
         y: Any,
