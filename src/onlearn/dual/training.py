@@ -279,7 +279,7 @@ class DualTraining(Training):
             missing = self._missing_columns(block, self._survey(block, rows[left], y[left], weight[left]))
             if len(missing):
                 scores.make_lines(missing[: scores.together])
-            failed = self.run_loop(block, rows[left], y[left], weight[left])
+            failed = self._run_loop(block, rows[left], y[left], weight[left])
             if failed is None:
                 break
             start += failed
@@ -306,7 +306,7 @@ class DualTraining(Training):
             missing = self._missing_columns(block, self._survey(block, left, y[start:], weight[start:]))
             if len(missing):
                 block = self._add_columns(scores, rows, points, block, start, missing)
-            failed = self.run_loop(block, left, y[start:], weight[start:])
+            failed = self._run_loop(block, left, y[start:], weight[start:])
             if failed is None:
                 break
             start += failed

@@ -2,7 +2,8 @@
 
 Both take the examples in the given order and return the number of examples done, which is less than all only when
 the rule returned something that is not a number, the rows lack what a step needs, or were not ``checked`` and one of
-them has a score that is not finite; and when they ``pause``, which is after each step and each mistake.
+them has a score that is not finite; and when they are to pause after each step and each mistake.
+``pause`` is where in the order to begin, and whether (1) to pause.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ def learn_output(
     rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
 ):
     """One output: binary classification (y is -1 or +1) and regression."""
-    for n in range(len(order)):
+    for n in range(pause[0], len(order)):
         far = soon(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:  # else it is as if the example were not there
@@ -266,7 +267,7 @@ def learn_output(
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
-            if pause and (mistake or t != 0.0):
+            if pause[1] == 1 and (mistake or t != 0.0):
                 return n + 1
     return len(order)
 
@@ -279,7 +280,7 @@ def learn_outputs(
     outputs = len(out.s)
     for c in range(outputs):
         out.q[c] = 1.0
-    for n in range(len(order)):
+    for n in range(pause[0], len(order)):
         look_ahead(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:
@@ -318,7 +319,7 @@ def learn_outputs(
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
-            if pause and (change or margin <= 0.0):
+            if pause[1] == 1 and (change or margin <= 0.0):
                 return n + 1
     return len(order)
 

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlearn.compiler import compiled
+from onlearn.compiler.inlining import Loop
 from onlearn.engine.geometry.exponentiated import ExponentiatedState
-from onlearn.engine.loops import MISTAKES, UPDATES, hand_out
+from onlearn.engine.loops import MISTAKES, SEEN, UPDATES, hand_out
 from onlearn.engine.protocol import scale
 from onlearn.engine.replay import Changes, Hypotheses, Replay, Shape
-from onlearn.engine.rows import Sparse
+from onlearn.engine.rows import ONE, Sparse, column, span
 from onlearn.engine.stabilizers import Last
 
 Callback = Callable[["Trace"], Any]
 WAITING = 1 << 12  # values to add to an array at a time
-NEVER: np.ndarray = np.zeros(0)
 
 
 class Trace:
@@ -42,6 +42,8 @@ class Trace:
         True: the example was misclassified; False: it was right, by too small a margin. All are False in regression.
     votes : array of (steps + 1,)
         How many examples each hypothesis survived, the one that made it included.
+    seen : int
+        How many examples ``fit`` saw in all.
     """
 
     def __init__(self, training: Any, shape: Shape) -> None:
@@ -49,11 +51,12 @@ class Trace:
         base, norms = present(training)
         self._shape, self._geometry, self._outputs = shape, training.geometry, training.outputs
         self._base, self._now = base.copy(), base.copy()
-        self._count, self._changed, self._seen = 0, 0, 0  # steps, changes of weights, examples
+        self._count, self.seen = 0, 0  # steps, examples
         self._rows, self._passes, self._steps, self._start = (Column(np.int64) for _ in range(4))
         self._mistakes = Column(np.bool_)
-        self._at, self._value = Column(np.int64, parts=True), Column(np.float64, parts=True)
         self._norms = Column(np.float64, parts=True)
+        self._changed = np.zeros(1, np.int64)  # how many changes of weights there are, of which
+        self._at, self._value = np.empty(16, np.int64), np.empty(16)
         self._start.add(0)  # of the first hypothesis, which has no changes
         self._start.add(0)
         self._norms.add(norms)
@@ -77,7 +80,7 @@ class Trace:
 
     @property
     def votes(self) -> np.ndarray:
-        return np.diff(np.concatenate([[1], self.steps, [self._seen + 1]]))
+        return np.diff(np.concatenate([[1], self.steps, [self.seen + 1]]))
 
     def __len__(self) -> int:
         return self._count
@@ -134,8 +137,8 @@ class Trace:
         """The hypotheses so far."""
         if self._latest is None or len(self._latest.norms) != len(self) + 1:
             norms = self._norms.array().reshape(-1, self._outputs)
-            before = self._latest
-            self._latest = Replay(self._base, self._at.array(), self._value.array(), self._start.array(), norms)
+            before, count = self._latest, int(self._changed[0])
+            self._latest = Replay(self._base, self._at[:count], self._value[:count], self._start.array(), norms)
             if before is not None:
                 self._latest.latest = before.latest
         return self._latest
@@ -147,28 +150,45 @@ class Trace:
 
     # ------------------------------------------------------------------ taking down
 
-    def add(self, training: Any, row: int, t: int, mistake: bool, places: np.ndarray | None) -> None:
-        """A step was made, on a row of X, as example t; it may have changed weights at these places (None: at any)."""
-        values, norms = present(training)
-        places = np.arange(len(values)) if places is None else places
-        values = values[places]
-        changed = values != self._now[places]
-        places, values = places[changed], values[changed]
-        self._now[places] = values
+    def reserve(self, changes: int) -> bool:
+        """Make room for so many changes of weights; whether that took other arrays."""
+        need = int(self._changed[0]) + changes
+        if need <= len(self._at):
+            return False
+        more = max(need, 2 * len(self._at)) - len(self._at)
+        self._at = np.concatenate([self._at, np.empty(more, np.int64)])
+        self._value = np.concatenate([self._value, np.empty(more)])
+        return True
+
+    def bind(self, w: np.ndarray, rows: Any, order: np.ndarray, pause: np.ndarray) -> Callable[[], Any]:
+        """A call that takes down which of the weights w the step before ``pause`` changed, where there is room."""
+        outputs = np.uint64(self._outputs)
+        arguments = rows, order, pause, w, self._now, outputs, self._at, self._value, self._changed
+        return take_down.bind(*arguments)
+
+    def compare(self, values: np.ndarray) -> None:
+        """Take down all weights that are others than before."""
+        places = np.flatnonzero(values != self._now)
+        self.reserve(len(places))
+        first = int(self._changed[0])
+        end = first + len(places)
+        self._at[first:end] = places
+        self._now[places] = self._value[first:end] = values[places]
+        self._changed[0] = end
+
+    def add(self, row: int, t: int, mistake: bool, passes: int, norms: np.ndarray) -> None:
+        """A step was made, on a row of X, as example t of a pass; which weights it changed was taken down."""
         self._count += 1
-        self._changed += len(places)
-        self._at.add(places)
-        self._value.add(values)
-        self._start.add(self._changed)
+        self._start.add(int(self._changed[0]))
         self._norms.add(norms)
-        self._passes.add(training.passes)
+        self._passes.add(passes)
         self._steps.add(t)
-        self._mistakes.add(mistake and training.classifies)
+        self._mistakes.add(mistake)
         self._rows.add(row)
 
     def see(self, count: int) -> None:
         """So many examples were seen."""
-        self._seen = count
+        self.seen = count
 
 
 class Column:
@@ -235,47 +255,70 @@ def sum_logarithms(w: Any, at: Any, value: Any, start: Any, u: Any, sums: Any) -
         sums[k] = total
 
 
+@Loop
+def take_down(
+    rows: Any, order: Any, pause: Any, w: Any, now: Any, outputs: Any, at: Any, value: Any, changed: Any
+) -> None:
+    """Append which weights of the features of a row are others than ``now``, and make them those of now."""
+    start, stop = span(rows, order[pause[0] - 1])
+    m = changed[0]
+    for c in range(outputs):
+        if w[c] != now[c]:
+            at[m], value[m], now[c] = c, w[c], w[c]
+            m += 1
+    for p in range(start, stop):
+        first = (column(rows, p, start) + ONE) * outputs
+        for j in range(first, first + outputs):
+            if w[j] != now[j]:
+                at[m], value[m], now[j] = j, w[j], w[j]
+                m += 1
+    changed[0] = m
+
+
 class Recorder:
     """Runs the loop of a training from step to step, and takes the steps down."""
 
     def __init__(self, training: Any, shape: Shape, callback: Callback | None) -> None:
         self.trace, self.callback = Trace(training, shape), callback
         self._seen_before: int = training.n_seen
-        self._formed: np.ndarray = formed(training.g)
 
     def run(self, training: Any, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray,
             weight: np.ndarray) -> int | None:  # fmt: skip
         """Learn from rows, which are the rows ``at`` of X; returns the place of an example the rule failed on."""
-        done, tally = 0, training.tally
-        while done < len(order):
+        trace, tally, pause = self.trace, training.tally, np.array([0, 1])
+        loop = training.pausing_loop(rows, order, y, weight, pause)
+        take, longest = trace.bind(training.g.w, rows, order, pause), longest_row(rows, order) * training.outputs
+        steps, mistakes, units = tally[UPDATES], tally[MISTAKES], formed(training.g)
+        while pause[0] < len(order):
+            done = pause[0] = loop()
+            step, mistake = tally[UPDATES] > steps, tally[MISTAKES] > mistakes  # of the last example
+            if done < len(order) and not (step or mistake):
+                return int(done)
             steps, mistakes = tally[UPDATES], tally[MISTAKES]
-            count = training.run_loop(rows, order[done:], y[done:], weight[done:])
-            step, mistake = bool(tally[UPDATES] > steps), bool(tally[MISTAKES] > mistakes)  # of the last example
-            if count is not None and not (step or mistake):
-                return done + int(count)
-            done = len(order) if count is None else done + count
-            seen = training.n_seen - self._seen_before
-            if step:
-                places = self._places(training, rows, order[done - 1])
-                self.trace.add(training, int(at[done - 1]), seen, mistake, places)
-            self.trace.see(seen)
-            if step and self.callback is not None:
-                self.callback(self.trace)
+            trace.see(int(tally[SEEN]) - self._seen_before)
+            if not step:
+                continue
+            before, units = units, formed(training.g)
+            w, norms = present(training)
+            if w is not training.g.w or units != before:
+                trace.compare(w)
+            else:
+                if trace.reserve(longest):
+                    take = trace.bind(w, rows, order, pause)
+                take()
+            trace.add(at[done - 1], trace.seen, mistake and training.classifies, training.passes, norms)
+            if self.callback is not None:
+                self.callback(trace)
         return None
 
-    def _places(self, training: Any, rows: Any, i: int) -> np.ndarray | None:
-        """The weights that a step along row i may have changed; None: all."""
-        before, self._formed = self._formed, formed(training.g)
-        if training.geometry.drifts or not isinstance(rows, Sparse) or (before != self._formed).any():
-            return None
-        columns = rows.indices[rows.indptr[i] : rows.indptr[i + 1]]
-        features = np.zeros(len(columns) + 1, np.int64)  # the constant feature first
-        np.add(columns, 1, out=features[1:], casting="unsafe")
-        if training.outputs == 1:
-            return features
-        return (features[:, None] * training.outputs + np.arange(training.outputs)).ravel()
+
+def longest_row(rows: Any, order: np.ndarray) -> int:
+    """The most features that a row has, the constant one included."""
+    if isinstance(rows, Sparse):
+        return int((rows.indptr[order + 1] - rows.indptr[order]).max(initial=0)) + 1
+    return int(rows.width) + 1
 
 
-def formed(g: Any) -> np.ndarray:
+def formed(g: Any) -> Any:
     """What changes when stored weights are formed anew, also those that no step has touched."""
-    return g.origin.copy() if isinstance(g, ExponentiatedState) else NEVER
+    return g.origin.tobytes() if isinstance(g, ExponentiatedState) else None

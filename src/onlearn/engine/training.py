@@ -111,6 +111,7 @@ SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and t
 ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
 SHORT = 2.0**-26  # of a weight: a step that leaves it half its digits
 AUDITED = 1024  # scores kept for calibration
+STRAIGHT_ON = np.zeros(2, dtype=np.int64)  # from the first example on, without a pause
 LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very many, it is finite
 
 
@@ -296,24 +297,41 @@ class Training(Chronicle):
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
         if self.recorder is not None:
             return self.recorder.run(self, rows, order, at, y, weight)
-        return self.run_loop(rows, order, y, weight)
+        return self._run_loop(rows, order, y, weight)
 
-    def run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
-        """Run the compiled loop, to the next step if there is a recorder; returns where it stopped before the end."""
+    def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Run the compiled loop; returns the place at which it stopped before the end."""
         params = rules.values(self.rule)
         loop, arguments = self._call(rows, order, y, weight, params, self.checked)
         done = loop(*arguments)
         self._complaint = rules.complaint(self.rule, params)
         return None if done == len(order) else int(done)
 
-    def _call(
-        self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, params: np.ndarray, checked: bool
-    ) -> tuple[Any, tuple[Any, ...]]:
+    def pausing_loop(
+        self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, pause: np.ndarray
+    ) -> Callable[[], int]:
+        """A call that learns from ``pause[0]`` up to the next step or mistake; returns the place that it came to."""
+        params = rules.values(self.rule)
+        loop, arguments = self._call(rows, order, y, weight, params, self.checked, pause)
+        if not rules.is_custom(self.rule):
+            self._complaint = rules.complaint(self.rule, params)
+            bound: Callable[[], int] = loop.bind(*arguments)
+            return bound
+
+        def call() -> int:
+            done = int(loop(*arguments))
+            self._complaint = rules.complaint(self.rule, params)
+            return done
+
+        return call
+
+    def _call(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, params: np.ndarray, checked: bool,
+              pause: np.ndarray = STRAIGHT_ON) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
         """The loop for this learner's kind of output, and its arguments."""
         measured = self.geometry.measures or rules.uses_sqnorm(self.rule)
         step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
-        shared = step, loss, params, measured, *state, checked, self.recorder is not None
+        shared = step, loss, params, measured, *state, checked, pause
         if self.output is None:
             return learn_output, (rows, order, y, weight, *shared)
         return learn_outputs, (rows, order, y, weight, self._room(), *shared)
