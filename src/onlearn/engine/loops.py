@@ -238,7 +238,8 @@ def learn_output(
     rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
 ):
     """One output: binary classification (y is -1 or +1) and regression."""
-    for n in range(pause[0], len(order)):
+    first, pausing = max(pause[0], 0), pause[1] == 1  # at least 0, so that the compiler knows
+    for n in range(first, len(order)):
         far = soon(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:  # else it is as if the example were not there
@@ -267,7 +268,7 @@ def learn_output(
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
-            if pause[1] == 1 and (mistake or t != 0.0):
+            if pausing and (mistake or t != 0.0):
                 return n + 1
     return len(order)
 
@@ -277,10 +278,11 @@ def learn_outputs(
     rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
 ):
     """Several outputs: multiclass classification, y being the index of the right class."""
+    first, pausing = max(pause[0], 0), pause[1] == 1  # at least 0, so that the compiler knows
     outputs = len(out.s)
     for c in range(outputs):
         out.q[c] = 1.0
-    for n in range(pause[0], len(order)):
+    for n in range(first, len(order)):
         look_ahead(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:
@@ -319,7 +321,7 @@ def learn_outputs(
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
-            if pause[1] == 1 and (change or margin <= 0.0):
+            if pausing and (change or margin <= 0.0):
                 return n + 1
     return len(order)
 
