@@ -13,12 +13,12 @@ of the relevant attributes rise to the threshold in a few steps. N. Littlestone,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onlearn.engine.learner import Learner
 from onlearn.theory import bounds
 from onlearn.theory.plots.canvas import BLUE, GREEN, GREY, PURPLE, RED, Look, axes_of, classes, lines, picture
 from onlearn.theory.separable import Floats
@@ -71,27 +71,15 @@ class Potential(NamedTuple):
 
 
 # ----------------------------------------------------------------------------------------------------
-# Learning, written plainly.
+# Learning, from the trace.
 
 
-Move = Callable[[Floats, Floats, int], Floats]  # the weights after a mistake on a row with that label
-
-
-def course_of(X: Floats, y: NDArray[np.int64], w: Floats, b: float, move: Move, bias: float) -> Course:
-    """Pass over the rows until a pass makes no mistake; the intercept moves by the square of the constant feature."""
-    rows: list[int] = []
-    weights, intercepts = [w], [b]
-    for _ in range(PASSES):
-        before = len(rows)
-        for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            if label * (w @ x + b) <= 0.0:
-                w, b = move(w, x, label), b + label * bias**2
-                rows.append(i)
-                weights.append(w)
-                intercepts.append(b)
-        if len(rows) == before:
-            break
-    return Course(np.array(rows, np.int64), np.array(weights), np.array(intercepts))
+def course_of(learner: Learner, X: Floats, y: NDArray[np.int64]) -> Course:
+    """Learn from the rows in their order until a pass makes no mistake."""
+    trace = learner.fit(X, y, trace=True).trace_
+    steps = range(len(trace) + 1)
+    intercepts = np.array([trace.intercept(k) for k in steps], dtype=np.float64)
+    return Course(trace.rows, np.array([trace.weights(k) for k in steps]), intercepts)
 
 
 def perceptron_course(X: Floats, y: NDArray[np.int64], bias: float = 0.0) -> Course:
@@ -100,7 +88,9 @@ def perceptron_course(X: Floats, y: NDArray[np.int64], bias: float = 0.0) -> Cou
     >>> perceptron_course(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1, -1])).weights.tolist()
     [[0.0, 0.0], [2.0, 0.0], [2.0, -1.0]]
     """
-    return course_of(X, y, np.zeros(X.shape[1]), 0.0, lambda w, x, label: w + label * x, bias)
+    constant: dict[str, Any] = {"fit_intercept": True, "intercept_scaling": bias} if bias else {"fit_intercept": False}
+    learner = Learner("Perceptron", epochs=None, max_epochs=PASSES, shuffle=False, **constant)
+    return course_of(learner, X, y)
 
 
 def winnow_course(X: Floats, y: NDArray[np.int64], alpha: float = 2.0) -> Course:
@@ -109,8 +99,12 @@ def winnow_course(X: Floats, y: NDArray[np.int64], alpha: float = 2.0) -> Course
     >>> winnow_course(np.eye(2), np.array([1, -1])).weights.tolist()
     [[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]]
     """
-    n = X.shape[1]
-    return course_of(X, y, np.ones(n), -float(n), lambda w, x, label: w * alpha ** (label * x), 0.0)
+    geometry = f"winnow(alpha={alpha!r}, threshold={float(X.shape[1])!r})"
+    learner = Learner(
+        "OnlineClassifier", geometry=geometry, stabilizer="last", epochs=None, max_epochs=PASSES, shuffle=False,
+        fit_intercept=False,
+    )  # fmt: skip
+    return course_of(learner, X, y)
 
 
 # ----------------------------------------------------------------------------------------------------
