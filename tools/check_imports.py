@@ -21,9 +21,13 @@ LAYERS = {
     # theory is mathematics on plain arrays: it knows nothing of learners
     "theory": "theory",
     "engine": "engine",
+    # what is concluded from theory by running learners
+    "guarantees": "theory.comparison theory.pac theory.recommendation",
     "kernels": "kernels",
     "dual": "dual",
     "other learners": "svm neighbors bayes mlp",
+    # the pictures of the theory run learners, of both kinds
+    "pictures": "theory.plots",
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
@@ -39,7 +43,7 @@ LAYERS = {
 }
 
 
-FACES = ("onlearn", "features")
+FACES = ("onlearn", "features", "theory")
 
 
 def check(package: Path, layers: Mapping[str, str] = LAYERS) -> list[str]:

@@ -248,8 +248,20 @@ def kernel_pca() -> str:
     return svg("Three rings, and their first two kernel principal components", first, second)
 
 
+def theory_picture(name: str) -> Callable[[], str]:
+    """A picture of ``onlearn.theory.plots``, which needs Matplotlib."""
+
+    def draw() -> str:
+        from onlearn.theory.plots import PICTURES, render
+
+        return render(PICTURES[name].draw(), "svg", PICTURES[name]).decode()
+
+    return draw
+
+
 PICTURES: dict[str, Callable[[], str]] = {
-    one.__name__: one for one in (svm, neighbors, naive_bayes, mlp, kernel_regression, kernel_pca)
+    **{one.__name__: one for one in (svm, neighbors, naive_bayes, mlp, kernel_regression, kernel_pca)},
+    **{f"theory_{name.replace('-', '_')}": theory_picture(name) for name in ("irrelevant-attributes", "potential")},
 }
 
 

@@ -320,6 +320,8 @@ def _compile_for_features(loop: Loop) -> None:
     model.fit(X, [0, 1, 1] if loop.output is None else [0, 1, 2])
     model.predict(X)
     model.predict_proba(X)
+    if loop.output is None and loop.geometry.startswith("additive"):
+        model.certificate(X, [0, 1, 1])  # which looks for the maximum margin
     if loop.indices == "int32":  # single rows have such indices, whatever the others have
         model.predict_one(X[0] if loop.layout == "dense" else CSR.of(X[:1]))
 

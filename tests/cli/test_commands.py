@@ -21,8 +21,12 @@ from onlearn.engine.learner import Learner
 from onlearn.estimators.linear import NAMED
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(onlearn.__file__).parents[1])}
-COMMANDS = ["train", "stream", "predict", "evaluate", "inspect", "explain", "data", "demo", "warm"]
-PARTS = [*([name] for name in COMMANDS if name != "data"), *(["data", name] for name in ("describe", "list", "fetch"))]
+COMMANDS = ["train", "stream", "predict", "evaluate", "inspect", "explain", "data", "bounds", "demo", "warm"]
+PARTS = [
+    *([name] for name in COMMANDS if name not in ("data", "bounds")),
+    *(["data", name] for name in ("describe", "list", "fetch")),
+    *(["bounds", name] for name in ("perceptron", "winnow", "additive", "multiplicative", "recommend", "plot")),
+]
 SMALL = warm.Loop("perceptron", "additive", "last", None, "dense", "float64", "int32")
 
 
@@ -59,7 +63,7 @@ def test_without_a_command_comes_the_help(capsys):
     assert capsys.readouterr().out == bare
 
 
-@pytest.mark.parametrize("name", ["data", "reproduce"])
+@pytest.mark.parametrize("name", ["data", "bounds", "reproduce"])
 def test_so_it_does_for_commands_with_commands_of_their_own(name, capsys):
     assert cli.run([name]) == 0
     captured = capsys.readouterr()

@@ -73,8 +73,8 @@ def test_every_learner_goes_through_all_commands(run, folder, tmp_path, learner)
 
 def test_predicting_gives_conllu_for_conllu(run, folder):
     lines = run("predict", folder / "pos.onl", folder / "test.conllu").splitlines()
-    assert lines[0] == "1\tthe\t_\tDET\t_\t_\t0\t_\t_\t_"
-    assert lines[6] == "" and len(lines) == 14
+    assert lines[:2] == ["# sent_id = 0", "1\tthe\t_\tDET\t_\t_\t0\t_\t_\t_"]
+    assert lines[7] == "" and len(lines) == 16
 
 
 def test_predicting_raw_sentences(run, folder):
@@ -245,3 +245,40 @@ def test_english_chunks(run, data, tmp_path):
 
 def test_sizes_are_told_with_a_unit():
     assert tagging.size(2_500_000) == "2.5 MB"
+
+
+def test_what_is_learned_is_shown_in_one_line(run, tmp_path):
+    train, template = tmp_path / "train.conll", tmp_path / "template"
+    train.write_text("the DET\ndog NOUN\n\n" * 5)
+    template.write_text("U00:%x[0,0]\nU01:%x[-1,0]\nB\n")
+    shown = run("train", train, "-o", tmp_path / "m.onl", "--template", template, "--rule", "pa1", err=None)
+    assert "learning: StructuredPerceptron(random_state=0, rule='pa1', template=<3 lines>)\n" in shown
+
+
+def test_another_column_of_labels_is_refused_by_resume(run, refused, folder, tmp_path):
+    files = [folder / "train.conllu", "-o", tmp_path / "m.onl", "--resume", folder / "pos.onl"]
+    told = refused("train", *files, "--column", "xpos")
+    assert "learned the labels of the column upos, and this is xpos" in told
+    text = run("train", *files, err=None)
+    assert "new to the model" not in text
+    (tmp_path / "more.conllu").write_text(conllu(["the zebra sees a cat ."]))
+    text = run("train", tmp_path / "more.conllu", "-o", tmp_path / "m.onl", "--resume", folder / "pos.onl", err=None)
+    assert "labels that are new to the model: X" in text
+
+
+def test_hidden_markov_models_see_words_only(run, refused, folder, tmp_path):
+    out = tmp_path / "hmm.onl"
+    text = run("train", folder / "spans.conll", "-o", out, "--learner", "hmm", err=None)
+    assert "what is seen of a token is the column c0" in text and "4: B-NP, B-VP, I-NP, O" in text
+    assert run("predict", out, folder / "raw.txt").startswith("the\t")
+    told = refused("train", folder / "spans.conll", "-o", out, "--resume", out, "--passes", 3)
+    assert "--passes has no use with a HMM" in told
+    onlearn.HMM(n_states=2, random_state=0).fit([["the", "cat"]] * 3).save(tmp_path / "words.onl")
+    assert "s0, s1" in run("inspect", tmp_path / "words.onl")
+    onlearn.HMM(emissions="gaussian", random_state=0).fit([[[0.0], [1.0]]]).save(tmp_path / "rows.onl")
+    assert "rows of numbers" in refused("inspect", tmp_path / "rows.onl")
+
+
+def test_passes_are_those_that_were_made(run, folder, tmp_path):
+    told = json.loads(run("train", folder / "train.conllu", "-o", tmp_path / "m.onl", "--learner", "crf", "--json"))
+    assert told["passes"] == told["described"]["iterations"] < 300

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlearn.engine.csr import CSR, check_positive, largest_of_rows, select, stacked, summed, without_duplicates
+from onlearn.engine.csr import CSR, check_positive, select, stacked, summed, without_duplicates
 
 
 def ours(X):
@@ -50,12 +50,6 @@ def test_duplicates_are_summed(X):
         columns = Z.indices[Z.indptr[row] : Z.indptr[row + 1]]
         assert len(set(columns)) == len(columns)
     np.testing.assert_array_equal(Z.toarray(), X.toarray())
-
-
-@given(matrices())
-def test_the_largest_value_of_each_row(X):
-    expected = [max(np.abs(X.data[X.indptr[n] : X.indptr[n + 1]]), default=0.0) for n in range(X.shape[0])]
-    np.testing.assert_array_equal(largest_of_rows(ours(X)), expected)
 
 
 def test_what_is_no_sound_matrix_is_refused():

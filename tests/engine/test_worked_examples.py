@@ -157,6 +157,35 @@ def test_primal_textbook_algorithm(seed, rate):
     assert model.n_mistakes_ == k
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("spelling", "k"), [
+    ("linear", lambda X: X @ X.T), ("polynomial(2)", lambda X: (X @ X.T + 1) ** 2),
+    ("gaussian(1.5)", lambda X: np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / (2 * 1.5**2))),
+])  # fmt: skip
+def test_dual_textbook_algorithm(seed, spelling, k):
+    """Cristianini & Shawe-Taylor (2000), table 2.2: alpha_i += 1 and b += y_i R^2 on a mistake, R = max |phi(x)|."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3)) + 0.5
+    y = np.where(X @ [1.0, -2.0, 0.5] > 0.8, 1, -1)
+    K = k(X)
+    alpha, b, R = np.zeros(40), 0.0, np.sqrt(K.diagonal().max())
+    for _ in range(5):
+        for i in range(40):
+            if y[i] * ((alpha * y) @ K[:, i] + b) <= 0:
+                alpha[i] += 1
+                b += y[i] * R**2
+    settings = dict(stabilizer="last", intercept_scaling="radius", shuffle=False, epochs=5)
+    model = onlearn.KernelClassifier(spelling, **settings).fit(X, y)
+    np.testing.assert_allclose(model.intercept_, b, rtol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), (alpha * y) @ K + b, rtol=1e-9, atol=1e-9 * R**2)
+    assert model.n_mistakes_ == alpha.sum()
+    if spelling == "polynomial(2)":  # the same of the kernel's features
+        primal = onlearn.KernelClassifier(spelling, representation="primal", **settings).fit(X, y)
+        np.testing.assert_allclose(primal.decision_function(X), model.decision_function(X), rtol=1e-7, atol=1e-7)
+    with pytest.raises(ValueError, match="needs fit, which sees all the data"):
+        onlearn.KernelClassifier(spelling, **settings).partial_fit(X, y, classes=[-1, 1])
+
+
 # ---------------------------------------------------------------- rules
 
 

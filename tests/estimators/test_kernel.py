@@ -270,7 +270,7 @@ def test_one_sentence_for_bad_input() -> None:
         (dict(time_limit=0), "time_limit must be"),
         (dict(time_limit=True), "time_limit must be"),
         (dict(representation="both"), "representation must be"),
-        (dict(intercept_scaling="radius"), "intercept_scaling must be a number"),
+        (dict(intercept_scaling="width"), "intercept_scaling must be a number above 0 or 'radius'"),
     ]:
         with pytest.raises(ValueError, match=message):
             KernelClassifier(**settings).fit(X, y)

@@ -30,7 +30,7 @@ CLASSIFIER = {
     "score_one",
 }
 LEARNER = {"predict", "score", "save"}
-SEQUENCES = LEARNER | {"partial_fit", "predict_marginals"}
+SEQUENCES = LEARNER | {"partial_fit", "predict_marginals", "predict_k_best", "predict_fixed", "log_probability"}
 TRANSFORMER = {"transform", "fit_transform", "get_feature_names_out", "partial_fit", "set_output", "save"}
 SMALLER = {"to_primal", "reduce"}
 SVM = LEARNER | SMALLER | {"fit_reader", "path", "cross_validate", "predict_one", "score_one", "renewed", "become"}

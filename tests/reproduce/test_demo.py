@@ -56,7 +56,7 @@ def test_views_suit_the_learners():
 
 def test_mistakes_are_within_the_bounds(found):
     assert found["Winnow"].theorem == "winnow"
-    assert found["Perceptron"].theorem == "perceptron"
+    assert found["Perceptron"].theorem in ("perceptron", "perceptron_noisy")
     assert all(0 < r.mistakes <= r.bound for r in found.values())
     assert found["Winnow"].mistakes < found["Perceptron"].mistakes
 

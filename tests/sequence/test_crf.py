@@ -12,7 +12,7 @@ import sequence_examples as examples
 from onlearn.sequence.crf import CRFLearner
 from onlearn.sequence.inputs import as_sentences
 from onlearn.sequence.likelihood import Likelihood
-from onlearn.sequence.owlqn import minimize_l1
+from onlearn.sequence.quasi_newton import minimize
 from onlearn.sequence.weight_index import WeightIndex
 
 
@@ -158,7 +158,7 @@ def test_owl_qn_on_a_lasso_with_a_known_answer():
         rest = q @ w - target
         return 0.5 * float(rest @ rest), q.T @ rest
 
-    found = minimize_l1(smooth, np.zeros(5), 0.5, 200, lambda value, w: False)
+    found = minimize(smooth, np.zeros(5), 0.5, 200, lambda value, w: False)
     np.testing.assert_allclose(found, [2.5, -1.5, 0.0, 0.0, 0.5], atol=1e-6)
     assert found[2] == 0.0 and found[3] == 0.0
 

@@ -355,3 +355,10 @@ def test_parts_of_speech_of_real_sentences():
 
     learner = HMMLearner().fit(*read("train"))
     assert learner.score(*read("test")) > 0.915
+
+
+def test_score_without_labels_is_the_log_likelihood():
+    X, y = [["a", "b"], ["b"]], [["A", "B"], ["B"]]
+    model = onlearn.HMM().fit(X, y)
+    assert model.score(X) == pytest.approx(model.log_likelihood(X).sum())
+    assert model.score(X, y) == 1.0

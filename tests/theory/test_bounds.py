@@ -21,6 +21,10 @@ def test_worked_numbers():
     assert bounds.winnow(1, 1) == 5.0
     assert bounds.winnow(1024, 10) == 332.0
     assert bounds.winnow(1000, 0) == 2.0
+    assert bounds.elimination(100) == 101.0
+    assert bounds.elimination(100, monotone=True) == 100.0
+    assert bounds.consistent(1) == 0.0
+    assert bounds.consistent(3**12) == 531_440.0
     assert bounds.halving(1) == 0.0
     assert bounds.halving(2**100) == 100.0
     assert bounds.normalized_winnow(100, 1.0) == pytest.approx(math.log(100) / math.log(2))
@@ -75,6 +79,10 @@ def test_general_forms_do_not_depend_on_the_unit(scale):
         lambda: bounds.additive([1.0, 0.0], [[1.0, 0.0]], [2]),
         lambda: bounds.multiplicative([1.0, 0.0], np.empty((0, 2))),
         lambda: bounds.multiplicative([1.0, 0.0], [[1.0, math.nan]]),
+        lambda: bounds.elimination(0),
+        lambda: bounds.elimination(2.5),
+        lambda: bounds.consistent(0),
+        lambda: bounds.consistent("all"),
         lambda: bounds.halving(0),
         lambda: bounds.perceptron("a", 1),
         lambda: bounds.winnow(10.5, 2),

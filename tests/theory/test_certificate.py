@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import onlearn
 from onlearn.theory import Certificate, bounds
 from onlearn.theory.certificate import certify
 from onlearn.theory.theorems import smallest_disjunction
@@ -38,9 +40,13 @@ def test_the_numbers_by_hand(layout):
     assert (c.radius_inf, c.norm1, c.mistakes, c.n_examples) == (4.0, 2.5, 1, 2)
     assert c.norm2 == pytest.approx(math.sqrt(4.25))
     assert c.margin == pytest.approx(1 / math.sqrt(4.25))
-    assert bound(c, "perceptron").value == pytest.approx(29 * 4.25)
-    assert bound(c, "additive").value == pytest.approx(29 * 4.25)
-    assert bound(c, "multiplicative").value == pytest.approx(2 * math.log(3) * 2.5**2 * 4**2)
+    # the largest margin: the two signed rows are at right angles, so 1/g^2 = 1/29 + 1/5
+    assert bound(c, "perceptron").value == pytest.approx(29 * (1 / 29 + 1 / 5))
+    assert bound(c, "additive").value == pytest.approx(29 * (1 / 29 + 1 / 5))
+    assert bound(c, "additive").target == "maximum-margin separator"
+    wide, widest = np.array([[3.0, 4.0, 2.0], [0.0, -1.0, 2.0]]), np.array([3, 4, 2]) / 29 + np.array([0, 1, -2]) / 5
+    assert bound(c, "multiplicative").value == pytest.approx(bounds.multiplicative(widest, wide, [1, -1], n=6))
+    assert bound(c, "multiplicative").value < 2 * math.log(3) * 2.5**2 * 4**2  # that of the learned weights
     assert applying(c) == {"perceptron", "perceptron_noisy", "additive"}
     assert c.holds()
 
@@ -53,7 +59,7 @@ def test_the_numbers_by_hand(layout):
         ({"init_zero": False}, "did not begin"),
         ({"single_rate": False}, "same rate"),
         ({"threshold": 0.1}, "threshold is fixed"),
-        ({"weights": [-1.0, 1.0]}, "do not separate"),
+        ({"X": np.ones((2, 2))}, "do not separate"),
     ],
 )
 def test_why_the_perceptron_bound_does_not_apply(change, why):
@@ -62,7 +68,7 @@ def test_why_the_perceptron_bound_does_not_apply(change, why):
     c = certify(**(known | change))
     assert not bound(c, "perceptron").applies
     assert why in bound(c, "perceptron").why
-    assert bound(c, "perceptron_noisy").applies == ("weights" in change)
+    assert bound(c, "perceptron_noisy").applies == ("X" in change)
 
 
 def test_the_noisy_bound_is_for_the_rows_as_often_as_seen():
@@ -107,7 +113,7 @@ def test_bad_arguments(change):
 
 
 def test_it_can_be_read_and_sent():
-    c = certify(np.eye(2), [1, -1], [-1.0, 1.0], mistakes=2, **PERCEPTRON)
+    c = certify(np.ones((2, 2)), [1, -1], [1.0, 0.0], mistakes=2, **PERCEPTRON)
     sent = json.loads(json.dumps(c.to_dict(), allow_nan=False))
     assert sent["holds"] is True
     assert sent["bounds"][0] == {
@@ -115,7 +121,8 @@ def test_it_can_be_read_and_sent():
         "value": None,
         "formula": "(R/g)^2",
         "applies": False,
-        "why": "the learned weights do not separate the rows (margin -0.7071)",
+        "why": "the learned weights do not separate the rows (margin -1)",
+        "target": "learned weights",
     }
     assert str(c) == repr(c)
     assert all(b.name in str(c) and b.why in str(c) for b in c.bounds)
@@ -250,7 +257,12 @@ def test_normalised_and_balanced_winnow_are_never_above_their_certificates(seed,
     kind = {"geometry": "balanced", "alpha": math.exp(eta)} if balanced else {"geometry": "exponentiated", "eta": eta}
     c = certify(X, y, w, 0.0, 0.0, mistakes, rule="perceptron", passes=40, **kind)
     assert c.holds()
-    assert applying(c) <= {"normalized_winnow", "normalized_winnow_simple", "multiplicative"}
+    assert applying(c) <= {
+        "normalized_winnow",
+        "normalized_winnow_noisy",
+        "normalized_winnow_simple",
+        "multiplicative",
+    }
     if size > 1.0:
         assert not bound(c, "normalized_winnow").applies
 
@@ -260,17 +272,96 @@ def test_normalised_winnows_certificate_at_the_best_rate():
     known = {"X": X, "y": y, "weights": u, "rule": "perceptron", "geometry": "exponentiated"}
     g = 0.4
     c = certify(eta=bounds.best_eta(g), **known)
-    assert applying(c) == {"normalized_winnow", "normalized_winnow_simple", "multiplicative"}
-    assert c.best.value == pytest.approx(bounds.normalized_winnow(2, g))
+    assert applying(c) == {
+        "normalized_winnow",
+        "normalized_winnow_noisy",
+        "normalized_winnow_simple",
+        "multiplicative",
+    }
+    assert bound(c, "normalized_winnow").value == pytest.approx(bounds.normalized_winnow(2, g))
     assert bound(c, "multiplicative").value == pytest.approx(bounds.multiplicative(u, X, y))
-    assert applying(certify(eta=2 * g, **known)) == {"normalized_winnow"}
-    assert applying(certify(eta=5.0, **known)) == set()
+    assert applying(certify(eta=2 * g, **known)) == {"normalized_winnow", "normalized_winnow_noisy"}
+    assert applying(certify(eta=5.0, **known)) == {"normalized_winnow_noisy"}
+    assert bound(certify(eta=5.0, **known), "normalized_winnow_noisy").value == 2  # as many as there were examples
     assert applying(certify(**known)) == set()
-    negative = certify(X, y, [1.5, -0.1], eta=0.4, rule="perceptron", geometry="exponentiated")
-    assert "negative" in bound(negative, "multiplicative").why
+
+
+def test_the_best_target_on_the_simplex_is_used_whatever_was_learned():
+    X, y = np.array([[1.0, -0.2], [0.2, -1.0]]), [1, -1]
+    for geometry, rate in (("exponentiated", {"eta": 0.4}), ("balanced", {"alpha": math.exp(0.4)})):
+        for weights in ([1.5, -0.1], [-1.0, 0.0]):
+            b = bound(certify(X, y, weights, rule="perceptron", geometry=geometry, **rate), "normalized_winnow")
+            assert b.applies and b.target == "best target on the simplex"
+            p = 2 if geometry == "exponentiated" else 4
+            assert b.value == pytest.approx(bounds.normalized_winnow(p, 0.4, 0.4), rel=1e-6)
+
+
+def test_the_learned_weights_are_used_where_the_data_are_too_large(monkeypatch):
+    from onlearn.theory import certificate
+
+    X, y, known = np.eye(2), [1, -1], {"rule": "perceptron", "mistakes": 2}
+    best = bound(certify(X, y, [3.0, -1.0], geometry="additive", **known), "perceptron")
+    assert (best.target, best.value) == ("maximum-margin separator", pytest.approx(2.0))
+    monkeypatch.setattr(certificate, "LARGEST", 1)
+    monkeypatch.setattr(certificate, "LARGEST_PROGRAM", 1)
+    learned = bound(certify(X, y, [3.0, -1.0], geometry="additive", **known), "perceptron")
+    assert (learned.target, learned.value) == ("learned weights", pytest.approx(10.0))
+    simple = bound(certify(X, y, [3.0, -1.0], geometry="balanced", alpha=1.2, **known), "multiplicative")
+    assert simple.target == "learned weights"
 
 
 def test_the_import_is_light():
     code = "import sys, onlearn.theory; print(*{'numba', 'sklearn'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_in_the_feature_space_of_a_kernel_the_certificate_is_that_of_the_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X @ [1.0, -2.0, 0.5] > 0.3, 1, 0)
+    settings = dict(epochs=None, shuffle=False, stabilizer="last")
+    linear = onlearn.OnlineClassifier(rule="perceptron", **settings).fit(X, y).certificate(X, y)
+    dual = onlearn.KernelPerceptron("linear", **settings).fit(X, y).certificate(X, y)
+    for name in ("perceptron", "perceptron_noisy", "additive"):
+        assert bound(dual, name).target == bound(linear, name).target
+        assert bound(dual, name).value == pytest.approx(bound(linear, name).value, rel=1e-4)
+    assert bound(dual, "perceptron").target == "maximum-margin separator"
+    assert dual.holds() and linear.holds()
+
+
+LEARNERS = (
+    ("Perceptron", lambda rng: {"intercept_scaling": float(rng.choice([0.5, 1.0, 4.0]))}),
+    ("NormalizedWinnow", lambda rng: {"eta": float(rng.uniform(0.01, 0.5)), "stabilizer": "last"}),
+    ("BalancedWinnow", lambda rng: {"alpha": float(rng.uniform(1.01, 1.6)), "stabilizer": "last"}),
+    ("Winnow", lambda rng: {"alpha": 2.0, "stabilizer": "last"}),
+)
+
+
+def random_run(seed):
+    """The certificate of a learner of random rows: by a dense or a sparse target, with or without noise."""
+    rng = np.random.default_rng(seed)
+    name, parameters = LEARNERS[seed % len(LEARNERS)]
+    m, n = int(rng.integers(2, 40)), int(rng.integers(1, 15))
+    X = (rng.random((m, n)) < 0.3).astype(float) if name == "Winnow" else rng.uniform(-1, 1, (m, n))
+    u = rng.normal(size=n) * (rng.random(n) < rng.choice([0.3, 1.0]))
+    y = X[:, u > 0].any(axis=1) if name == "Winnow" else X @ (np.abs(u) if name == "NormalizedWinnow" else u) > 0
+    y ^= rng.random(m) < rng.choice([0.0, 0.1])
+    if len(set(y.tolist())) < 2:
+        return None
+    model = getattr(onlearn, name)(epochs=int(rng.integers(1, 20)), random_state=0, **parameters(rng))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y).certificate(X, y)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(200), pytest.param(range(200, 4000), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_no_run_of_a_learner_is_above_a_bound_that_applies(seeds):
+    certificates = [c for c in map(random_run, seeds) if c is not None]
+    assert all(c.holds() for c in certificates)
+    applied = {b.name for c in certificates for b in c.bounds if b.applies}
+    assert applied == {b.name for b in certificates[0].bounds}
+    better = [b.target != "learned weights" for c in certificates for b in c.bounds if b.applies]
+    assert sum(better) > 0.2 * len(better)

@@ -221,3 +221,29 @@ def test_simplex_margin_takes_any_two_labels_and_scales_with_the_rows():
     g, _ = simplex_margin(X, ["no", "yes"][::-1])
     assert g == pytest.approx(0.75)
     assert simplex_margin(X * 1e6, [1, -1])[0] == pytest.approx(0.75e6)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("X", "y", "fit_intercept", "answer"),
+    [
+        ([[5e-324], [0.0]], [0, 1], True, True),
+        ([[5e-324], [0.0]], [0, 1], False, False),
+        ([[5e-324], [1e-323], [1.5e-323]], [0, 1, 0], True, False),
+        ([[5e-324, 1e308], [0.0, 1e308]], [0, 1], True, True),
+        ([[2e-308], [1.0000001e-308]], [0, 1], True, True),
+        ([[-1.7e308], [1.7e308], [0.0]], [0, 1, 0], True, True),
+    ],
+)
+def test_the_smallest_and_the_largest_numbers(X, y, fit_intercept, answer):
+    found = separable(X, y, fit_intercept)
+    assert bool(found) is answer
+    if answer:
+        side = np.asarray(X) @ found.weights + found.intercept
+        assert ((side > 0) == np.array(y, dtype=bool)).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_cannot_be_decided_is_one_clear_error():
+    with pytest.raises(ArithmeticError, match=r"too near to each other to decide if they are separable\.$"):
+        separable([[5e-324, 1e308], [0.0, 1e308]], [0, 1], fit_intercept=False)

@@ -14,6 +14,8 @@ PICTURES = runpy.run_path(str(PROJECT / "tools" / "draw_pictures.py"))["PICTURES
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_are_sound(name):
+    if name.startswith("theory"):
+        pytest.importorskip("matplotlib")
     root = ElementTree.fromstring(PICTURES[name]())
     kept = ElementTree.parse(PROJECT / "docs" / f"{name}.svg").getroot()
     assert root.get("viewBox") == kept.get("viewBox") and len(root) == len(kept)

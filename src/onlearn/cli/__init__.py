@@ -34,7 +34,19 @@ except KeyboardInterrupt:  # before anything has begun
     sys.exit(130)
 
 # Each is a function in the file of its name, or an app of several commands.
-COMMANDS = ("train", "stream", "predict", "evaluate", "inspect", "explain", "data", "demo", "reproduce", "warm")
+COMMANDS = (
+    "train",
+    "stream",
+    "predict",
+    "evaluate",
+    "inspect",
+    "explain",
+    "data",
+    "bounds",
+    "demo",
+    "reproduce",
+    "warm",
+)
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
@@ -77,6 +89,7 @@ def _start(
       onlearn predict m.onl new.jsonl          a label for each row
       onlearn evaluate m.onl test.jsonl        how good the model is
       onlearn inspect m.onl                    what it has learned
+      onlearn bounds recommend train.csv       which family of learners suits data
       onlearn demo                             every named learner on small data
       onlearn reproduce ocr                    a published table, ours beside it
       onlearn demo --help                      what a command can do

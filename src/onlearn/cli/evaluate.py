@@ -6,6 +6,7 @@ from typing import Any
 
 from onlearn.cli.options import (
     BadRowsFile,
+    Column,
     Data,
     Format,
     Json,
@@ -30,6 +31,7 @@ def evaluate(
     model: ModelFile,
     data: Data,
     target: Target = None,
+    column: Column = None,
     format: Format = None,
     unconstrained: Unconstrained = False,
     bad_rows: BadRowsFile = None,
@@ -48,6 +50,7 @@ def evaluate(
     Examples:
       onlearn evaluate m.onl test.jsonl
       onlearn evaluate m.onl test.csv --target income --json
+      onlearn evaluate tagger.onl test.conllu --column upos
     """
     from onlearn.cli.tagging import tagger_in
 
@@ -56,10 +59,10 @@ def evaluate(
         from onlearn.cli import tagging
 
         return tagging.evaluate(
-            tagger, data, unconstrained, json, quiet,
-            target=target, format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
+            tagger, data, column, target, unconstrained, json, quiet,
+            format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
-    only_taggers(unconstrained=unconstrained)
+    only_taggers(unconstrained=unconstrained, column=column)
     from onlearn.models import open_model
     from onlearn.models.evaluation import evaluation_of, usable_rows
 

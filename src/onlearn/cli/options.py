@@ -34,6 +34,9 @@ Format = Annotated[
 Target = Annotated[
     str | None, typer.Option(metavar="COL", help="The column that holds the label; by default as in training.")
 ]
+Column = Annotated[
+    str | None, typer.Option(metavar="COL", help="Of taggers: the column of labels; --target does the same.")
+]
 BadRowsFile = Annotated[str | None, typer.Option(metavar="FILE", help="Write rows that cannot be read to this file.")]
 MaxBad = Annotated[str, typer.Option(metavar="SHARE", help="The part of the rows that may be bad, such as 5% or 0.05.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that cannot be read.")]

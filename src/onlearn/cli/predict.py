@@ -50,8 +50,8 @@ def predict(
     format_out: Annotated[
         str | None,
         typer.Option(
-            metavar="csv|jsonl",
-            help="Format of the output; by default by FILE's extension, or csv; of taggers: conll or jsonl.",
+            metavar="csv|conll|jsonl",
+            help="Format of the output: csv or jsonl, of taggers conll or jsonl; by default by FILE's extension.",
         ),
     ] = None,
     format: Format = None,

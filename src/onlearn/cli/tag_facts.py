@@ -113,16 +113,17 @@ def explain(
     if at is not None:
         sentences, place = _sentence_at(tagger, at, format, token)
     else:
+        from onlearn.data.formats.sentences import tokens_of
         from onlearn.sequence.inputs import as_sentences
 
-        words = str(text).split()
+        words = tokens_of(str(text))
         if not words:
             raise typer.BadParameter("the sentence has no tokens", param_hint="ROW")
         made = as_sentences([words])
         sentences, place = made, _place(1 if token is None else token, len(words))  # type: ignore[assignment]
     with as_data_error("the sentence"):
         taken = tagger.taken(sentences)
-        label, rival, parts = tagger.learner.contributions(taken, place)
+        label, rival, parts = tagger.explain(taken, place)
     words = taken.words.tolist()
     total = sum(part.amount for part in parts)
     if as_json:
@@ -147,7 +148,10 @@ def explain(
             }
         )
         return
-    show(f"{words[place]}, token {place + 1}, is {label}. Above zero speaks for {label}, below for {rival}:")
+    told = f"Above zero speaks for {label}, below for {rival}:" if rival else "There is no other label."
+    show(f"{words[place]}, token {place + 1}, is {label}. {told}")
+    if not rival:
+        return
     table = plain_table("attribute", "value", "weight", "contribution")
     for part in parts[:top]:
         table.add_row(visible(part.name), f"{part.value:.4g}", f"{part.weight:+.4g}", f"{part.amount:+.4g}")
@@ -173,7 +177,7 @@ def _sentence_at(tagger: Tagger, at: str, format: str | None, token: int | None)
     if not path or not number.isdigit() or int(number) < 1:
         raise typer.BadParameter(f"{at!r} is not a file and a line, such as test.conllu:17", param_hint="--at")
     line, found = int(number), None
-    with tagger.read(path, **({} if format is None else {"format": format})) as reader:
+    with tagger.read(path, format=format) as reader:
         for batch in reader:
             if not isinstance(batch.parsed, Sentences):
                 raise typer.BadParameter(f"{path} holds rows, and the model is a tagger", param_hint="--at")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -28,9 +26,7 @@ from onlearn.cli.terminal import output as written
 from onlearn.models.train_options import MAX_BAD, TrainOptions, keep_apart, part
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from onlearn.data import Batch, Reader, Sentences
+    from onlearn.data import Reader
     from onlearn.models.tagger import Tagger
 
 FORMATS = ("conll", "jsonl")
@@ -70,8 +66,9 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     try:
         run.read()
         if not silent:
-            for note in [*run.notes, f"learning: {run.tagger.learner!r}"]:
-                typer.echo(as_options(" ".join(note.split())))
+            for note in run.notes:
+                typer.echo(as_options(note))
+            typer.echo(f"learning: {run.tagger.learner!r}")
         with _progress_line(silent) as watch:
             run.learn(watch)
     except KeyboardInterrupt:
@@ -178,9 +175,9 @@ def print_unknown(report: dict[str, Any], labels: list[str]) -> None:
 @contextmanager
 def reading(
     tagger: Tagger, sources: list[str], format: str | None, target: str | None, bad_rows: str | None, max_bad: str,
-    strict: bool, quiet: bool, live: bool = False,
+    strict: bool, quiet: bool, **how: Any,
 ) -> Iterator[Reader]:  # fmt: skip
-    """Read sentences by the options; bad ones are reported at the end."""
+    """Read sentences by the options, and as ``how`` says to ``Tagger.read``; bad ones are reported at the end."""
     from onlearn.data import BadRows
 
     if strict and max_bad != MAX_BAD:
@@ -188,7 +185,7 @@ def reading(
     given = {"format": format, "target": target}
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     bad = BadRows(bad_rows, part(max_bad, "max_bad", whole=True), strict)
-    with tagger.read(sources, bad=bad, block_size=LARGE, live=live, **asked) as reader:
+    with tagger.read(sources, bad=bad, block_size=LARGE, **how, **asked) as reader:
         if bad_rows is not None:
             keep_apart(bad_rows, *(source.name for source in reader.sources), parameter="bad_rows")
         yield reader
@@ -217,6 +214,7 @@ def predict(
     unconstrained: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Label the tokens of sentences, and write them batch by batch."""
+    from onlearn.cli.tag_output import conll_lines, json_lines
     from onlearn.data import DataError, Sentences
 
     if format_out is None:
@@ -231,7 +229,8 @@ def predict(
         )
     tagger.constrained = not unconstrained
     lines = conll_lines if format_out == "conll" else json_lines
-    with reading(tagger, sources, target=None, quiet=quiet, live=output is None, **options) as reader:
+    how: Any = {"live": output is None, "comments": format_out == "conll"}
+    with reading(tagger, sources, target=None, quiet=quiet, **how, **options) as reader:
         files = [source.name for source in reader.sources]
         silent = quiet or (output is None and sys.stdout.isatty())
         with written(output, model, *files) as file, progress_of(reader.bytes_total, silent) as advance:
@@ -248,69 +247,22 @@ def predict(
                     sys.stdout.flush()  # the writer of a pipe may wait for the answer
 
 
-def conll_lines(batch: Batch, tagger: Tagger, codes: np.ndarray, marginals: np.ndarray | None) -> bytes:
-    """A line for each token: its columns, the label and, with ``marginals``, the probability of that label.
-
-    Of CoNLL-U the label takes its own column, so that what comes out is CoNLL-U; a probability goes into ``misc``.
-    """
-    import numpy as np
-
-    from onlearn.data.formats.conll import UNIVERSAL
-
-    sentences = batch.parsed
-    names = list(sentences.columns)
-    labels = np.array(tagger.labels, dtype=object)[codes]
-    chances = None
-    if marginals is not None:
-        chances = np.char.mod("%.4f", marginals[np.arange(len(codes)), codes]).astype(object)
-    columns = {name: sentences.columns[name] for name in names}
-    target = tagger.reading.get("target")
-    if names == UNIVERSAL and target in UNIVERSAL:
-        columns[target] = labels
-        if chances is not None:
-            misc = columns["misc"]
-            before = np.where(misc == "_", "", misc + "|").astype(object)
-            columns["misc"] = before + "Prob=" + chances
-    else:
-        columns["label"] = labels
-        if chances is not None:
-            columns["probability"] = chances
-    rows = list(map("\t".join, zip(*(column.tolist() for column in columns.values()))))
-    ends = sentences.offsets.tolist()
-    text = "".join("\n".join(rows[a:b]) + "\n\n" for a, b in pairwise(ends) if b > a)
-    return text.encode()
-
-
-def json_lines(batch: Batch, tagger: Tagger, codes: np.ndarray, marginals: np.ndarray | None) -> bytes:
-    """An object for each sentence: its tokens, their labels and, with ``marginals``, all probabilities."""
-    import numpy as np
-
-    sentences: Sentences = batch.parsed
-    words = sentences.words.tolist()
-    labels = np.array(tagger.labels, dtype=object)[codes].tolist()
-    names = tagger.labels
-    ends = sentences.offsets.tolist()
-    made = []
-    for a, b in pairwise(ends):
-        one: dict[str, Any] = {"tokens": words[a:b], "labels": labels[a:b]}
-        if marginals is not None:
-            one["proba"] = [dict(zip(names, row)) for row in marginals[a:b].tolist()]
-        made.append(json.dumps(one, ensure_ascii=False))
-    return "".join(f"{line}\n" for line in made).encode()
-
-
 # ---------------------------------------------------------------------- evaluate
 
 
 def evaluate(
-    tagger: Tagger, sources: list[str], unconstrained: bool, as_json: bool, quiet: bool, **options: Any
-) -> None:
+    tagger: Tagger, sources: list[str], column: str | None, target: str | None, unconstrained: bool, as_json: bool,
+    quiet: bool, **options: Any,
+) -> None:  # fmt: skip
     """Compare predicted labels with those in the files."""
     from onlearn.models.tag_evaluation import evaluate_tagger
     from onlearn.models.tag_training import labelled
 
+    if column is not None and target is not None:
+        raise typer.BadParameter("--column and --target are the same for taggers: give one of them")
     tagger.constrained = not unconstrained
-    with reading(tagger, sources, quiet=quiet, **options) as reader:
+    wanted = target if column is None else column
+    with reading(tagger, sources, target=wanted, quiet=quiet, labelled=True, **options) as reader:
         with as_data_error(", ".join(source.name for source in reader.sources[:3])):
             report = evaluate_tagger(tagger, labelled(reader))
         bad = reader.bad.count

@@ -141,20 +141,31 @@ class Columns(Mapping[str, np.ndarray]):
         return Columns(arrays, encoded, self._names)
 
 
+class Aside(NamedTuple):
+    """A line of CoNLL-U that is no token, and its place: a comment, a word of several tokens, an empty node."""
+
+    sentence: int  # the one that it belongs to
+    token: int  # the one that it stands before; the end of the sentence, if it stands behind all of its tokens
+    line: str
+
+
 class Sentences:
     """The tokens of several sentences, by column; sentence i has the tokens ``offsets[i]`` to ``offsets[i + 1]``.
 
     ``columns`` is given as object arrays of str, one entry for each token, or as ``Encoded`` ones, and can be used as
     a mapping of object arrays in either case. ``encoded`` gives a column without making an object for each token.
+    ``asides`` are the other lines of the file, in order, if ``read`` was asked for comments.
 
     >>> sentences = Sentences({"form": np.array(["a", "b", "a"], dtype=object)}, np.array([0, 1, 3]))
     >>> sentences.encoded("form")
     Encoded(codes=array([0, 1, 0], dtype=int32), distinct=['a', 'b'])
     """
 
-    __slots__ = ("columns", "offsets")
+    __slots__ = ("asides", "columns", "offsets")
 
-    def __init__(self, columns: Mapping[str, np.ndarray | Encoded], offsets: np.ndarray) -> None:
+    def __init__(
+        self, columns: Mapping[str, np.ndarray | Encoded], offsets: np.ndarray, asides: Sequence[Aside] = ()
+    ) -> None:
         if isinstance(columns, Columns):
             self.columns: Columns = columns
         else:
@@ -162,6 +173,7 @@ class Sentences:
             arrays = {name: column for name, column in columns.items() if not isinstance(column, Encoded)}
             self.columns = Columns(arrays, encoded, columns)
         self.offsets: np.ndarray = offsets  # int64
+        self.asides: Sequence[Aside] = asides
 
     @property
     def word_column(self) -> str:
@@ -180,7 +192,12 @@ class Sentences:
     def between(self, start: int, stop: int) -> Sentences:
         """The sentences ``start`` to ``stop``; the columns are views."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
-        return Sentences(self.columns.between(first, last), self.offsets[start : stop + 1] - first)
+        asides = [
+            Aside(sentence - start, token - first, line)
+            for sentence, token, line in self.asides
+            if start <= sentence < stop or sentence == stop == len(self)
+        ]
+        return Sentences(self.columns.between(first, last), self.offsets[start : stop + 1] - first, asides)
 
     @classmethod
     def concatenated(cls, parts: Sequence[Sentences]) -> Sentences:

@@ -42,7 +42,8 @@ class Reader:
     ``notes`` lists the decisions made while reading (format, header, target), ``bad`` holds the rows that cannot be
     read, and ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` (None: unknown) is the progress.
     ``kept`` is the row cache, if ``read`` was called with ``cache``. ``after_parse``, if set, is applied to the rows of
-    every piece in the thread that parses it.
+    every piece in the thread that parses it. ``choose_format``, if set, gives the format of a stream by its first bytes
+    where ``read`` was called without one; None leaves it to the extension and the first lines.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Reader:
         self._live = live
         self._batch_rows, self._cache = batch_rows, cache
         self.after_parse: Callable[[Any], Any] | None = None
+        self.choose_format: Callable[[Stream], str | None] | None = None
         self.kept: RowStore | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
@@ -189,6 +191,8 @@ class Reader:
         """The reader of a stream. Files of one format share it, and with it the decisions about the first file."""
         name = self._format
         known = readers()
+        if name is None and self.choose_format is not None:
+            name = self.choose_format(stream)
         if name is None:
             name = next((EXTENSIONS[end] for end in stream.source.extensions[:1] if end in EXTENSIONS), None)
             if name is None or name == "fasttext":  # a .txt file may have any format
@@ -282,6 +286,7 @@ def read(
     table_required: bool = True,
     types: dict[str, str] | None = None,
     expected: Iterable[str] = (),
+    comments: bool = False,
     block_size: int = SIZE,
     cache: bool | str | os.PathLike[str] = False,
     live: bool = False,
@@ -304,6 +309,7 @@ def read(
     :param table_required: False accepts options about tables (delimiter, header, columns) even if no file is a table
     :param types: ``{"column": "number" or "string"}``; detected in the first rows by default
     :param expected: columns that JSON lines may lack, if at least one of them is there: the values are missing
+    :param comments: True keeps the lines of CoNLL-U that are no tokens, in ``Sentences.asides``
     :param block_size: the bytes of text that are parsed at a time
     :param cache: store the parsed rows in a file, and read from it the next time these files are read with the same
         options: True puts it into the folder of the first file, a path into that folder
@@ -340,6 +346,7 @@ def read(
         header=header,
         types=types or {},
         expected=list(expected),
+        comments=comments,
         block_size=block_size,
     )
     return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)

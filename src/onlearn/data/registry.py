@@ -47,6 +47,7 @@ class Options:
     header: bool | str = "auto"
     types: dict[str, str] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
+    comments: bool = False
     block_size: int = SIZE
 
     @property
@@ -166,6 +167,8 @@ def sniff(stream: Stream, expected: str | None) -> tuple[str, str]:
     delimiter = guess_delimiter(texts)
     if sum(delimiter in line for line in texts) >= 0.9 * len(texts):
         return ("tsv" if delimiter == "\t" else "csv"), f"{delimiter!r} separates the columns"
+    if is_conll(first_lines(stream)):
+        return "conll", "lines have the same number of columns, and empty ones between"
     raise DataError(f"{stream.source.name}: the format cannot be told from its name or its first lines: say format=")
 
 

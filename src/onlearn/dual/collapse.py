@@ -23,6 +23,7 @@ from onlearn.engine.protocol import layout
 from onlearn.engine.training import Training
 from onlearn.kernels.psd import in_words
 from onlearn.theory.certificate import certify_scores
+from onlearn.theory.max_margin import maximum_margin_scores
 
 SAMPLE = 256  # examples on which representations are timed
 REPEATS = 4  # of a measurement
@@ -34,6 +35,7 @@ SUM_SECONDS = 1e-9  # for the sum of one example that a step in the dual changes
 BLOCK_SECONDS = 1.2e-3  # for a block of examples in the dual, whatever its kernel values take
 SHORTER = 2.0  # times as long as in a block of the sample a kernel value takes in blocks of a few rows
 MOST_BYTES = 1 << 30  # that the features of all examples may take
+MARGIN_EXAMPLES = 1000  # of which the maximum-margin separator is looked for, for a certificate
 CHECKED = 200  # examples on which a function that may not be a kernel is tried
 NEAR = 1e-10  # squared distance from the span, relative to the length, below which an example adds nothing
 RIDGE = 1e-10  # relative to the diagonal: it keeps the weights of nearly equal examples small
@@ -348,10 +350,18 @@ def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
     every = supports.all_points() if len(supports) else None
     square = weights @ (supports.products(every).astype(np.float64) @ weights) if every is not None else 0.0
     lengths = supports.kernel.diagonal(points) + training.bias**2
+    radius = float(np.sqrt(max(0.0, lengths.max())))  # it may be below 0 if the function is no kernel
+    widest = None
+    if supports.kernel.always_psd and len(points) <= MARGIN_EXAMPLES and (
+        training.rule.name == "perceptron" and training.output is None
+    ):  # fmt: skip
+        gram = supports.kernel.block(points, points).astype(np.float64)
+        widest = maximum_margin_scores(gram, y, constant=training.bias)
     certificate = certify_scores(
         y * score,
-        radius=float(np.sqrt(max(0.0, lengths.max()))),  # it may be below 0 if the function is no kernel
+        radius=radius,
         norm=float(np.sqrt(max(0.0, square) + constant**2)),
+        widest=widest,
         mistakes=training.n_mistakes,
         rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
         passes=training.n_seen / len(points),

@@ -163,17 +163,20 @@ class DualLearner(Learner):
 
     def _begin(self, X: Any, y: np.ndarray, names: Any, sees_all: bool) -> Training:
         width = self.features  # of the examples, whatever features the kernel makes of them
-        training = super()._begin(X, y, names, sees_all) if self.representation == "primal" else self._begin_dual(X)
+        if self.representation == "primal":
+            training = super()._begin(X, y, names, sees_all)
+        else:
+            training = self._begin_dual(X, sees_all)
         self._call_columns(width, names)
         return training
 
-    def _begin_dual(self, X: Any) -> DualTraining:
+    def _begin_dual(self, X: Any, sees_all: bool) -> DualTraining:
         """A new training in the dual; X may have no examples yet."""
         settings, choices = self.settings, self.choices
         self.began_with = {name: copy.copy(one) for name, one in self._depends_on().items()}
         self.seed = seed_of(settings.random_state)
         output, outputs = self._outputs()
-        bias = self._constant_feature(X.points if isinstance(X, Examples) else None)
+        bias = self._constant_feature(X.points if isinstance(X, Examples) else None, sees_all)
         if settings.budget is not None and self.kernel.data == "matrix":
             raise ValueError("a budget needs the examples themselves; a precomputed matrix has them all at hand")
         training = self._empty_training(
@@ -211,10 +214,20 @@ class DualLearner(Learner):
             return super()._new_training()
         return self._empty_training(old.rule, old.geometry, old.stabilizer, old.output, 0, old.outputs, old.bias)
 
-    def _constant_feature(self, points: Any) -> float:
+    def _constant_feature(self, points: Any, sees_all: bool) -> float:
         """The feature whose weight is the intercept, in the units of the kernel's if these are known yet."""
-        size = float(self.settings.intercept_scaling) if self.settings.fit_intercept else 0.0
-        return size if points is None else size * 2.0 ** (-0.5 * self.kernel.halvings(points))
+        size = self.settings.intercept_scaling
+        if not self.settings.fit_intercept:
+            return 0.0
+        if points is None:
+            return 1.0 if size == "radius" else float(size)
+        if size != "radius":
+            return float(size) * 2.0 ** (-0.5 * self.kernel.halvings(points))
+        if not sees_all:
+            raise ValueError(
+                "intercept_scaling='radius' needs fit, which sees all the data; for partial_fit give a number"
+            )
+        return float(np.sqrt(max(0.0, self.kernel.diagonal(points).max(initial=0.0)))) or 1.0
 
     def _numbers(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         return np.asarray(self.task.numbers(y, weight, grows=False))
@@ -284,7 +297,7 @@ class DualLearner(Learner):
         self.dtype = np.dtype(points.dtype)  # one precision for all
         training.explicit_passes = True
         if not training.n_seen:
-            training.bias = self._constant_feature(points)
+            training.bias = self._constant_feature(points, sees_all=True)
         room = 0 if self.settings.epochs == 1 else self._cache_bytes
         examples = Examples(X, points, X.shape[1] if hasattr(X, "shape") else 1)
         if self.is_unfinished():

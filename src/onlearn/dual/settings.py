@@ -41,12 +41,12 @@ class KernelSettings:
     keep_stages: bool = param(
         False, "whether fit keeps the hypothesis after each pass; not with a budget", kind="truth"
     )
-    intercept_scaling: float = param(
+    intercept_scaling: float | str = param(
         1.0,
-        "size of the constant feature",
+        "size of the constant feature; 'radius' is R = max sqrt(k(x, x)), so that a mistake moves b by r y R^2",
         kind="number",
         above=0,
-        allowed="a number above 0 (the radius of the data depends on the kernel)",
+        words=("radius",),
     )
 
 

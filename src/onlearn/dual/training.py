@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from onlearn.dual.cancellation import cancel
 from onlearn.dual.examples import Examples, pick
 from onlearn.dual.gram import GramScores, fits
 from onlearn.dual.rows import KernelRows, survey_many, survey_one
@@ -23,7 +24,7 @@ from onlearn.engine import loops, rules
 from onlearn.engine.geometry.additive import SMALLEST, DecayedState, restart
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.passes import first_ctrl_c
-from onlearn.engine.training import SHORT, Training
+from onlearn.engine.training import Training
 
 SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # desired number of steps in a block: columns of kernel values are computed for little else
@@ -96,10 +97,24 @@ class DualTraining(Training):
         X.settle()
         return (X.sums + 0.0).tobytes() + (self.g.w[: self.outputs] + 0.0).tobytes()
 
-    def feels_steps(self, X: Any, weight: np.ndarray) -> bool:
-        """Whether no step was so short beside the scores that rounding may have swallowed it."""
-        reach = (np.abs(X.diagonal) + self.bias**2) * self.geometry.rate * weight
-        return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(X.sums).max(initial=0.0))
+    def example_weights(self) -> np.ndarray:
+        return self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs).copy()
+
+    def proves_inseparable(self, X: Any, y: np.ndarray, weight: np.ndarray, passes: int,
+                           earlier: np.ndarray | None) -> bool:  # fmt: skip
+        """Whether the steps of the last passes add up to zero exactly: how far the weights of examples moved.
+
+        The features of a kernel are not known, but those of equal examples are equal. So the steps add up to zero if
+        they do over all examples that are equal, or if the features are the numbers of the rows or their polynomials.
+        """
+        if earlier is None:
+            return False
+        steps = self.example_weights()
+        steps[: len(earlier)] -= earlier
+        steps = steps[1:]
+        if (weight == weight[:1]).all():
+            steps = np.rint(steps / (self.geometry.rate * weight[0]))  # as many as there were, without rounding
+        return cancel(steps, self.supports, self.bias)
 
     def attach(self, supports: SupportSet) -> DualTraining:
         """Set the support examples, as many as there are features."""

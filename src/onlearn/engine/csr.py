@@ -333,16 +333,6 @@ def row_batches(X: Any, order: np.ndarray, bias: float, size: int) -> Iterator[t
             yield as_rows(np.ascontiguousarray(X[part]), bias), np.arange(len(part)), part
 
 
-def largest_of_rows(X: Any) -> np.ndarray:
-    """The largest absolute value of each row."""
-    if not is_sparse(X):
-        return np.asarray(np.maximum(X.max(axis=1), -X.min(axis=1)), dtype=np.float64)
-    largest = np.zeros(X.shape[0])
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    np.maximum.at(largest, rows, np.abs(X.data[X.indptr[0] : X.indptr[-1]]))
-    return largest
-
-
 def radius(X: Any) -> float:
     """max |x|_2 over the rows."""
     values = X.data if is_sparse(X) else X

@@ -8,6 +8,8 @@ format), of floats; others are converted.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +25,15 @@ from onlearn.engine.compositions import (
     seed_of,
     what_learning_depends_on,
 )
+from onlearn.engine.initial_weights import begin_at
 from onlearn.engine.inputs import encode
+from onlearn.engine.mistake_order import check_order, learn_located
 from onlearn.engine.one_row import is_one_row
 from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
+from onlearn.engine.replay import Hypotheses, Shape, voted_hypotheses
 from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, scores_by
 from onlearn.engine.spec import did_you_mean
+from onlearn.engine.trace import Callback, Recorder, Trace, last_weights
 from onlearn.engine.training import Training
 
 if TYPE_CHECKING:
@@ -43,6 +49,7 @@ class Learner(BaseLearner):
     """
 
     is_linear = True
+    trace: Trace | None = None  # of the last fit, if one was wanted
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         self.name, self.warning = name, warning
@@ -79,10 +86,23 @@ class Learner(BaseLearner):
     # ------------------------------------------------------------------ learning
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None) -> Self:
-        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None, *,
+            order: str = "pass", coef_init: Any = None, intercept_init: Any = None,
+            trace: bool | Callback = False) -> Self:  # fmt: skip
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
+
+        ``order`` other than "pass" takes one mistake of all rows at a time: see ``mistake_order``. ``coef_init`` and
+        ``intercept_init`` are where a new learner begins, in the shapes of ``coef_`` and ``intercept_``.
+        ``trace=True`` keeps every step, as ``trace_``; if it is a function, it is called with the trace after each.
+        """
         self.check()
+        check_order(order, self.settings, self.task.classifies)
+        own_start = coef_init is not None or intercept_init is not None
+        if (own_start or order != "pass" or trace is not False) and type(self) is not Learner:
+            raise ValueError(f"order, coef_init, intercept_init and trace are for linear learners, not for {self.name}")
         going_on = bool(self.settings.warm_start) and self.training is not None
+        if going_on and own_start:
+            raise ValueError("warm_start goes on from where the last fit ended: leave coef_init and intercept_init out")
         if going_on:
             refuse_changes(self.began_with, self._depends_on())
         X, checked = self._rows_to_fit(X, sample_weight, names, going_on)
@@ -90,6 +110,9 @@ class Learner(BaseLearner):
         if not going_on:
             self.task = self.task.of_all(y, weight)
             self._begin(X, y, names, sees_all=True).checked = checked
+            if own_start:
+                two_classes = self.task.classifies and len(self.task.classes) == 2
+                begin_at(self._trained(), coef_init, intercept_init, two_classes)
         training: Any = self.training
         numbers = self._numbers(y, weight)
         if isinstance(self._class_weight, str):
@@ -99,7 +122,13 @@ class Learner(BaseLearner):
         if held.size:
             weight = weight.copy()
             weight[held] = 0.0
-        self.separable = self._pass_over(X, self.task.targets(numbers, training.output), weight)
+        targets = self.task.targets(numbers, training.output)
+        with self._traced(trace):
+            if order == "pass":
+                self.separable = self._pass_over(X, targets, weight)
+            else:
+                self.separable = learn_located(training, X, targets, weight, order, self.settings, self.seed,
+                                               self.warning)  # fmt: skip
         self.held_out = None
         if held.size:
             scores = self.task.columns(self._scores(csr.rows_at(X, held)))
@@ -113,6 +142,29 @@ class Learner(BaseLearner):
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
         """Learn from rows in as many passes as the settings say; what was learned about separability."""
         return run_passes(self._trained(), X, targets, weight, self.settings, self.seed, self.warning)
+
+    @contextmanager
+    def _traced(self, trace: bool | Callback) -> Iterator[None]:
+        """What is learned meanwhile makes a trace, if one is wanted."""
+        self.trace = None
+        if trace is False:
+            yield
+            return
+        if trace is not True and not callable(trace):
+            raise TypeError(f"trace must be True, False or a function of a trace and a step, not {trace!r}")
+        training = self._trained()
+        training.recorder = recorder = Recorder(training, self._shape(), None if trace is True else trace)
+        try:
+            yield
+        finally:
+            training.recorder = None
+        self.trace = recorder.trace
+
+    def _shape(self) -> Shape:
+        """How weights are shown."""
+        training = self._trained()
+        two = self.task.classifies and len(self.task.classes) == 2 and training.outputs == 2
+        return Shape(training.features, training.bias, training.theta, difference=two)
 
     def _learn_once(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> None:
         """Learn from rows in their order."""
@@ -161,6 +213,11 @@ class Learner(BaseLearner):
 
     # ------------------------------------------------------------------ starting anew
 
+    def renewed(self) -> Self:
+        made = super().renewed()
+        made.trace = None
+        return made
+
     def _new_training(self) -> Training:
         """A training as the present one was when it began, but for what it has grown to since."""
         old = self._trained()
@@ -176,15 +233,69 @@ class Learner(BaseLearner):
     def coef_(self) -> np.ndarray:
         """Weights: (1, features) for two classes, (classes, features) for more, (features,) in regression."""
         with self.lock:
-            w, _ = hypothesis(self._trained())
-        return np.array(narrow(self.task.columns(w).T if self.task.classifies else w[:, 0], self.dtype))
+            return self._shown(*hypothesis(self._trained()))[0]
 
     @property
     def intercept_(self) -> np.ndarray:
         """What is added to the weighted sum: (1,) for two classes and in regression, (classes,) for more."""
         with self.lock:
-            _, b = hypothesis(self._trained())
-        return np.array(narrow(self.task.columns(b[None])[0] if self.task.classifies else b, self.dtype))
+            return self._shown(*hypothesis(self._trained()))[1]
+
+    def _shown(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights by output and intercepts as users see them."""
+        if self.task.classifies:
+            w, b = self.task.columns(w).T, self.task.columns(b[None])[0]
+        else:
+            w = w[:, 0]
+        return np.array(narrow(w, self.dtype)), np.array(narrow(b, self.dtype))
+
+    @property
+    def trace_(self) -> Trace:
+        """The steps that ``fit(..., trace=True)`` made, and the hypotheses between them."""
+        self._trained()
+        if self.trace is None:
+            raise AttributeError("there is no trace: fit(X, y, trace=True) keeps one")
+        return self.trace
+
+    @property
+    def hypotheses_(self) -> Hypotheses:
+        """The list of (v_i, c_i): hypotheses with their intercepts, and how many examples each survived.
+
+        A voted learner always has it, of all that it learned from. Others have that of the last ``fit``, if they kept a
+        trace.
+        """
+        with self.lock:
+            training = self._trained()
+            if training.stabilizer.every_hypothesis:
+                return voted_hypotheses(training.st, self._shape(), training.geometry.normalised)
+        if self.trace is None:
+            raise AttributeError("only a voted learner keeps its hypotheses: fit(X, y, trace=True) keeps them")
+        return self.trace.hypotheses()
+
+    @property
+    def coef_last_(self) -> np.ndarray:
+        """The last hypothesis, beside what is handed out of all: weights, in the shape of ``coef_``."""
+        return self._last()[0]
+
+    @property
+    def intercept_last_(self) -> np.ndarray:
+        """The intercept of the last hypothesis, in the shape of ``intercept_``."""
+        return self._last()[1]
+
+    def _last(self) -> tuple[np.ndarray, np.ndarray]:
+        with self.lock:
+            training = self._trained()
+            handed = last_weights(training, (training.features + 1) * training.outputs).reshape(-1, training.outputs)
+        w, b = handed[1:], handed[0] * training.bias - training.theta
+        return self._shown(w, b)
+
+    @property
+    def longest_run_(self) -> int:
+        """How many examples in a row the survivor, which is handed out, predicted without a mistake."""
+        training = self._trained()
+        if training.stabilizer.name != "survivor":
+            raise AttributeError(f"the longest run is that of stabilizer 'survivor', not {training.stabilizer.name!r}")
+        return int(training.st.run.max())
 
     def has_squared_loss(self) -> bool:
         return self.choices["rule"].name in ("lms", "nlms")
@@ -238,7 +349,8 @@ class Learner(BaseLearner):
 
     def _certify(self, X: Any, signs: np.ndarray) -> Any:
         """What theory promises for rows of which these are the classes, if they are those learned from."""
-        return certificate_by(self._trained(), X, signs, from_zero=self.began_with["init"] == "zeros")
+        from_zero = self.began_with["init"] == "zeros" and not self._trained().own_start
+        return certificate_by(self._trained(), X, signs, from_zero=from_zero)
 
     # ------------------------------------------------------------------ the model file
 

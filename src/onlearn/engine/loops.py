@@ -2,7 +2,8 @@
 
 Both take the examples in the given order and return the number of examples done, which is less than all only when
 the rule returned something that is not a number, the rows lack what a step needs, or were not ``checked`` and one of
-them has a score that is not finite.
+them has a score that is not finite; and when they are to pause after each step and each mistake.
+``pause`` is where in the order to begin, and whether (1) to pause.
 """
 
 from __future__ import annotations
@@ -233,9 +234,12 @@ def remember(tally: np.ndarray, doubling: np.ndarray) -> None:
 
 
 @Loop
-def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked):
+def learn_output(
+    rows, order, y, weight, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
+):
     """One output: binary classification (y is -1 or +1) and regression."""
-    for n in range(len(order)):
+    first, pausing = max(pause[0], 0), pause[1] == 1  # at least 0, so that the compiler knows
+    for n in range(first, len(order)):
         far = soon(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:  # else it is as if the example were not there
@@ -264,18 +268,21 @@ def learn_output(rows, order, y, weight, rule, loss, params, measured, theta, g,
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
+            if pausing and (mistake or t != 0.0):
+                return n + 1
     return len(order)
 
 
 @Loop
 def learn_outputs(
-    rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked
+    rows, order, y, weight, out, rule, loss, params, measured, theta, g, st, audit, tally, doubling, checked, pause
 ):
     """Several outputs: multiclass classification, y being the index of the right class."""
+    first, pausing = max(pause[0], 0), pause[1] == 1  # at least 0, so that the compiler knows
     outputs = len(out.s)
     for c in range(outputs):
         out.q[c] = 1.0
-    for n in range(len(order)):
+    for n in range(first, len(order)):
         look_ahead(rows, order, n)
         i, gold, importance = order[n], y[n], weight[n]
         if importance != 0.0:
@@ -314,6 +321,8 @@ def learn_outputs(
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
+            if pausing and (change or margin <= 0.0):
+                return n + 1
     return len(order)
 
 

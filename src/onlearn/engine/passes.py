@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import signal
 import sys
 import threading
@@ -17,6 +16,7 @@ import numpy as np
 
 from onlearn.compiler import INTERPRETED, compiled, prefetch
 from onlearn.engine.csr import is_sparse
+from onlearn.engine.cycles import Cycle
 from onlearn.engine.training import Training
 
 # ----------------------------------------------------------------------------------------------------
@@ -93,14 +93,13 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     With ``epochs`` given, so many passes are made whatever is learned: the mean of all hypotheses depends on them.
 
     True: a pass made no mistake. False: the weights (in the dual: the scores of all rows, which are all that decides
-    what is learned) came back to what they were at an earlier pass, so that they will for ever, which by the
-    convergence theorem they cannot do on separable data. None: not known; one-vs-all comes back if one class cannot be
-    separated from the rest, though the classes may be separable from each other, and any learner does if steps are lost
-    to rounding.
+    what is learned) came back to what they were at an earlier pass, and the steps between add up to zero, exactly: see
+    ``cycles``. None: not known; one-vs-all comes back if one class cannot be separated from the rest, though the
+    classes may be separable from each other, and any learner does if steps are lost to rounding.
     """
     passes = settings.max_epochs if settings.epochs is None else settings.epochs
     warn = partial(warn_caller, category=warning)
-    cycle = _Cycle(training, X) if not settings.shuffle and _proves_by_cycling(training) else None
+    cycle = Cycle(training, X) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
     last, audited_size = np.inf, None
     with progress_bar(settings.verbose, passes, len(y)) as advance:
@@ -119,10 +118,10 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 separable = True
                 if settings.epochs is None:
                     break
-            elif cycle is not None and cycle.closed(training, X):
-                cycle = None
+            elif cycle is not None and (earlier := cycle.closed(training, X)) is not None:
+                turns, cycle = cycle.passes - earlier.passes, None
                 what = "the data are not linearly separable"
-                if not training.feels_steps(X, weight):
+                if not training.proves_inseparable(X, y, weight, turns, earlier.weights):
                     what = "the data are not linearly separable, or steps were lost to rounding"
                 elif training.output == "one-vs-all":
                     what = "at least one class is not linearly separable from the rest"
@@ -178,23 +177,6 @@ def _proves_by_cycling(training: Training) -> bool:
     return training.rule.name == "perceptron" and geometry.name == "additive" and (
         geometry.schedule == "constant" and not geometry.drifts
     )  # fmt: skip
-
-
-class _Cycle:
-    """Remembers what decides the course of learning at the pass boundaries, by digest."""
-
-    def __init__(self, training: Training, X: Any) -> None:
-        self.met = {self._digest(training, X)}
-
-    def closed(self, training: Training, X: Any) -> bool:
-        digest = self._digest(training, X)
-        known = digest in self.met
-        self.met.add(digest)
-        return known
-
-    @staticmethod
-    def _digest(training: Training, X: Any) -> bytes:
-        return hashlib.blake2b(training.course(X), digest_size=16).digest()
 
 
 @contextmanager

@@ -231,6 +231,12 @@ class Geometry(Protocol):
     def start(self, features: int, outputs: int) -> Any:
         """The state of a learner that has seen nothing; ``features`` counts the constant one."""
 
+    def begin_at(self, state: Any, w: np.ndarray) -> None:
+        """Put weights of the user's choice into a state that has seen nothing."""
+        if not self.signed:
+            raise ValueError(f"{self!r} cannot begin at given weights: its weights are made of what it has seen")
+        state.w[:] = w
+
     def theta(self, state: Any) -> float:
         """The threshold that the weighted sum is compared with."""
         return 0.0

@@ -248,7 +248,7 @@ def certificate_by(training: Any, X: Any, signs: np.ndarray, from_zero: bool) ->
         training.n_mistakes,
         rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
         geometry=geometry.name,
-        passes=training.n_seen / X.shape[0],
+        passes=training.visits(X.shape[0]),
         init_zero=from_zero,
         single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
         threshold=training.theta,

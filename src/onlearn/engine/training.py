@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from onlearn.engine import loops, rules
-from onlearn.engine.csr import check_finite, largest_of_rows, row_batches
+from onlearn.engine.csr import check_finite, row_batches
+from onlearn.engine.cycles import count_steps, is_zero_sum
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.loops import (
     DOUBLINGS,
@@ -90,14 +91,27 @@ class Chronicle:
         return int(self.tally[SEEN])
 
     def saw_passes_of(self, rows: int) -> bool:
-        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them."""
-        return self.n_seen % rows == 0 and all(entry["seen"] == rows for entry in self.by_pass)
+        """Whether so many rows may be all that was learned from: every pass, and what was not one, saw all of them.
+
+        Where examples were chosen one by one, a pass says among how many.
+        """
+        others = all(entry.get("chosen_of", entry["seen"]) == rows for entry in self.by_pass)
+        return others and (self.n_seen - self.n_chosen) % rows == 0
+
+    @property
+    def n_chosen(self) -> int:
+        """Examples that were chosen one by one, and not seen in a pass over all of them."""
+        return sum(int(entry["seen"]) for entry in self.by_pass if "chosen_of" in entry)
+
+    def visits(self, rows: int) -> float:
+        """How often any of so many rows was seen at most; one that is chosen may have been chosen every time."""
+        return (self.n_seen - self.n_chosen) / rows + self.n_chosen
 
 
 SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
 ROOM = 1 << 10  # examples to make room for at a time, where every change is kept
-SHORT = 2.0**-26  # of a weight: a step that leaves it half its digits
 AUDITED = 1024  # scores kept for calibration
+STRAIGHT_ON = np.zeros(2, dtype=np.int64)  # from the first example on, without a pause
 LARGEST_CONSTANT = 1e100  # times the largest weight, and times the sum of very many, it is finite
 
 
@@ -140,9 +154,11 @@ class Training(Chronicle):
         self.audit: Audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
         Chronicle.__init__(self)
         self.checked: bool = True  # whether rows were searched for NaN and infinity; else they are when one shows
+        self.own_start: bool = False  # it began at weights of the user's choice, which no theorem assumes
         self.even: bool = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
+        self.recorder: Any = None  # takes down every step, while a trace is made
         self._complaint = ""  # what the rule did when the loop stopped last
         self._handed: tuple[np.ndarray, float] | None = None
         self.calibrated: tuple[Any, int, Any, Any] | None = (
@@ -172,13 +188,15 @@ class Training(Chronicle):
         self.g.w[:] = rng.normal(scale=1 / np.sqrt(self.features + 1), size=self.g.w.size)
         self.st = self.stabilizer.start(self.g.w, self.outputs)
 
+    def begin_at(self, w: np.ndarray) -> None:
+        """Start from given weights, (1 + features) x outputs, instead of the usual ones."""
+        self.geometry.begin_at(self.g, np.ascontiguousarray(w, dtype=np.float64).ravel())
+        self.st = self.stabilizer.start(self.g.w, self.outputs)
+        self.own_start = True
+
     @property
     def theta(self) -> float:
         return float(self.geometry.theta(self.g))
-
-    def reach(self, X: Any) -> np.ndarray:
-        """For each row, how far a step of size 1 moves the weight that it moves farthest."""
-        return np.maximum(largest_of_rows(X), self.bias)
 
     returning = "weights"  # what ``course`` is made of
 
@@ -186,14 +204,19 @@ class Training(Chronicle):
         """All that decides how learning goes on over these rows in a given order, by a rule of scores alone."""
         return np.trim_zeros(self.g.w + 0.0, "b").tobytes()  # without room made ahead; + 0.0: -0 is 0
 
-    def feels_steps(self, X: Any, weight: np.ndarray) -> bool:
-        """Whether no step was so short beside the weights that rounding may have swallowed it.
+    def example_weights(self) -> np.ndarray | None:
+        """The weights of examples, if the hypothesis is made of such."""
+        return None
 
-        If it was, the weights come back though the theorem would have them grow; else they do so on separable data only
-        if the margin itself is of the size of rounding.
+    def proves_inseparable(self, X: Any, y: np.ndarray, weight: np.ndarray, passes: int,
+                           earlier: np.ndarray | None) -> bool:  # fmt: skip
+        """Whether the steps of the last passes, which led back to where they began, add up to zero exactly.
+
+        ``earlier`` is what ``example_weights`` were when they began.
         """
-        reach = self.reach(X) * self.geometry.rate * weight
-        return bool(reach[reach > 0.0].min(initial=np.inf) >= SHORT * np.abs(self.g.w).max(initial=0.0))
+        w = self.g.w[: (self.features + 1) * self.outputs].reshape(-1, self.outputs)
+        counts = count_steps(w, X, y, weight, self.bias, self.geometry.rate, passes, self.output)
+        return counts is not None and is_zero_sum(counts * weight[:, None], X, self.bias)
 
     def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, order: np.ndarray, *, audit: bool = True,
               progress: Callable[[int], None] | None = None, gathered: bool = False) -> None:  # fmt: skip
@@ -248,12 +271,12 @@ class Training(Chronicle):
 
     def _batch(self, X: Any, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         """Learn from some rows, which are the rows ``at`` of X."""
-        failed = self._segment(rows, order, y, weight)
+        failed = self._segment(rows, order, at, y, weight)
         if failed is not None and not self.checked:
             check_finite(X)
             self.checked = True  # only large
             at = at[failed:]
-            failed = self._segment(rows, order[failed:], y[failed:], weight[failed:])
+            failed = self._segment(rows, order[failed:], at, y[failed:], weight[failed:])
         if failed is not None:
             self._refuse_step(at[failed])
 
@@ -268,11 +291,13 @@ class Training(Chronicle):
         late = self.deadline is not None and time.monotonic() > self.deadline
         return "the time limit was reached" if late else None
 
-    def _segment(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
-        """Learn from some rows; returns the place of an example the rule failed on."""
+    def _segment(self, rows: Any, order: np.ndarray, at: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
+        """Learn from some rows, which are the rows ``at`` of X; returns the place of an example the rule failed on."""
         if self.stabilizer.every_hypothesis:
             changes = _entries(rows, order) * self.outputs
             self.st = self.stabilizer.make_room(self.st, changes, len(order))
+        if self.recorder is not None:
+            return self.recorder.run(self, rows, order, at, y, weight)
         return self._run_loop(rows, order, y, weight)
 
     def _run_loop(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray) -> int | None:
@@ -283,14 +308,31 @@ class Training(Chronicle):
         self._complaint = rules.complaint(self.rule, params)
         return None if done == len(order) else int(done)
 
-    def _call(
-        self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, params: np.ndarray, checked: bool
-    ) -> tuple[Any, tuple[Any, ...]]:
+    def pausing_loop(
+        self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, pause: np.ndarray
+    ) -> Callable[[], int]:
+        """A call that learns from ``pause[0]`` up to the next step or mistake; returns the place that it came to."""
+        params = rules.values(self.rule)
+        loop, arguments = self._call(rows, order, y, weight, params, self.checked, pause)
+        if not rules.is_custom(self.rule):
+            self._complaint = rules.complaint(self.rule, params)
+            bound: Callable[[], int] = loop.bind(*arguments)
+            return bound
+
+        def call() -> int:
+            done = int(loop(*arguments))
+            self._complaint = rules.complaint(self.rule, params)
+            return done
+
+        return call
+
+    def _call(self, rows: Any, order: np.ndarray, y: np.ndarray, weight: np.ndarray, params: np.ndarray, checked: bool,
+              pause: np.ndarray = STRAIGHT_ON) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
         """The loop for this learner's kind of output, and its arguments."""
         measured = self.geometry.measures or rules.uses_sqnorm(self.rule)
         step, loss = rules.compile_step(self.rule), rules.compile_loss(self.rule, self.classifies)
         state = self.theta, self.g, self.st, self.audit, self.tally, self.doubling
-        shared = step, loss, params, measured, *state, checked
+        shared = step, loss, params, measured, *state, checked, pause
         if self.output is None:
             return learn_output, (rows, order, y, weight, *shared)
         return learn_outputs, (rows, order, y, weight, self._room(), *shared)
@@ -442,6 +484,7 @@ class Training(Chronicle):
         """Everything, as plain facts and arrays; without the room made ahead."""
         facts = {name: getattr(self, name) for name in self.FACTS}
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
+        facts.update({"own_start": True} if self.own_start else {})
         parts = {part: getattr(self, part)._asdict() for part in PARTS}
         if self.capacity > self.features and not self.stabilizer.every_hypothesis:
             facts["capacity"], size = self.features, (self.features + 1) * self.outputs
@@ -481,6 +524,7 @@ class Training(Chronicle):
                 raise ValueError(f"the state of {choice!r} contradicts itself")
         for name in cls.FACTS:
             setattr(self, name, facts[name])
+        self.own_start = facts.get("own_start", False) is True
         tally, doubling = arrays["tally"], arrays["doubling"]
         check_array("tally", tally, "float64", self.tally.shape)
         check_array("doubling", doubling, "float64", self.doubling.shape)

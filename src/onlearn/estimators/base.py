@@ -89,13 +89,13 @@ class LearnerEstimator(BaseEstimator):
 
     # ------------------------------------------------------------------ learning
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
         going_on = getattr(self, "warm_start", False) and "_learner" in self.__dict__
         learner = self._learner if going_on else self._new_learner()
         learner.configure(self._values())
         learner.check()
         X, names = self._check_rows(X, first=not going_on)
-        learner.fit(X, self._check_targets(y), sample_weight, names)
+        learner.fit(X, self._check_targets(y), sample_weight, names, **how)
         self._learner = learner
         return self
 

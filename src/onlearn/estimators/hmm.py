@@ -78,6 +78,10 @@ class HMM(SequenceEstimator):
         """The log-probability of each sequence, summed over all labels that it may have."""
         return np.asarray(self._begun().log_likelihood(X))
 
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of tokens that are labelled right; without labels the log-probability of all sequences."""
+        return float(self._begun().score(X, y))
+
     def sample(self, n: int = 1, length: int | None = None, random_state: Any = None) -> tuple[list[Any], list[Any]]:
         """Draw n sequences and their labels; each of a length, or until it ends by itself."""
         made: tuple[list[Any], list[Any]] = self._begun().sample(n, length, random_state)

@@ -197,7 +197,7 @@ class KernelClassifier(MistakeDrivenClassifier, KernelEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = 1.0,
         calibration: Any = "auto",
     ) -> None:
         self.kernel = kernel
@@ -294,7 +294,7 @@ class KernelRegressor(IncrementalRegressor, KernelEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = 1.0,
     ) -> None:
         self.kernel = kernel
         self.rule = rule

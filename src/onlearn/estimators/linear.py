@@ -12,7 +12,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from onlearn.engine.compositions import COMPOSITIONS, Composition
-from onlearn.estimators.base import IncrementalClassifier, IncrementalRegressor
+from onlearn.engine.replay import Hypotheses
+from onlearn.engine.trace import Callback, Trace
+from onlearn.estimators.base import IncrementalClassifier, IncrementalRegressor, LearnerEstimator
 
 
 class MistakeDrivenClassifier(IncrementalClassifier):
@@ -64,7 +66,37 @@ class MistakeDrivenClassifier(IncrementalClassifier):
         return bool(self._geometry().positive_only)
 
 
-class OnlineClassifier(MistakeDrivenClassifier):
+class LinearEstimator(LearnerEstimator):
+    """What linear estimators show of how they learned."""
+
+    @property
+    def trace_(self) -> Trace:
+        """The steps that ``fit(..., trace=True)`` made, and the hypotheses between them."""
+        trace: Trace = self._known("trace_")
+        return trace
+
+    @property
+    def hypotheses_(self) -> Hypotheses:
+        """The list of (v_i, c_i): weights and intercept of each hypothesis, and how many examples it survived.
+
+        A voted learner always has it, of all that it learned from. Others have that of the last ``fit``, if it kept a
+        trace.
+        """
+        hypotheses: Hypotheses = self._known("hypotheses_")
+        return hypotheses
+
+    @property
+    def coef_last_(self) -> np.ndarray:
+        """The weights of the last hypothesis, in the shape of ``coef_``, which may be the mean of all."""
+        return np.asarray(self._known("coef_last_"))
+
+    @property
+    def intercept_last_(self) -> np.ndarray:
+        """The intercept of the last hypothesis, in the shape of ``intercept_``."""
+        return np.asarray(self._known("intercept_last_"))
+
+
+class OnlineClassifier(MistakeDrivenClassifier, LinearEstimator):
     """Learns a linear classifier from examples one at a time.
 
     Parameters
@@ -152,8 +184,45 @@ class OnlineClassifier(MistakeDrivenClassifier):
         self.calibration = calibration
         self.max_names = max_names
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        order: str = "pass",
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        trace: bool | Callback = False,
+    ) -> Any:
+        """Learn from all rows, in ``epochs`` passes; with ``warm_start`` go on from where the last fit ended.
 
-class OnlineRegressor(IncrementalRegressor):
+        Labels keep their type in ``classes_``, also those of pandas columns that allow for missing values. A call that
+        fails changes nothing.
+
+        Parameters
+        ----------
+        order : "pass", "first", "random" or "worst"
+            "pass": pass over the rows, as ``shuffle`` says. Else each step takes one of the rows that are misclassified
+            now, the first, a random one or that of the smallest margin, until there is none, or as many steps were
+            made as passes would see rows.
+        coef_init, intercept_init : arrays or None
+            Where learning begins, in the shapes of ``coef_`` and ``intercept_``; None: as usual. Winnow's weights must
+            be positive, those of normalised Winnow are divided by their sum.
+        trace : bool or function
+            True keeps every step and the hypothesis after it, as ``trace_``. A function is called with that trace
+            after each step, while ``fit`` learns.
+        """
+        start = {"coef_init": coef_init, "intercept_init": intercept_init}
+        return self._fit(X, y, sample_weight, order=order, trace=trace, **start)
+
+    @property
+    def longest_run_(self) -> int:
+        """How many examples in a row the survivor predicted without a mistake; its weights are ``coef_``."""
+        return int(self._known("longest_run_"))
+
+
+class OnlineRegressor(IncrementalRegressor, LinearEstimator):
     """Learns a linear regression from examples one at a time: least squares, ridge, lasso, epsilon-insensitive.
 
     Parameters are those of ``OnlineClassifier`` that have a meaning here.
@@ -206,6 +275,23 @@ class OnlineRegressor(IncrementalRegressor):
         self.verbose = verbose
         self.intercept_scaling = intercept_scaling
         self.max_names = max_names
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        trace: bool | Callback = False,
+    ) -> Any:
+        """Learn from all rows. A call that fails changes nothing.
+
+        ``coef_init``, ``intercept_init`` and ``trace`` are those of ``OnlineClassifier.fit``.
+        """
+        start = {"coef_init": coef_init, "intercept_init": intercept_init}
+        return self._fit(X, y, sample_weight, trace=trace, **start)
 
     def _takes_positive_only(self) -> bool:
         return bool(self._composition.choices(self._values())["geometry"].positive_only)

@@ -97,6 +97,23 @@ class SequenceEstimator(BaseEstimator):
         made: list[list[dict[str, float]]] = self._begun().predict_marginals(X)
         return made
 
+    def predict_k_best(self, X: Any, k: int = 5) -> list[list[tuple[list[str], float]]]:
+        """The k best paths of each sequence, best first: labels and score.
+
+        The score of a CRF or HMM is the logarithm of the path's probability among all paths of the sequence.
+        """
+        made: list[list[tuple[list[str], float]]] = self._begun().predict_k_best(X, k)
+        return made
+
+    def predict_fixed(self, X: Any, y: Any) -> list[list[str]]:
+        """The labels of the best path of each sequence among those with the labels of ``y``, where it is not None."""
+        made: list[list[str]] = self._begun().predict_fixed(X, y)
+        return made
+
+    def log_probability(self, X: Any, y: Any) -> np.ndarray:
+        """The log-probability of the labels of each sequence, given the sequence; of CRF and HMM."""
+        return np.asarray(self._begun().log_probability(X, y))
+
     def score(self, X: Any, y: Any) -> float:
         """The share of tokens that are labelled right."""
         return float(self._begun().score(X, y))

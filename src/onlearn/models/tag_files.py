@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
+import re
+from collections import Counter
+from collections.abc import Sequence
+from string import punctuation
 from typing import Any
 
 from onlearn.data.bad_rows import DataError
-from onlearn.data.registry import EXTENSIONS, is_conll, is_conllu, readers, sniff
-from onlearn.data.sources import MAGIC, Source, Stream, first_lines, sources
+from onlearn.data.formats.conll import NAMED_COMMENT, UNIVERSAL, may_be_comment
+from onlearn.data.registry import EXTENSIONS, is_conllu, readers, sniff
+from onlearn.data.sources import Source, Stream, first_lines, sources
 from onlearn.engine import registry
 from onlearn.errors import PlanError
 from onlearn.model_file import read_header
@@ -16,7 +20,8 @@ from onlearn.models.train_options import TrainOptions, as_list
 
 LABELLED = ("conll", "conllu")
 RAW = "sentences"
-LOOK_AT = 50  # lines
+LOOK_AT = 1 << 16  # bytes
+FEW = 50  # lines
 
 
 def is_tagging(options: TrainOptions) -> bool:
@@ -72,54 +77,73 @@ def by_extension(source: Source) -> str | None:
     return None if found == "fasttext" else found
 
 
-def format_of_all(source: Any) -> str | None:
-    """The format of files to tag: text whose lines are no CoNLL is raw sentences. None: their extensions say it."""
-    found = {one.name: format_of(one) for one in sources(source)}
-    formats = set(found.values())
-    if len(formats) == 1:
-        return formats.pop()
-    if RAW in formats:
-        raw = next(name for name, format in found.items() if format == RAW)
-        other = next(name for name, format in found.items() if format != RAW)
-        raise DataError(f"{raw} holds raw sentences and {other} does not: tag them one by one, or say format=")
-    return None
+def format_to_learn(stream: Stream) -> str | None:
+    """The format of a file to learn from: raw sentences have nothing to learn."""
+    found = format_of(stream, needs_columns=True)
+    if found == RAW:
+        raise DataError(
+            f"{stream.source.name} has no columns: a tagger learns from CoNLL or CoNLL-U files, which have labels"
+        )
+    return found
 
 
-def format_of(source: Source) -> str | None:
-    """The format of one file to tag; None if the reader has to look itself."""
-    found = by_extension(source)
-    if found is not None:
-        return found
-    if source.path is not None:
-        stream = Stream(source)
-        try:
-            if not stream.head(1):
-                return RAW  # empty, which the reader says
-            lines = first_lines(stream)
-        finally:
-            stream.close()
-    else:
-        raw: Any = None if sys.stdin is None else sys.stdin.buffer
-        head = raw.peek(1) if hasattr(raw, "peek") else b""
-        if any(head.startswith(magic) for magic in MAGIC):
-            return None
-        lines = head.splitlines()
-    return format_of_lines(lines[:LOOK_AT])
+def format_of(
+    stream: Stream, needs_columns: bool = False, labels: Sequence[str] = (), target: Any = None
+) -> str | None:
+    """The format of sentences, by the extension or the first lines; see ``format_of_lines``."""
+    return by_extension(stream.source) or format_of_lines(first_lines(stream, LOOK_AT), needs_columns, labels, target)
 
 
-def format_of_lines(lines: list[bytes]) -> str:
-    """CoNLL-U, CoNLL, or else raw sentences.
+def format_of_lines(
+    lines: list[bytes], needs_columns: bool = False, labels: Sequence[str] = (), target: Any = None
+) -> str:
+    """CoNLL-U, CoNLL, or else raw sentences: by the first lines, as far as the first empty one.
+
+    Lines are columns if there are equally many in each and an empty line after them; or tabs, equally many in each.
+    Less is enough where more is known: with ``needs_columns``, that most lines have equally many words; with the
+    ``labels`` of a tagger, that most have one of them in the column ``target``, or else in the last one.
 
     >>> format_of_lines([b"The dog barks .", b"Go !"])
     'sentences'
     >>> format_of_lines([b"The\\tDT", b"dog\\tNN"]), format_of_lines([b"The", b"dog", b"", b"Go"])
     ('conll', 'conll')
+    >>> format_of_lines([b"New York"]), format_of_lines([b"dog NN"], labels=["NN"], target="c1")
+    ('sentences', 'conll')
     """
-    filled = [line for line in lines if line.strip()]
-    if is_conllu(filled):
+    seen = first_sentences(lines)
+    tokens = [line for line in seen if line.strip() and not line.startswith(b"-DOCSTART-") and not may_be_comment(line)]
+    if not tokens:
+        comments = [line for line in seen if line.strip()]
+        if not comments or not all(map(NAMED_COMMENT.match, comments)):
+            return RAW
+        return "conllu" if target in UNIVERSAL else "conll"
+    if 2 * sum(is_conllu([line]) for line in tokens) > len(tokens):
         return "conllu"
-    widths = {line.count(b"\t") for line in filled if not line.startswith(b"-DOCSTART-")}
-    if is_conll(lines) or (len(widths) == 1 and widths.pop() > 0):
+    tabs = 2 * sum(b"\t" in line for line in tokens) > len(tokens)
+    rows = [line.split(b"\t") if tabs else line.split() for line in tokens]
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    gap = len(tokens) < len(seen) and any(not line.strip() for line in seen)
+    if width == 1:
+        return "conll" if gap and 1 < len(tokens) == count else RAW
+    if count == len(tokens) and (gap or tabs):
         return "conll"
-    one_each = len(filled) > 1 and all(len(line.split()) == 1 for line in filled)
-    return "conll" if one_each and len(filled) < len(lines) else RAW
+    most = 2 * count > len(tokens)
+    return "conll" if most and (needs_columns or are_labelled(rows, labels, target)) else RAW
+
+
+def first_sentences(lines: list[bytes]) -> list[bytes]:
+    """The lines as far as the first empty one after a token, but some more if it comes soon."""
+    filled = False
+    for n, line in enumerate(lines):
+        if filled and not line.strip():
+            return lines[: max(n + 1, FEW)]
+        filled = filled or bool(line.strip() and not line.startswith((b"#", b"-DOCSTART-")))
+    return lines
+
+
+def are_labelled(rows: list[list[bytes]], labels: Sequence[str], target: Any) -> bool:
+    """Whether most rows have a label in the column of labels; punctuation alone, which may be a label, is none."""
+    known = {label.encode() for label in labels}
+    place = int(target[1:]) if re.fullmatch(r"c\d+", str(target)) else -1
+    found = [row[place] for row in rows if len(row) > max(place, 1) and row[place] in known]
+    return 2 * len(found) > len(rows) and any(label.decode().strip(punctuation) for label in found)

@@ -19,7 +19,7 @@ from onlearn.engine import registry
 from onlearn.errors import PlanError
 from onlearn.models.run_report import file_states
 from onlearn.models.tag_evaluation import evaluate_tagger
-from onlearn.models.tag_files import RAW, format_of_all
+from onlearn.models.tag_files import RAW, format_to_learn
 from onlearn.models.tagger import (
     Tagger,
     bare_tagger,
@@ -40,6 +40,7 @@ USED = (
     "sources", "output", "target", "column", "task", "learner", "rule", "geometry", "stabilizer", "template", "passes",
     "test", "holdout", "resume", "format", "min_count", "bad_rows", "max_bad", "strict", "seed",
 )  # fmt: skip
+MANY_LABELS = 300
 CHOICES = ("rule", "geometry", "stabilizer", "min_count")  # parameters of learners that are options of their own
 
 
@@ -66,6 +67,9 @@ class TagRun:
             self.tagger = Tagger()
             self.tagger.learner = learner_of(options)
         self.passes: int = options.passes or (1 if options.resume else self._epochs())
+        self.passes_before: int = self.tagger.learner.passes if options.resume else 0
+        if options.resume and options.passes and self.tagger.learner.words_only:
+            raise PlanError(f"passes= has no use with a {self.tagger.learner.name}: it counts each sentence once")
         self.labels: list[str] = []
 
     def _epochs(self) -> int:
@@ -76,17 +80,16 @@ class TagRun:
         options, tagger = self.options, self.tagger
         began = perf_counter() - compile_seconds()
         wanted = options.target if options.column is None else options.column
-        if wanted is None and options.resume:
-            wanted = tagger.reading.get("target")
-        format = options.format or format_of_all(options.sources)
+        known = tagger.reading.get("target") if options.resume else None
+        wanted = known if wanted is None else wanted
         names = ", ".join(one.name for one in sources_of(options.sources)[:3])
-        if format == RAW:
-            raise data.DataError(
-                f"{names} has no columns: a tagger learns from CoNLL or CoNLL-U files, which have labels"
-            )
+        if options.format == RAW:
+            raise PlanError(f"{RAW} have no columns: a tagger learns from CoNLL or CoNLL-U files", "format")
         parts, codes = [], []
         asked: dict[str, Any] = {} if wanted is None else {"target": wanted}
-        with data.read(options.sources, format=format, task="tag", labels="required", bad=self.bad, **asked) as reader:
+        asked |= {"format": options.format, "task": "tag", "labels": "required", "bad": self.bad}
+        with data.read(options.sources, **asked) as reader:
+            reader.choose_format = format_to_learn
             for batch in reader:
                 if not isinstance(batch.parsed, Sentences):
                     raise data.DataError(
@@ -105,14 +108,29 @@ class TagRun:
         sentences, gold = joined(parts), np.concatenate(codes)
         target = label_column(list(sentences.columns), wanted, names)
         if options.resume:
+            if known is not None and target != known:
+                raise PlanError(
+                    f"the model has learned the labels of the column {known}, and this is {target}", "column"
+                )
+            if new := sorted(set(self.labels) - set(tagger.labels)):
+                more = f" and {len(new) - 10} more" if len(new) > 10 else ""
+                self.notes.append(f"labels that are new to the model: {', '.join(new[:10])}{more}")
             sentences = _checked(sentences, tagger.columns, names)
         else:
             tagger.columns = given_columns(list(sentences.columns), target)
+            if tagger.learner.words_only:
+                tagger.columns = tagger.columns[:1]
             tagger.reading = {"target": target}
             sentences = with_columns(sentences, tagger.columns)
             self._decide_scheme(gold, sentences.offsets)
             shown = f"{'column' if len(tagger.columns) == 1 else 'columns'} {', '.join(tagger.columns)}"
-            self.notes.append(f"the label is {target}; attributes are made of the {shown}")
+            used = "what is seen of a token is" if tagger.learner.words_only else "attributes are made of"
+            self.notes.append(f"the label is {target}; {used} the {shown}")
+            if len(self.labels) > MANY_LABELS:
+                self.notes.append(
+                    f"there are {len(self.labels):,} labels, and the time goes with their square: "
+                    "learner='StructuredPerceptron(greedy=True)' is quicker"
+                )
         self._hold_out(sentences, gold)
         self.seconds += perf_counter() - compile_seconds() - began
 
@@ -155,6 +173,7 @@ class TagRun:
         except (ValueError, OverflowError) as error:  # learner or template do not suit the data
             raise PlanError(str(error)) from error
         self.seconds += perf_counter() - compile_seconds() - began
+        self.passes = learner.passes - self.passes_before  # fewer than asked for if it stopped before
         options = self.options
         before = self.tagger.trained
         self.tagger.trained = {
@@ -176,7 +195,7 @@ class TagRun:
         return {
             "model": None if output is None else os.fspath(output),
             "bytes": None if output is None else os.path.getsize(output),
-            "learner": " ".join(repr(learner).split()),
+            "learner": repr(learner),
             "task": "tag",
             "labels": self.tagger.labels,
             "scheme": self.tagger.scheme,
@@ -199,7 +218,7 @@ class TagRun:
             return None
         where = "" if self.options.output is None else f" (the model is in {self.options.output} and was not tested)"
         try:
-            with self.tagger.read(self.options.test) as reader:
+            with self.tagger.read(self.options.test, labelled=True) as reader:
                 found = evaluate_tagger(self.tagger, labelled(reader))
                 report["test"] = {**found, "bad_rows": reader.bad.count}
         except (TypeError, ValueError) as error:
@@ -247,7 +266,9 @@ def learner_of(options: TrainOptions) -> Any:
         if not isinstance(made, SequenceLearner):
             raise PlanError(f"{type(given).__name__} does not learn sequences", "learner")
         return checked(made.set_params(**settings))
-    text = DEFAULT if given is None else given
+    # Whoever chooses rule or geometry means the usual other one.
+    usual = "StructuredPerceptron" if settings.keys() & {"rule", "geometry"} else DEFAULT
+    text = usual if given is None else given
     try:
         name, values, named = registry.parse_call(text)
         name = registry.full_name(name)

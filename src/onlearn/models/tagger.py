@@ -7,6 +7,7 @@ comes out. It is what ``onlearn train --task tag`` writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,10 @@ import numpy as np
 from onlearn import data, model_file
 from onlearn.data.batch import Encoded, Sentences, hash_name
 from onlearn.data.formats.conll import UNIVERSAL
+from onlearn.data.formats.sentences import tokens_of
 from onlearn.data.table_roles import find_column
 from onlearn.engine import registry
-from onlearn.models.tag_files import format_of_all
+from onlearn.models.tag_files import format_of
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
 from onlearn.sequence.spans import SCHEMES, Constraints
@@ -77,12 +79,12 @@ class Tagger:
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of each label at each token."""
-        found: list[list[dict[str, float]]] = self.learner.predict_marginals(self.taken(X))
+        found: list[list[dict[str, float]]] = self.learner.predict_marginals(self.taken(X), self.constraints())
         return found
 
     def marginals(self, sentences: Any) -> np.ndarray:
         """The same as one array, a row for each token and a column for each label."""
-        found: np.ndarray = self.learner.marginals(self.taken(sentences))
+        found: np.ndarray = self.learner.marginals(self.taken(sentences), self.constraints())
         return found
 
     def score(self, X: Any, y: Any) -> float:
@@ -103,7 +105,10 @@ class Tagger:
             raise ValueError(f"one sentence is explained at a time, not {len(sentences)}")
         if not 0 <= token < tokens:
             raise ValueError(f"there is no token {token} in a sentence of {tokens}: tokens are counted from 0")
-        found: tuple[str, str, list[Contribution]] = self.learner.contributions(sentences, token)
+        allowed = self.constraints()
+        if allowed is not None and (self.learner.predict_codes(sentences, allowed) < 0).any():
+            allowed = None  # no path is valid, as in ``predict_codes``
+        found: tuple[str, str, list[Contribution]] = self.learner.contributions(sentences, token, allowed)
         return found
 
     def constraints(self) -> Constraints | None:
@@ -123,7 +128,7 @@ class Tagger:
     def taken(self, X: Any) -> Sentences:
         """Sentences with the columns that the learner has learned from."""
         if isinstance(X, (list, tuple)) and X and all(isinstance(one, str) for one in X):
-            X = [one.split() for one in X]
+            X = [tokens_of(one) for one in X]
         sentences = as_sentences(X)
         if not isinstance(sentences, Sentences):
             raise ValueError(
@@ -142,15 +147,20 @@ class Tagger:
 
     # ------------------------------------------------------------------ files
 
-    def read(self, source: Any, **options: Any) -> data.Reader:
-        """Read files as the training files were read; labels may be missing, and lines be raw sentences."""
+    def read(self, source: Any, labelled: bool = False, **options: Any) -> data.Reader:
+        """Read files as the training files were read; labels may be missing, and lines be raw sentences.
+
+        ``labelled`` says that there are labels, so that text which can be columns is no raw sentences. No more can it
+        be for a tagger of several columns.
+        """
         usual: dict[str, Any] = {"labels": "optional", "task": "tag", "table_required": False}
         asked = {**self.reading, **usual, **options}
-        if options.get("format") is None:
-            asked["format"] = format_of_all(source)
-        if asked["format"] == "sentences":
-            asked.pop("target", None)
-        return data.read(source, **asked)
+        reader = data.read(source, **asked)
+        needs_columns = labelled or len(self.columns) > 1
+        reader.choose_format = partial(
+            format_of, needs_columns=needs_columns, labels=self.labels, target=asked.get("target")
+        )
+        return reader
 
     def save(self, path: Any) -> None:
         """Write the tagger to a ``.onl`` file, with all that it needs to go on learning."""
@@ -183,11 +193,11 @@ class Tagger:
 
 def bare_tagger(learner: SequenceLearner) -> Tagger:
     """A tagger of a learner that was trained in Python, on tokens."""
-    columns = getattr(learner.features, "columns", None)
-    if learner.features is None or not isinstance(columns, (list, tuple)):
-        raise data.DataError(
-            f"the model is a {learner.name} that learned from attributes which Python made: only Python can use it"
-        )
+    of_words = learner.words_only and not getattr(learner, "gaussian", False)
+    columns = ["form"] if of_words else getattr(learner.features, "columns", ())
+    if not columns:
+        what = "rows of numbers" if learner.words_only else "attributes which Python made"
+        raise data.DataError(f"the model is a {learner.name} that learned from {what}: only Python can use it")
     made = Tagger()
     made.learner, made.columns = learner, [str(name) for name in columns]
     return made

@@ -196,6 +196,10 @@ class NamedFeatures:
         given = self._given(sentences)
         return self._rows(given, self.vocabulary.lookup(hashed(Words(given.distinct).whole())))
 
+    def check(self, sentences: Any) -> None:
+        """Refuse sentences that rows cannot be made of."""
+        self._given(sentences)
+
     def _given(self, sentences: Any) -> GivenAttributes:
         if isinstance(sentences, GivenAttributes):
             return sentences

@@ -5,7 +5,7 @@ of tokens, and what it has learned. A new kind of learner is one subclass of ``S
 
 - ``composition`` names its parameters, and ``engine.registry`` names it;
 - ``_learn_all`` learns from all sentences anew (``fit``), ``_learn_more`` goes on (``partial_fit``);
-- ``_best`` gives the labels of the best path, ``_marginals`` the probability of each label at each token;
+- ``lattice`` and ``emissions`` are the scores of its paths, ``_best`` gives the labels of the best one;
 - ``strongest`` and ``contributions`` say what it has learned, and why it labelled a token as it did;
 - ``_pack_learned`` and ``_unpack_learned`` say what the model file holds.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +23,10 @@ import numpy as np
 
 from onlearn.data.batch import Sentences, hash_name
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
+from onlearn.engine.passes import InterruptedAfterwards, first_ctrl_c
 from onlearn.model_file import COUNT, NAMES, check_facts
 from onlearn.sequence.inputs import as_sentences
+from onlearn.sequence.lattice import Lattice
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,11 +62,18 @@ class Progress(NamedTuple):
 Watch = Callable[[Progress], None]
 
 
+def _short(value: Any) -> str:
+    """A value in a line: of a text of several lines, such as a template, how many there are."""
+    lines = len(value.splitlines()) if isinstance(value, str) else 1
+    return f"<{lines} lines>" if lines > 1 else " ".join(repr(value).split())
+
+
 class SequenceLearner:
     """What is the same for every sequence learner; see the module for what a new one has to add."""
 
     name: str
     has_marginals: bool = False  # whether ``predict_marginals`` has probabilities to give
+    words_only: bool = False  # whether it has no use for other columns of tokens than the words
 
     def __init__(self, **params: Any) -> None:
         self.name = self.composition.name
@@ -122,8 +132,9 @@ class SequenceLearner:
 
     def __repr__(self) -> str:
         usual = self.defaults()
-        changed = [f"{name}={one!r}" for name, one in self.get_params().items() if repr(one) != repr(usual[name])]
-        return f"{self.name}({', '.join(changed)})"
+        changed = {name: one for name, one in self.get_params().items() if repr(one) != repr(usual[name])}
+        shown = [f"{name}={_short(one)}" for name, one in changed.items()]
+        return f"{self.name}({', '.join(shown)})"
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:  # copies, for another thread may go on learning while they are pickled
@@ -160,24 +171,34 @@ class SequenceLearner:
         """
         self.check()
         sentences = self._taken(X)
-        with self.lock:
-            if self.features is None:
-                self.seed = seed_of(getattr(self.settings, "random_state", 0))
-                self.began_with = copy.deepcopy(self._depends_on())
-            else:
+        with self.lock, first_ctrl_c() as pressed:
+            begins = self.features is None
+            if not begins:
                 refuse_changes(self.began_with, self._depends_on())
-            before = list(self.labels)
+                self._check_form(sentences)
+            # What is left to fail: labels, and steps out of numbers that are not 1. To copy all weights takes long.
+            labels = list(self.labels)
+            spare = self.__getstate__() if begins or len(getattr(sentences, "values", ())) else {}
             try:
+                if begins:
+                    self.seed = seed_of(getattr(self.settings, "random_state", 0))
+                    self.began_with = copy.deepcopy(self._depends_on())
                 for label in classes if classes is not None else ():
                     if str(label) not in self.labels:
                         self.labels.append(str(label))
                 codes = self._encode(sentences, y)
+                self._learn_more(sentences, codes, watch)
+                self._know(sentences)
             except BaseException:
-                self.labels = before
+                self.__dict__.update(spare or {"labels": labels})
                 raise
-            self._learn_more(sentences, codes, watch)
-            self._know(sentences)
+        if pressed():
+            raise InterruptedAfterwards("the sequences were learned")
         return self
+
+    def _check_form(self, sentences: Any) -> None:
+        """Refuse sentences that are not of the form of those learned from."""
+        self.features.check(sentences)
 
     def _learn_all(self, sentences: Any, codes: np.ndarray, watch: Watch | None) -> None:
         """Learn from all sentences; ``codes`` has the position in ``labels`` of the label of each token.
@@ -245,20 +266,91 @@ class SequenceLearner:
         with self.lock:
             return self._best(sentences, allowed)
 
-    def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
+    def predict_marginals(self, X: Any, allowed: Any = None) -> list[list[dict[str, float]]]:
         """The probability of each label at each token."""
         sentences = self._taken(X)
-        rows = self.marginals(sentences).tolist()
+        rows = self.marginals(sentences, allowed).tolist()
         named = [dict(zip(self.labels, row)) for row in rows]
         return [named[a:b] for a, b in zip(sentences.offsets[:-1], sentences.offsets[1:])]
 
-    def marginals(self, sentences: Any) -> np.ndarray:
-        """The same as one array, a row for each token and a column for each label."""
+    def marginals(self, sentences: Any, allowed: Any = None) -> np.ndarray:
+        """The same as one array, a row for each token and a column for each label.
+
+        With ``allowed`` they are those of the paths that these constraints allow; of all paths where there is none.
+        """
         self._trained()
+        self._check_probabilities()
+        with self.lock:
+            lattice, emissions = self.lattice(), self.emissions(sentences)
+            if allowed is not None:
+                found = lattice.constrained(*allowed).posterior(emissions, sentences.offsets)
+                if (found.log_z > -np.inf).all():
+                    return found.marginals
+                none = np.repeat(found.log_z == -np.inf, np.diff(sentences.offsets))[:, np.newaxis]
+                return np.where(none, lattice.posterior(emissions, sentences.offsets).marginals, found.marginals)
+            return lattice.posterior(emissions, sentences.offsets).marginals
+
+    def _check_probabilities(self) -> None:
         if not self.has_marginals:
             raise AttributeError(f"{self.name} has no probabilities: use CRF or HMM")
+
+    def predict_k_best(self, X: Any, k: int = 5) -> list[list[tuple[list[str], float]]]:
+        """The k best paths of each sequence, best first: labels and score.
+
+        The score of a CRF or HMM is the logarithm of the path's probability among all paths of the sequence.
+        """
+        self._trained()
+        sentences = self._taken(X)
         with self.lock:
-            return self._marginals(sentences)
+            lattice, emissions, offsets = self.lattice(), self.emissions(sentences), sentences.offsets
+            paths, scores = lattice.k_best(emissions, offsets, k)
+            if self.has_marginals:
+                scores = scores - lattice.log_z(emissions, offsets)
+        names = np.array(self.labels, dtype=object)
+        return [
+            [(names[path[a:b]].tolist(), float(score)) for path, score in zip(paths, scores[:, n]) if score > -np.inf]
+            for n, (a, b) in enumerate(pairwise(offsets.tolist()))
+        ]
+
+    def predict_fixed(self, X: Any, y: Any) -> list[list[str]]:
+        """The labels of the best path of each sequence among those with the labels of ``y``, where it is not None."""
+        self._trained()
+        sentences = self._taken(X)
+        codes = self._known_codes(sentences, y, may_lack=True)
+        with self.lock:
+            path, scores = self.lattice().best(self.emissions(sentences), sentences.offsets, codes)
+        if (scores == -np.inf).any():
+            raise ValueError(f"no path of sequence {int(np.argmin(scores))} has these labels")
+        names = np.array(self.labels, dtype=object)
+        return [names[path[a:b]].tolist() for a, b in pairwise(sentences.offsets.tolist())]
+
+    def log_probability(self, X: Any, y: Any) -> np.ndarray:
+        """The log-probability of the labels of each sequence, given the sequence."""
+        self._trained()
+        self._check_probabilities()
+        sentences = self._taken(X)
+        codes = self._known_codes(sentences, y, may_lack=False)
+        with self.lock:
+            return self.lattice().log_probability(self.emissions(sentences), sentences.offsets, codes)
+
+    def _known_codes(self, sentences: Any, y: Any, may_lack: bool) -> np.ndarray:
+        """The position in ``labels`` of the label of each token, -1 for None; labels that are not known are refused."""
+        from onlearn.sequence.inputs import flat_labels
+
+        flat = flat_labels(y, sentences, may_lack)
+        position: dict[Any, int] = {None: -1, **{label: n for n, label in enumerate(self.labels)}}
+        unknown = sorted(set(flat.tolist()) - position.keys(), key=str)
+        if unknown:
+            raise ValueError(f"the label {unknown[0]!r} is not known; the labels are {', '.join(self.labels[:20])}")
+        return np.fromiter((position[label] for label in flat), dtype=np.int64, count=len(flat))
+
+    def lattice(self) -> Lattice:
+        """The weights of first labels, transitions and last labels."""
+        raise NotImplementedError
+
+    def emissions(self, X: Any) -> np.ndarray:
+        """The score of each label at each token of all sequences, transitions apart."""
+        raise NotImplementedError
 
     def score(self, X: Any, y: Any) -> float:
         """The share of tokens that are labelled right."""
@@ -274,9 +366,6 @@ class SequenceLearner:
     def _best(self, sentences: Any, allowed: Any) -> np.ndarray:
         raise NotImplementedError
 
-    def _marginals(self, sentences: Any) -> np.ndarray:
-        raise NotImplementedError
-
     # ------------------------------------------------------------------ what it has learned
 
     def described(self) -> dict[str, Any]:
@@ -287,10 +376,10 @@ class SequenceLearner:
         """The largest weights (by size) of attributes for each label, or for one; and of transitions."""
         raise NotImplementedError
 
-    def contributions(self, sentences: Any, token: int) -> tuple[str, str, list[Contribution]]:
+    def contributions(self, sentences: Any, token: int, allowed: Any = None) -> tuple[str, str, list[Contribution]]:
         """The label of a token in its best path, its rival, and what makes the difference; the largest first.
 
-        The rival is the best other label there, all other labels of the path being as they are.
+        The rival is the best other label there, all other labels of the path being as they are; "" if there is none.
         """
         raise NotImplementedError
 

@@ -1,11 +1,12 @@
 """Linear-chain conditional random fields (Lafferty, McCallum and Pereira 2001): p(y | x) = e^(s(x, y) - log Z(x)).
 
-``solver="lbfgs"`` minimises the sum of -log p(y | x) + l2/2 |w|^2 over all sequences by SciPy's L-BFGS; with l1 above
-0, also l1 |w|_1 by OWL-QN. ``"adagrad"`` and ``"sgd"`` learn on-line, one sequence at a time, and so does
+``solver="lbfgs"`` minimises the sum of -log p(y | x) + l2/2 |w|^2 over all sequences by L-BFGS; with l1 above 0, also
+l1 |w|_1 by OWL-QN. ``"adagrad"`` and ``"sgd"`` learn on-line, one sequence at a time, and so does
 ``partial_fit`` whatever the solver: the gradient is the gold features less the expected ones, and the engine's
 geometries take it.
 
-With sequences of one token and no transitions it is multinomial logistic regression.
+With sequences of one token it is multinomial logistic regression, over the pairs of attribute and label that have a
+weight (``weight_index`` says which).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from onlearn.sequence import loops
 from onlearn.sequence.base import Progress, Watch
 from onlearn.sequence.likelihood import Likelihood
 from onlearn.sequence.linear import SHARED, LinearSequenceLearner, order_of
-from onlearn.sequence.owlqn import minimize_l1
+from onlearn.sequence.quasi_newton import minimize
 from onlearn.sequence.stopping import EarlyStopping, split_sequences
 from onlearn.sequence.token_rows import TokenRows
 
@@ -133,12 +134,7 @@ class CRFLearner(LinearSequenceLearner):
                 return True
             return False
 
-        w = np.zeros(used)
-        if l1 > 0:
-            w = minimize_l1(smooth, w, l1, limit, is_over)
-        else:
-            w = minimize_smooth(smooth, w, limit, is_over)
-        self._set_weights(w)
+        self._set_weights(minimize(smooth, np.zeros(used), l1, limit, is_over))
         if held is not None and not held.scores:
             held.is_over()
         training.by_pass = []
@@ -176,12 +172,7 @@ class CRFLearner(LinearSequenceLearner):
             )
         )  # fmt: skip
 
-    # ------------------------------------------------------------------ probabilities
-
-    def _marginals(self, sentences: Any) -> np.ndarray:
-        _, lattice = self._decoder()
-        rows = self.features.transform(sentences)
-        return lattice.posterior(self.emissions(rows), rows.offsets).marginals
+    # ------------------------------------------------------------------ what it has learned
 
     def described(self) -> dict[str, Any]:
         """The numbers of attributes and weights, and how the last fit ended."""
@@ -189,19 +180,3 @@ class CRFLearner(LinearSequenceLearner):
         if self.objective:
             made |= {"objective": self.objective[-1], "iterations": len(self.objective), "stopped": self.stopped}
         return made
-
-
-def minimize_smooth(smooth: Any, w: np.ndarray, iterations: int, is_over: Any) -> np.ndarray:
-    """SciPy's L-BFGS; ``is_over`` is asked after each iteration."""
-    from scipy.optimize import minimize
-
-    latest = [w]
-
-    def callback(intermediate_result: Any) -> None:
-        latest[0] = intermediate_result.x
-        if is_over(float(intermediate_result.fun), intermediate_result.x):
-            raise StopIteration
-
-    options = {"maxiter": iterations, "maxfun": 4 * iterations, "ftol": 0.0, "gtol": 1e-8, "maxcor": 10}
-    found = minimize(smooth, w, jac=True, method="L-BFGS-B", callback=callback, options=options)
-    return np.array(found.x, dtype=np.float64)

@@ -63,6 +63,9 @@ class WordEmissions:
             self.room = np.pad(self.room, ((0, more), (0, labels - known)))
         return np.fromiter(map(numbers.__getitem__, words), dtype=np.int64, count=len(words))
 
+    def check(self, sentences: Sentences) -> None:
+        """All words can be counted."""
+
     def add(self, sentences: Sentences, codes: np.ndarray, labels: int) -> None:
         """Count words with their labels; -1 is a token without one, which is left out."""
         count_pairs(self.take_in(sentences, labels), codes, self.room)

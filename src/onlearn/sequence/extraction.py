@@ -142,6 +142,11 @@ class TemplateFeatures:
         lengths = np.diff(sentences.offsets)
         return Tokens(np.repeat(sentences.offsets[:-1], lengths), np.repeat(sentences.offsets[1:], lengths), words)
 
+    def check(self, sentences: Any) -> None:
+        """Refuse sentences that rows cannot be made of."""
+        if sentences.offsets[-1] > 0:
+            self._encoded(sentences)
+
     def _empty(self, sentences: Any) -> TokenRows | None:
         """The rows of sentences without tokens, whatever kind they are; None if there are tokens."""
         if sentences.offsets[-1] > 0:

@@ -81,6 +81,10 @@ class GaussianEmissions:
     def __repr__(self) -> str:
         return f"<{self.numbers} numbers>"
 
+    def check(self, sentences: VectorSequences) -> None:
+        """Refuse sentences of other numbers."""
+        self.fits(sentences)
+
     def fits(self, sentences: VectorSequences) -> np.ndarray:
         """The numbers of all tokens, if they are as many as those learned from."""
         values = sentences.values

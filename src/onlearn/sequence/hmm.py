@@ -72,6 +72,7 @@ class HMMLearner(SequenceLearner):
     """A hidden Markov model of words, or of rows of numbers."""
 
     has_marginals = True
+    words_only = True
     FIXED = ("emissions",)
     features: Any  # the emissions, once learning has begun
 
@@ -207,20 +208,21 @@ class HMMLearner(SequenceLearner):
         lattice = self.lattice() if allowed is None else self.lattice().constrained(*allowed)
         return lattice.best(self.emissions(sentences), sentences.offsets)[0]
 
-    def _marginals(self, sentences: Any) -> np.ndarray:
-        return self.lattice().posterior(self.emissions(sentences), sentences.offsets).marginals
-
     def log_likelihood(self, X: Any) -> np.ndarray:
-        """The log-probability of each sequence, summed over all labels that it may have.
-
-        (``score`` is the share of tokens that are labelled right.)
-        """
+        """The log-probability of each sequence, summed over all labels that it may have."""
         sentences = self._taken(X)
         with self.lock:
             return self.lattice().log_z(self.emissions(sentences), sentences.offsets)
 
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of tokens that are labelled right; without labels the log-probability of all sequences."""
+        return float(self.log_likelihood(X).sum()) if y is None else super().score(X, y)
+
     def sample(self, n: int = 1, length: int | None = None, random_state: Any = None) -> tuple[list[Any], list[Any]]:
         """Draw n sequences and their labels; each of a length, or until it ends by itself."""
+        for name, value in (("n", n), ("length", length)):
+            if value is not None and (not isinstance(value, (int, np.integer)) or value < 0):
+                raise ValueError(f"{name} must be a whole number of at least 0, not {value!r}")
         with self.lock:
             lattice, rng = self.lattice(), np.random.default_rng(seed_of(random_state))
             after = np.exp(np.column_stack([lattice.transitions, lattice.final]))
@@ -254,7 +256,7 @@ class HMMLearner(SequenceLearner):
     def described(self) -> dict[str, Any]:
         if self.features is None:
             return {}
-        made: dict[str, Any] = {"emissions": "gaussian" if self.gaussian else "categorical", "labels": len(self.labels)}
+        made: dict[str, Any] = {"emissions": "gaussian" if self.gaussian else "categorical"}
         if self.gaussian:
             return {**made, "numbers": self.features.numbers}
         table, _ = self._table()
@@ -283,9 +285,9 @@ class HMMLearner(SequenceLearner):
         pairs = [Strong(self.labels[j], one, float(follows[i, j])) for i, one in enumerate(self.labels) for j in shown]
         return largest, sorted(pairs, key=lambda one: -one.weight)[:top]
 
-    def contributions(self, sentences: Any, token: int) -> tuple[str, str, list[Contribution]]:
+    def contributions(self, sentences: Any, token: int, allowed: Any = None) -> tuple[str, str, list[Contribution]]:
         sentences = self._taken(sentences)
-        path = self.predict_codes(sentences)
+        path = self.predict_codes(sentences, allowed)
         first, last = _around(sentences.offsets, token)
         with self.lock:
             lattice, emissions = self.lattice(), self.emissions(sentences)[token]
@@ -301,8 +303,10 @@ class HMMLearner(SequenceLearner):
             ),
         }
         here = int(path[token])
+        if len(self.labels) == 1:
+            return self.labels[here], "", []
         others = sum(parts.values()) + np.where(np.arange(len(self.labels)) == here, -np.inf, 0.0)
-        rival = int(np.argmax(others)) if len(self.labels) > 1 else here
+        rival = int(np.argmax(others))
         made = [Contribution(name, 1.0, float(one[here] - one[rival]), float(one[here] - one[rival]))
                 for name, one in parts.items()]  # fmt: skip
         return self.labels[here], self.labels[rival], sorted(made, key=lambda one: -abs(one.amount))

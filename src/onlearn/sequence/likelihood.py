@@ -1,6 +1,6 @@
 """The likelihood of a conditional random field on all sequences, and its gradient: expected features less gold ones.
 
-    L(w) = sum over sequences of (log Z - s(gold)) + l2/2 |w|^2         (an l1 penalty is the business of ``owlqn``)
+    L(w) = sum over sequences of (log Z - s(gold)) + l2/2 |w|^2    (an l1 penalty is the business of ``quasi_newton``)
 
 Sequences are shared out in a fixed number of pieces, whose gradients are added in order, so that the sum does not
 depend on how many processors there are.
@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from onlearn.compiler import REORDER, compiled, prefetch
+from onlearn.compiler import compiled
 from onlearn.sequence import loops
+from onlearn.sequence.quasi_newton import dot
 from onlearn.sequence.sums import lower_emissions, posterior_in_logarithms, posterior_in_powers
 from onlearn.sequence.token_rows import TokenRows
-from onlearn.sequence.weight_index import Index, add_emissions, number_of
+from onlearn.sequence.token_weights import add_expected, list_weights, padded, score_tokens
+from onlearn.sequence.weight_index import Index, number_of
 from onlearn.threads import cores, over_pieces
 
 PIECES = 4
 CHUNK = 4096  # tokens whose scores are held at a time
-SOON = 24  # attributes between asking for what belongs to one and using it
 
 
 class Likelihood:
@@ -39,11 +40,17 @@ class Likelihood:
             pairs[chunks * n // PIECES : chunks * (n + 1) // PIECES] for n in range(PIECES)
         ]
         most = max(int(rows.offsets[stop] - rows.offsets[start]) for start, stop in pairs)
+        sequences, width = max(stop - start for start, stop in pairs), padded(labels)
+        self.tokens: Any = list_weights(rows, index)
+        # the numbers of the weights in each block, and those of the labels that blocks hold
+        starts = index.block[index.block > 0].astype(np.int64)
+        self.in_blocks: np.ndarray = starts[:, None] + np.arange(index.width)
+        self.table: np.ndarray = np.zeros((len(starts), width))
         self.gradients: np.ndarray = np.zeros((PIECES, weights))
-        self.emissions: np.ndarray = np.zeros((PIECES, most, labels))
-        self.marginals: np.ndarray = np.zeros((PIECES, most, labels))
+        self.tables: np.ndarray = np.zeros((PIECES, *self.table.shape))
+        self.emissions: np.ndarray = np.zeros((PIECES, most, width))
+        self.marginals: np.ndarray = np.zeros((PIECES, most, width))
         self.tops: np.ndarray = np.zeros((PIECES, most))
-        sequences = max(stop - start for start, stop in pairs)
         self.sums: list[Any] = [loops.make_sums(labels, longest, sequences) for _ in range(PIECES)]
         self.losses: np.ndarray = np.zeros(PIECES)
         self.gold: np.ndarray = np.zeros(weights)  # features of the gold paths
@@ -53,37 +60,41 @@ class Likelihood:
 
     def __call__(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective and its gradient."""
-        a = self.index
+        a, held = self.index, self.index.width
         transitions, initial, final = w[a.transitions], w[a.initial], w[a.final]
         shift = float(transitions.max())
         powers = np.exp(transitions - shift)
+        self.table[:, :held] = w[self.in_blocks]
 
         def work(n: int) -> None:
-            gradient, chunk, room = self.gradients[n], self.chunks[n], self.sums[n]
-            gradient[:] = room.counts[:] = 0.0
+            gradient, table, room = self.gradients[n], self.tables[n], self.sums[n]
+            gradient[:] = table[:] = room.counts[:] = 0.0
             loss = 0.0
-            for start, stop in chunk:
+            for start, stop in self.chunks[n]:
                 first, last = int(self.rows.offsets[start]), int(self.rows.offsets[stop])
-                emissions, powers_of = self.emissions[n][: last - first], self.marginals[n][: last - first]
-                add_emissions(self.rows, first, last, a, w, emissions, 0)
+                emissions, marginals = self.emissions[n][: last - first], self.marginals[n][: last - first]
+                score_tokens(self.tokens, first, last, self.table, w, emissions)
                 offsets = self.rows.offsets[start : stop + 1] - first
-                lower_emissions(emissions, offsets, 0, stop - start, initial, self.tops[n], powers_of)
-                np.exp(powers_of, out=powers_of)  # NumPy's takes a tenth of the time of a compiled loop's
-                loss += expect_features(
-                    self.rows, start, offsets, self.codes, a, transitions, initial, final, powers, shift, emissions,
-                    self.tops[n], powers_of, room, gradient,
+                lower_emissions(emissions, offsets, 0, stop - start, initial, self.tops[n], marginals)
+                marginals[:, len(initial) :] = 0.0  # beyond the labels, where nothing that counts is
+                np.exp(marginals, out=marginals)  # NumPy's takes a tenth of the time of a compiled loop's
+                loss += expect_paths(
+                    offsets, self.codes[first:last], a, transitions, initial, final, powers, shift, emissions,
+                    self.tops[n], marginals, room, gradient,
                 )  # fmt: skip
+                add_expected(self.tokens, first, last, marginals, table, gradient)
             add_counts(a, room.counts, gradient)
             self.losses[n] = loss
 
         over_pieces(work, PIECES, min(cores(), PIECES))
-        gradient = self.gradients[0] - self.gold
-        for n in range(1, PIECES):
+        gradient = self.l2 * w
+        gradient -= self.gold
+        for n in range(PIECES):
             gradient += self.gradients[n]
-        gradient += self.l2 * w
+        gradient[self.in_blocks] += self.tables.sum(axis=0)[:, :held]
         gradient[0] = 0.0
         self.calls += 1
-        return float(self.losses.sum() + 0.5 * self.l2 * (w @ w)), gradient
+        return float(self.losses.sum() + 0.5 * self.l2 * dot(w, w)), gradient
 
 
 @compiled
@@ -103,53 +114,34 @@ def count_gold(rows: Any, codes: Any, index: Any, gold: Any) -> None:
                 gold[j] += 1.0 if len(rows.values) == 0 else rows.values[p]
 
 
-@compiled(fastmath=REORDER)
-def expect_features(rows: Any, start: Any, offsets: Any, codes: Any, index: Any, transitions: Any, initial: Any,
-                    final: Any, powers: Any, shift: Any, emissions: Any, tops: Any, marginals: Any, sums: Any,
-                    gradient: Any) -> Any:  # fmt: skip
-    """Add up the expected features of the sequences from ``start`` on; returns the sum of log Z - s(gold).
+@compiled
+def expect_paths(offsets: Any, codes: Any, index: Any, transitions: Any, initial: Any, final: Any, powers: Any,
+                 shift: Any, emissions: Any, tops: Any, marginals: Any, sums: Any, gradient: Any) -> Any:  # fmt: skip
+    """The marginals of all tokens, and the expected beginnings and ends; returns the sum of log Z - s(gold).
 
-    ``offsets`` are those of their tokens in ``emissions`` and ``marginals``, which has the powers of the emissions.
+    ``marginals`` has the powers of the emissions before.
     """
-    labels, plain, loss, width = len(initial), len(rows.values) == 0, 0.0, index.width
-    for k in range(len(offsets) - 1):
-        first, last, begin = offsets[k], offsets[k + 1], rows.offsets[start + k]
-        length = last - first
-        if length == 0:
+    labels, loss = len(initial), 0.0
+    sequences = len(offsets) - 1
+    posterior_in_powers(offsets, 0, sequences, powers, shift, final, tops, sums.forward, sums.scales, sums.two,
+                        sums.counted, sums.log_z, marginals, sums.counts)  # fmt: skip
+    for k in range(sequences):
+        first, last = offsets[k], offsets[k + 1]
+        if first == last:
             continue
-        path = initial[codes[begin]] + final[codes[begin + length - 1]]
-        for t in range(length):
-            path += emissions[first + t, codes[begin + t]]
-            if t > 0:
-                path += transitions[codes[begin + t - 1], codes[begin + t]]
-        posterior_in_powers(offsets, k, k + 1, powers, shift, final, tops, sums.forward, sums.scales, sums.two,
-                            sums.counted, sums.log_z, marginals, sums.counts)  # fmt: skip
         if sums.log_z[k] != sums.log_z[k]:
             sums.which[0] = k
             posterior_in_logarithms(emissions, offsets, sums.which, transitions, initial, final, sums.forward,
                                     sums.backward, sums.two, sums.log_z, marginals, sums.counts)  # fmt: skip
+        path = initial[codes[first]] + final[codes[last - 1]]
+        for t in range(first, last):
+            path += emissions[t, codes[t]]
+            if t > first:
+                path += transitions[codes[t - 1], codes[t]]
         loss += sums.log_z[k] - path
         for c in range(labels):
             gradient[index.initial[c]] += marginals[first, c]
             gradient[index.final[c]] += marginals[last - 1, c]
-        end = rows.indptr[begin + length]
-        for t in range(length):
-            row = marginals[first + t]
-            for p in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
-                if p + SOON < end:
-                    soon = index.block[rows.indices[p + SOON]]
-                    if soon == 0:
-                        soon = index.head[rows.indices[p + SOON]]
-                    prefetch(gradient, soon)
-                x = 1.0 if plain else rows.values[p]
-                b = index.block[rows.indices[p]]
-                if b != 0:
-                    for c in range(width):
-                        gradient[b + c] += x * row[c]
-                j = index.head[rows.indices[p]]
-                while j != 0:
-                    gradient[j] += x * row[index.links[j, 0]]
-                    j = index.links[j, 1]
     return loss
 
 

@@ -187,8 +187,15 @@ class LinearSequenceLearner(SequenceLearner):
             self._decoding = w, Lattice(w[a.transitions], w[a.initial], w[a.final])
         return self._decoding
 
-    def emissions(self, rows: TokenRows) -> np.ndarray:
-        """The score of each label at each token, transitions apart."""
+    def lattice(self) -> Lattice:
+        """The weights of first labels, transitions and last labels."""
+        self._trained()
+        return self._decoder()[1]
+
+    def emissions(self, X: Any) -> np.ndarray:
+        """The score of each label at each token of all sequences, transitions apart."""
+        self._trained()
+        rows = X if isinstance(X, TokenRows) else self.features.transform(self._taken(X))
         w, _ = self._decoder()
         a, out = self.index.arrays, np.empty((rows.tokens, len(self.labels)))
 
@@ -199,12 +206,12 @@ class LinearSequenceLearner(SequenceLearner):
         return out
 
     def _best(self, sentences: Any, allowed: Any) -> np.ndarray:
-        _, lattice = self._decoder()
-        if allowed is not None:
-            lattice = lattice.constrained(allowed.transitions, allowed.initial, allowed.final)
-        rows = self.features.transform(sentences)
-        path, _ = lattice.best(self.emissions(rows), rows.offsets)
-        return path
+        return self.decode(self.features.transform(sentences), allowed)
+
+    def decode(self, rows: TokenRows, allowed: Any = None) -> np.ndarray:
+        """The labels of the best paths that constraints allow."""
+        lattice = self.lattice() if allowed is None else self.lattice().constrained(*allowed)
+        return lattice.best(self.emissions(rows), rows.offsets)[0]
 
     # ------------------------------------------------------------------ what it has learned
 
@@ -241,24 +248,25 @@ class LinearSequenceLearner(SequenceLearner):
         ]
         return found, moves[:top]
 
-    def contributions(self, sentences: Any, token: int) -> tuple[str, str, list[Contribution]]:
+    def contributions(self, sentences: Any, token: int, allowed: Any = None) -> tuple[str, str, list[Contribution]]:
         """The label of a token in its best path, its rival, and what makes the difference; the largest first."""
         self._trained()
         w, lattice = self._decoder()
         rows = self.features.transform(sentences)
-        emissions = self.emissions(rows)
-        path, _ = lattice.best(emissions, rows.offsets)
+        path = self.decode(rows, allowed)
         if not 0 <= token < len(path):
             raise ValueError(f"there is no token {token + 1}: there are {len(path)}")
-        k = int(np.searchsorted(rows.offsets, token, side="right")) - 1
-        first, last = int(rows.offsets[k]), int(rows.offsets[k + 1]) - 1
-        before = lattice.initial if token == first else lattice.transitions[path[token - 1]]
-        after = lattice.final if token == last else lattice.transitions[:, path[token + 1]]
-        scores = emissions[token] + before + after
         chosen = int(path[token])
         others = [c for c in range(len(self.labels)) if c != chosen]
         if not others:
             return self.labels[chosen], "", []
+        k = int(np.searchsorted(rows.offsets, token, side="right")) - 1
+        first, last = int(rows.offsets[k]), int(rows.offsets[k + 1]) - 1
+        lines = self._beside(lattice, path, token, first, last)
+        scores = self.emissions(rows)[token] + sum(lines.values())
+        if allowed is not None:  # a rival that is allowed, if there is one
+            beside = self._beside(lattice.constrained(*allowed), path, token, first, last)
+            others = [c for c in others if all(line[c] > -np.inf for line in beside.values())] or others
         rival = max(others, key=lambda c: (scores[c], -c))
         parts = []
         for p in range(int(rows.indptr[token]), int(rows.indptr[token + 1])):
@@ -266,14 +274,21 @@ class LinearSequenceLearner(SequenceLearner):
             weight = float(w[self._number_of(rows, p, chosen)] - w[self._number_of(rows, p, rival)])
             if weight:
                 parts.append(Contribution(self.features.names([rows.indices[p]])[0], x, weight, x * weight))
-        come = "beginning" if token == first else f"after {self.labels[path[token - 1]]}"
-        go = "end" if token == last else f"before {self.labels[path[token + 1]]}"
-        for name, line in ((come, before), (go, after)):
+        for name, line in lines.items():
             weight = float(line[chosen] - line[rival])
             if weight:
                 parts.append(Contribution(name, 1.0, weight, weight))
         parts.sort(key=lambda part: -abs(part.amount))
         return self.labels[chosen], self.labels[rival], parts
+
+    def _beside(self, lattice: Lattice, path: np.ndarray, token: int, first: int, last: int) -> dict[str, np.ndarray]:
+        """The weights of each label at a token that stand for what is before and after it."""
+        come = "beginning" if token == first else f"after {self.labels[path[token - 1]]}"
+        go = "end" if token == last else f"before {self.labels[path[token + 1]]}"
+        return {
+            come: lattice.initial if token == first else lattice.transitions[path[token - 1]],
+            go: lattice.final if token == last else lattice.transitions[:, path[token + 1]],
+        }
 
     def _number_of(self, rows: TokenRows, p: int, label: int) -> int:
         return self.index.weight_of(int(rows.indices[p]), label)

@@ -58,8 +58,7 @@ class EarlyStopping:
 
     def is_over(self) -> bool:
         """Whether the last ``patience`` passes brought nothing; to be asked once after each pass."""
-        _, lattice = self.learner._decoder()
-        path, _ = lattice.best(self.learner.emissions(self.rows), self.rows.offsets)
+        path = self.learner.decode(self.rows)
         self.scores.append(float(np.mean(path == self.codes)) if len(path) else 0.0)
         best = int(np.argmax(self.scores))
         if best == len(self.scores) - 1:

@@ -23,6 +23,7 @@ from onlearn.engine.spec import param, parameters
 from onlearn.engine.training import Training
 from onlearn.sequence import loops
 from onlearn.sequence.base import Watch
+from onlearn.sequence.lattice import Lattice
 from onlearn.sequence.linear import SHARED, LinearSequenceLearner, order_of
 from onlearn.sequence.stopping import EarlyStopping, split_sequences
 from onlearn.sequence.token_rows import TokenRows
@@ -109,26 +110,49 @@ class StructuredPerceptronLearner(LinearSequenceLearner):
             )
         )  # fmt: skip
 
-    def _best(self, sentences: Any, allowed: Any) -> np.ndarray:
+    def decode(self, rows: TokenRows, allowed: Any = None) -> np.ndarray:
+        """The labels of the best paths that constraints allow, or of those that are decided from left to right."""
         if not self.settings.greedy:
-            return super()._best(sentences, allowed)
-        _, lattice = self._decoder()
-        if allowed is not None:
-            lattice = lattice.constrained(allowed.transitions, allowed.initial, None)
-        rows = self.features.transform(sentences)
+            return super().decode(rows, allowed)
+        lattice = self.lattice() if allowed is None else self.lattice().constrained(*allowed)
         path = np.zeros(rows.tokens, np.int64)
-        decide_greedily(self.emissions(rows), rows.offsets, lattice.transitions, lattice.initial, path)
+        goes_on = ways_to_the_end(lattice, int(np.diff(rows.offsets).max(initial=0)))
+        decide_greedily(self.emissions(rows), rows.offsets, lattice.transitions, lattice.initial, goes_on, path)
         return path
+
+    def _beside(self, lattice: Lattice, path: np.ndarray, token: int, first: int, last: int) -> dict[str, np.ndarray]:
+        beside = super()._beside(lattice, path, token, first, last)
+        # From left to right nothing is known of what comes after.
+        return dict(list(beside.items())[:1]) if self.settings.greedy else beside
+
+
+def ways_to_the_end(lattice: Lattice, longest: int) -> np.ndarray:
+    """Whether a path can go on from each label (columns) to the end, with so many tokens (rows) still to come."""
+    goes_on = np.ones((longest + 1, lattice.labels), dtype=bool)
+    allowed = lattice.transitions > -np.inf
+    goes_on[0] = lattice.final > -np.inf
+    for left in range(1, longest + 1):
+        goes_on[left] = (allowed & goes_on[left - 1]).any(axis=1)
+        if (goes_on[left] == goes_on[left - 1]).all():
+            goes_on[left:] = goes_on[left]
+            break
+    return goes_on
 
 
 @compiled
-def decide_greedily(emissions: Any, offsets: Any, transitions: Any, initial: Any, path: Any) -> None:
-    """The best label of each token after those before it, from left to right."""
+def decide_greedily(emissions: Any, offsets: Any, transitions: Any, initial: Any, goes_on: Any, path: Any) -> None:
+    """The best label of each token after those before it, from left to right; -1 where no path is allowed."""
     for k in range(len(offsets) - 1):
-        for t in range(offsets[k], offsets[k + 1]):
-            best, label = -np.inf, 0
+        last, label = offsets[k + 1], -1
+        for t in range(offsets[k], last):
+            best, before = -np.inf, label
+            label = -1
             for c in range(len(initial)):
-                value = emissions[t, c] + (initial[c] if t == offsets[k] else transitions[path[t - 1], c])
-                if value > best:
+                value = emissions[t, c] + (initial[c] if t == offsets[k] else transitions[before, c])
+                if value > best and goes_on[last - 1 - t, c]:
                     best, label = value, c
+            if label < 0:
+                for i in range(offsets[k], last):
+                    path[i] = -1
+                break
             path[t] = label

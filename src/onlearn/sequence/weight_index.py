@@ -127,7 +127,8 @@ class WeightIndex:
         full = stay & (counts >= many) & (blocks | (a.block > 0))
         # weights of a full attribute that are in its block, needed or not; and those in lists
         label = a.links[: self.used, 0]
-        inside = np.flatnonzero((owner >= 0) & full[owner] & (label < width))
+        inside = np.flatnonzero(owner >= 0)
+        inside = inside[full[owner[inside]] & (label[inside] < width)]
         outside = needed[stay[owner[needed]] & ~(full[owner[needed]] & (label[needed] < width))]
         outside = outside[np.argsort(owner[outside], kind="stable")]
         fixed = self.in_transitions()

@@ -5,9 +5,13 @@
 | `perceptron` | Perceptron, separable data | (R / g)^2 |
 | `perceptron_noisy` | Perceptron, any data | ((R + D2) / g)^2 |
 | `winnow` | Winnow, monotone k-disjunctions | 3k(log2 n + 1) + 2 |
+| `winnow_threshold` | Winnow, monotone threshold functions | of order (mass / separation^2) log n |
 | `normalized_winnow` | normalised Winnow, rate eta | ln p / (eta g + ln(2 / (e^eta + e^-eta))) |
+| `normalized_winnow_noisy` | ditto, any data | (ln p + eta D1) / (eta g + ln(2 / (e^eta + e^-eta))) |
 | `additive` | any Perceptron, in terms of a target u | |u|_2^2 max|x|_2^2 / g^2 |
 | `multiplicative` | tuned normalised Winnow, ditto | 2 ln n |u|_1^2 max|x|_inf^2 / g^2 |
+| `elimination` | Elimination, conjunctions of n attributes | n + 1; monotone: n |
+| `consistent` | CON, a finite class | size - 1 |
 | `halving` | Halving, a finite class | log2 size |
 
 An argument outside the range of a theorem (a margin that is not positive, k > n, a target that does not
@@ -25,6 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlearn.theory.separable import Floats, as_rows, radii, scores
+
+_RATES = np.geomspace(0.05, 3.0, 40)  # eta by margin; the best one is about 1 without noise, and falls with it
 
 
 def perceptron(R: float, margin: float) -> float:
@@ -149,13 +155,45 @@ def winnow(n: int, k: int, alpha: float = 2.0, threshold: float | None = None) -
     _whole("k", k)
     if n < 1 or not 0 <= k <= n:
         raise ValueError(f"k literals among n features need 0 <= k <= n and n >= 1, but k = {k} and n = {n}.")
-    if not 1.0 < alpha < math.inf:
-        raise ValueError(f"alpha must be above 1 and finite, but it is {alpha}.")
-    threshold = float(n) if threshold is None else float(threshold)
-    if not 1.0 <= threshold < math.inf:
-        raise ValueError(f"threshold must be at least 1 and finite, but it is {threshold}.")
-    log = math.log2(threshold) / math.log2(alpha)  # exact for the powers of two of the textbook
-    return (1.0 + alpha) * k * (log + 1.0) + n * alpha / ((alpha - 1.0) * threshold)
+    log, rest = _winnow_terms(n, alpha, threshold)
+    return (1.0 + alpha) * k * (log + 1.0) + rest
+
+
+def winnow_threshold(
+    n: int, mass: float, separation: float, alpha: float | None = None, threshold: float | None = None
+) -> float:
+    """(1 + alpha) p + c: mistakes of Winnow on a monotone linear threshold function of n Boolean features.
+
+    For a target u >= 0 with sum(u) = mass, u.x >= 1 on positive and u.x <= 1 - separation on negative rows:
+    "at least 10 of 100" has u = 1/10 on 100 features, mass 10 and separation 1/10. Weights from 1; alpha is
+    1 + separation/2 unless it is given, the threshold n. The sum of u_j ln w_j rises by ln alpha or more with each
+    of p promotions, falls by at most (1 - separation) ln alpha with each of q demotions, and no weight passes alpha
+    threshold; with the argument of `winnow` on the total weight, q <= alpha p + c for c = n alpha / ((alpha - 1)
+    threshold), so that the number of mistakes is at most (1 + alpha) p + c, where
+
+        p (1 - (1 - separation) alpha) <= mass (log_alpha threshold + 1) + (1 - separation) c.
+
+    The bound is `winnow` where the separation is 1, infinite where alpha is 1 / (1 - separation) or more, and at
+    most the closed form in theorem 9 of Littlestone, 1988, where alpha is as that theorem has it.
+
+    >>> round(winnow_threshold(n=100_000, mass=10, separation=0.2))
+    21479
+    >>> winnow_threshold(n=1024, mass=3, separation=1, alpha=2) == winnow(n=1024, k=3)
+    True
+    """
+    _whole("n", n)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, but it is {n}.")
+    _not_negative("mass", mass)
+    if not isinstance(separation, Real) or not 0.0 < separation <= 1.0:
+        raise ValueError(f"separation must be above 0 and at most 1, but it is {separation}.")
+    alpha = 1.0 + separation / 2.0 if alpha is None else alpha
+    log, rest = _winnow_terms(n, alpha, threshold)
+    gain = 1.0 - (1.0 - separation) * alpha
+    if gain <= 0.0:
+        return math.inf
+    promotions = (mass * (log + 1.0) + (1.0 - separation) * rest) / gain
+    return (1.0 + alpha) * promotions + rest
 
 
 def normalized_winnow(p: int, margin: float, eta: float | None = None) -> float:
@@ -208,6 +246,64 @@ def best_eta(margin: float) -> float:
     return math.atanh(margin) if margin < 1.0 else math.inf
 
 
+def normalized_winnow_noisy(p: int, D1: float, margin: float, eta: float) -> float:
+    """(ln p + eta D1) / (eta margin + ln(2 / (e^eta + e^-eta))): normalised Winnow where no target need separate.
+
+    D1 = sum d_i where d_i = max(0, margin - y_i u.x_i), for a target u >= 0 with |u|_1 = 1, over the sequence as
+    presented: k passes make it k times as large. Each mistake lowers the relative entropy of u to the weights by
+    eta y u.x - ln cosh eta or more, it is ln p at the start and never negative.
+
+    >>> round(normalized_winnow_noisy(p=1000, D1=5.0, margin=0.1, eta=0.1), 1)
+    1479.1
+    >>> normalized_winnow_noisy(p=1000, D1=0.0, margin=0.1, eta=0.05) == normalized_winnow(1000, 0.1, 0.05)
+    True
+    """
+    _simplex_arguments(p, margin)
+    _not_negative("D1", D1)
+    _positive("eta", eta)
+    gain = eta * margin - _log_cosh(eta)
+    return (math.log(p) + eta * D1) / gain if gain > 0.0 else math.inf
+
+
+class NoisyWinnowBound(NamedTuple):
+    """A small `normalized_winnow_noisy`, and where it is reached."""
+
+    value: float
+    margin: float
+    D1: float
+    eta: float
+
+
+def normalized_winnow_noisy_best(
+    p: int, signed_scores: ArrayLike, passes: float = 1, eta: float | None = None
+) -> NoisyWinnowBound:
+    """The smallest `normalized_winnow_noisy` on a grid of margins, and of rates unless eta is given.
+
+    For the signed scores y_i u.x_i of a target u >= 0 with |u|_1 = 1 and rows with |x|_inf <= 1. Never above the number
+    of examples seen, which is the bound where no margin gives less (margin and D1 infinite, eta 0).
+
+    >>> normalized_winnow_noisy_best(1000, [0.5] * 200 + [-0.5]).value < 80
+    True
+    """
+    s = np.sort(np.asarray(signed_scores, dtype=np.float64).ravel())
+    if not len(s) or not np.isfinite(s).all():
+        raise ValueError("signed_scores must be finite and at least one.")
+    best = NoisyWinnowBound(float(passes * len(s)), math.inf, math.inf, 0.0)
+    # Between two scores the bound is a ratio of linear functions of the margin, so it is smallest at one of them.
+    candidates = np.unique(np.minimum(1.0, s[s > 0.0]))
+    candidates = candidates[np.linspace(0, len(candidates) - 1, min(len(candidates), 200)).astype(int)]
+    total = np.concatenate([[0.0], np.cumsum(s)])
+    for margin in candidates.tolist():
+        below = int(np.searchsorted(s, margin))
+        D1 = passes * max(0.0, below * margin - float(total[below]))
+        rates = [eta] if eta is not None else (_RATES * max(margin, 1e-6)).tolist()
+        for rate in rates:
+            value = normalized_winnow_noisy(p, D1, margin, rate)
+            if value < best.value:
+                best = NoisyWinnowBound(value, margin, D1, rate)
+    return best
+
+
 def additive(u: ArrayLike, X: Any, y: ArrayLike | None = None) -> float:
     """|u|_2^2 max|x|_2^2 / g^2 with g = min y u.x: mistakes of the Perceptron, in terms of a target u.
 
@@ -242,6 +338,35 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
     return 2.0 * math.log(n) * _square(float(np.abs(weights).sum()) * peak / g)
 
 
+def elimination(n: int, monotone: bool = False) -> float:
+    """n + 1: mistakes of Elimination on conjunctions of n Boolean attributes; n if no attribute is negated.
+
+    It begins with all 2n literals. The first mistake removes n of them, every other one at least one; of the n of
+    the monotone case every mistake removes one. L. Valiant, A theory of the learnable, 1984.
+
+    >>> elimination(100), elimination(100, monotone=True)
+    (101.0, 100.0)
+    """
+    _whole("n", n)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, but it is {n}.")
+    return float(n if monotone else n + 1)
+
+
+def consistent(size: int) -> float:
+    """size - 1: mistakes of CON, which predicts with any concept that agrees with all examples so far.
+
+    Each mistake removes the concept at hand, and the target is never removed. N. Littlestone, 1988.
+
+    >>> consistent(1024)
+    1023.0
+    """
+    _whole("size", size)
+    if size < 1:
+        raise ValueError(f"size must be at least 1, but it is {size}.")
+    return float(size - 1)
+
+
 def halving(size: int) -> float:
     """log2 size: mistakes of Halving on a class of that many concepts; each mistake halves the concepts left.
 
@@ -253,6 +378,17 @@ def halving(size: int) -> float:
     if size < 1:
         raise ValueError(f"size must be at least 1, but it is {size}.")
     return math.log2(size)
+
+
+def _winnow_terms(n: int, alpha: float, threshold: float | None) -> tuple[float, float]:
+    """log_alpha threshold, and the demotions that the weights to begin with pay for."""
+    if not 1.0 < alpha < math.inf:
+        raise ValueError(f"alpha must be above 1 and finite, but it is {alpha}.")
+    threshold = float(n) if threshold is None else float(threshold)
+    if not 1.0 <= threshold < math.inf:
+        raise ValueError(f"threshold must be at least 1 and finite, but it is {threshold}.")
+    log = math.log2(threshold) / math.log2(alpha)  # exact for the powers of two of the textbook
+    return log, n * alpha / ((alpha - 1.0) * threshold)
 
 
 def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, float]:

@@ -1,7 +1,9 @@
 """The certificate of a training run: radius of the data, learned margin, and the mistake bounds that apply.
 
-Every bound holds for any target u. The certificate takes the learned weights as u, so it needs only the data.
-The examples must be those trained on.
+Every bound holds for any target u, so it is stated for the best one at hand: the learned weights; for additive learners
+the maximum-margin separator, if there is one; for multiplicative ones the target of norm |u|_1 = 1 with the largest
+margin. Looking for those takes up to a second or two; on data too large for that the learned weights are what is at
+hand. Each bound says which u it is for. The examples must be those trained on.
 """
 
 from __future__ import annotations
@@ -13,8 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlearn.theory.separable import as_rows
-from onlearn.theory.theorems import ADDITIVE, ROUNDING, THEOREMS, Bound, Run
+from onlearn.theory.max_margin import maximum_margin
+from onlearn.theory.separable import Floats, as_rows, is_sparse, radii, scipy_rows, simplex_margin
+from onlearn.theory.theorems import ADDITIVE, LEARNED, ROUNDING, THEOREMS, Bound, Run, Target, make_target
+
+MAXIMUM_MARGIN = "maximum-margin separator"
+SIMPLEX = "best target on the simplex"
+LARGEST = 1 << 22  # numbers in X up to which the maximum-margin separator is looked for
+LARGEST_PROGRAM = 50_000  # the same for the simplex, by linear programming
+HOPELESS = 100.0  # times as many mistakes as examples seen: no bound worth looking for
 
 __all__ = ["Bound", "Certificate", "certify", "certify_scores"]
 
@@ -25,9 +34,10 @@ class Certificate:
 
     `R` = max|x|_2 and `radius_inf` = max|x|_inf over the rows with their constant feature; `margin` = min y
     u.x / |u|_2 of the learned weights u, with that of the constant feature (not positive: they do not separate
-    the rows); `norm1` and `norm2` of u; the `mistakes` made in training on `n_examples`. In the feature space of a
-    kernel there are no coordinates, and `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw
-    if these rows are not what it saw, so that no bound applies to them; else None.
+    the rows); `norm1` and `norm2` of these u (a bound may be for a better one, and says so in `target`); the
+    `mistakes` made in training on `n_examples`. In the feature space of a kernel there are no coordinates, and
+    `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw if these rows are not what it saw, so
+    that no bound applies to them; else None.
     """
 
     R: float
@@ -122,34 +132,91 @@ def certify(
     >>> certificate.holds(), round(certificate.best.value, 6), certificate.best.formula
     (True, 2.0, '(R/g)^2')
     """
+    X, labels = as_rows(X), np.asarray(y)
+    u = _learned(X, labels, np.asarray(weights, dtype=np.float64).ravel(), float(intercept), float(bias), threshold)
+    if mistakes < 0:
+        raise ValueError(f"mistakes must not be negative, but it is {mistakes}.")
+    # A pass that began counts as a whole one: the rows seen once more may be the worst.
+    passes = max(1, math.ceil(passes))
+    # A fixed threshold is the weight of a constant feature, too, of size 1.
+    constant = abs(float(bias)) or float(threshold != 0.0)
+    radius, peak = radii(X)
+    R = math.hypot(radius, constant)
+    learned = make_target(LEARNED, X, labels, u, constant)
+    better: list[Target] = []
+    if rule == "perceptron" and init_zero and single_rate and threshold == 0.0:
+        if geometry == "additive":
+            hopeless = R / math.sqrt(HOPELESS * passes * X.shape[0])
+            better = _widest(X, labels, constant, max(learned.margin, hopeless))
+        elif geometry in ("exponentiated", "balanced"):
+            better = _simplest(X, labels, constant, geometry == "balanced")
     run = Run(
-        X=as_rows(X),
-        y=np.asarray(y),
-        weights=np.asarray(weights, dtype=np.float64).ravel(),
-        intercept=float(intercept),
+        targets=(learned, *better),
+        radii=(R, max(peak, constant)),
+        X=X,
+        y=labels,
         bias=float(bias),
         rule=rule,
         geometry=geometry,
-        # A pass that began counts as a whole one: the rows seen once more may be the worst.
-        passes=max(1, math.ceil(passes)),
+        passes=passes,
         init_zero=init_zero,
         single_rate=single_rate,
         threshold=float(threshold),
         alpha=alpha,
         eta=eta,
     )
-    if mistakes < 0:
-        raise ValueError(f"mistakes must not be negative, but it is {mistakes}.")
     return Certificate(
         R=run.radii[0],
         radius_inf=run.radii[1],
-        margin=run.margin,
-        norm1=run.norm1,
-        norm2=run.norm2,
+        margin=learned.margin,
+        norm1=learned.norm1,
+        norm2=learned.norm2,
         mistakes=int(mistakes),
-        n_examples=run.X.shape[0],
+        n_examples=X.shape[0],
         bounds=tuple(theorem(run) for theorem in THEOREMS),
     )
+
+
+def _learned(X: Any, y: Any, weights: Floats, intercept: float, bias: float, threshold: float) -> Floats:
+    """The learned weights, that of the constant feature last; or what is wrong with them."""
+    n_rows, n_columns = X.shape
+    if y.shape != (n_rows,) or not np.isin(y, (-1, 1)).all():
+        raise ValueError(f"y must hold -1 or +1 for each of the {n_rows} rows.")
+    if weights.shape != (n_columns,) or not np.isfinite(weights).all():
+        raise ValueError(f"weights must be finite, one for each of the {n_columns} columns.")
+    if intercept != 0.0 and bias == 0.0:
+        raise ValueError("An intercept needs the size of its constant feature, but bias is 0.")
+    if not math.isfinite(intercept - threshold):
+        raise ValueError("intercept and threshold must be finite.")
+    constant = abs(bias) or float(threshold != 0.0)
+    return np.append(weights, (intercept - threshold) / constant) if constant else weights
+
+
+def _numbers(X: Any) -> int:
+    return int(X.nnz) if is_sparse(X) else int(X.size)
+
+
+def _widest(X: Any, y: Any, constant: float, above: float) -> list[Target]:
+    """The maximum-margin separator, if its margin is above what is known."""
+    found = maximum_margin(X, y, constant=constant, above=above) if _numbers(X) <= LARGEST else None
+    return [] if found is None else [make_target(MAXIMUM_MARGIN, X, y, found[1], constant)]
+
+
+def _simplest(X: Any, y: Any, constant: float, balanced: bool) -> list[Target]:
+    """The target on the simplex with the largest margin; if ``balanced``, it has a weight for x and one for -x."""
+    if _numbers(X) * (1 + balanced) > LARGEST_PROGRAM:
+        return []
+    import scipy.sparse as sp
+
+    rows = sp.csr_array(scipy_rows(X)).astype(np.float64)
+    if constant:
+        rows = sp.hstack([rows, np.full((X.shape[0], 1), constant)], format="csr")
+    try:
+        _, u = simplex_margin(sp.hstack([rows, -rows], format="csr") if balanced else rows, y)
+    except ArithmeticError:
+        return []
+    n = rows.shape[1]
+    return [make_target(SIMPLEX, X, y, u[:n] - u[n:] if balanced else u, constant)]
 
 
 def certify_scores(
@@ -161,22 +228,26 @@ def certify_scores(
     rule: str,
     passes: float = 1,
     single_rate: bool = True,
+    widest: ArrayLike | None = None,
 ) -> Certificate:
     """The certificate of an additive learner in a feature space of which only scores are known.
 
-    `signed` holds y times the score of each example, `radius` is max|x| and `norm` is |u| in that space. The theorems
-    need lengths and angles of each example and u only, so each example is drawn in the plane of the two.
+    `signed` holds y times the score of each example, `radius` is max|x| and `norm` is |u| in that space. `widest` holds
+    y u.x of each example for the maximum-margin separator u, |u| = 1, if it is known.
 
     >>> certify_scores([1.0, 1.0], radius=1.0, norm=1.0, mistakes=1, rule="perceptron").best.value
     1.0
     """
     along = np.asarray(signed, dtype=np.float64).ravel() / (norm or 1.0)
-    across = np.sqrt(np.maximum(0.0, radius**2 - along**2))
+    learned = Target(LEARNED, along, math.nan, norm, 0, False)
+    better: list[Target] = []
+    if widest is not None:
+        better = [Target(MAXIMUM_MARGIN, np.asarray(widest, dtype=np.float64).ravel(), math.nan, 1.0, 0, False)]
     run = Run(
-        X=np.column_stack([along, across]),
-        y=np.ones(len(along)),
-        weights=np.array([norm, 0.0]),
-        intercept=0.0,
+        targets=(learned, *better),
+        radii=(radius, math.nan),
+        X=None,
+        y=None,
         bias=0.0,
         rule=rule,
         geometry="additive",
@@ -190,7 +261,7 @@ def certify_scores(
     return Certificate(
         R=radius,
         radius_inf=None,
-        margin=run.margin,
+        margin=learned.margin,
         norm1=None,
         norm2=norm,
         mistakes=int(mistakes),

@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 _BLOCK = 1 << 20  # numbers in a block of rows, 8 MB as float64
 _TOLERANCE = 1e-12  # how near to one point the hulls must come, in units of each feature's range
 _SMALL = 50_000  # numbers in X up to which a linear program is quick
+_FARTHEST = 1000.0  # exponent of a scale: a float64 ends at 2^1024
 _FIRST_ROWS = 1000  # rows of the first linear program, if the features are few
 
 
@@ -95,11 +96,9 @@ def simplex_margin(X: Any, y: ArrayLike) -> tuple[float, Floats]:
 
     X = as_rows(X)
     m, n = X.shape
-    y = np.asarray(y)
-    plain = y.shape == (m,) and y.dtype.kind in "iuf" and bool(np.isin(y, (-1, 1)).all())
-    labels = y.astype(np.float64) if plain else signs(y, m)[0]
+    labels = signed_labels(y, m)
     peak = radii(X)[1] or 1.0
-    A = sp.csr_array(_scipy(X)).astype(np.float64).multiply((-labels / peak)[:, None])
+    A = sp.csr_array(scipy_rows(X)).astype(np.float64).multiply((-labels / peak)[:, None])
     A = sp.hstack([A, np.ones((m, 1))], format="csr")
     only_u, only_g = np.append(np.ones(n), 0.0), np.append(np.zeros(n), 1.0)
     answer = linprog(
@@ -131,20 +130,20 @@ class _Scaled:
         if is_sparse(X):
             import scipy.sparse as sp
 
-            Z = _scipy(X).astype(np.float64)
+            Z = scipy_rows(X).astype(np.float64)
             Z = sp.hstack([Z, np.ones((n_rows, 1))], format="csr") if fit_intercept else Z
         else:
             Z = np.ones((n_rows, n_columns + fit_intercept))
             Z[:, :n_columns] = X
             if fit_intercept:  # centre columns far from zero for their range; others keep their zeros
                 low, high = Z[:, :n_columns].min(axis=0) / 2.0, Z[:, :n_columns].max(axis=0) / 2.0
-                Z[:, :n_columns] -= np.where(np.abs(low + high) > 8.0 * (high - low), low + high, 0.0)
+                Z[:, :n_columns] -= np.where(np.abs(low + high) / 8.0 > high - low, low + high, 0.0)
         size = abs(Z)
         self.row_scale, self.column_scale = np.ones(n_rows), np.ones(Z.shape[1])
         # Each column to 1, whatever its unit; then Ruiz equilibration: rows and columns in turn, by the root.
         halves = ((1, self.row_scale, 0.5), (0, self.column_scale, 0.5))
         for axis, scale, power in ((0, self.column_scale, 1.0), *halves * 4):
-            step = _power_of_two(_largest(size, axis), -power)
+            step = _power_of_two(_largest(size, axis), -power, scale)
             scale *= step
             size = _times(size, step, axis)
         self.largest = _largest(size, 0)
@@ -153,9 +152,11 @@ class _Scaled:
     def separator(self, v: Floats) -> tuple[Floats, float] | None:
         """The separator of the original rows, from that of the scaled rows; None if it may be due to rounding."""
         n_columns = self.X.shape[1]
-        w = (v * self.column_scale)[:n_columns]
-        if not np.isfinite(w).all():
+        if not np.isfinite(v).all():
             return None
+        # The length of w does not matter, so it is such that no weight overflows.
+        size = (np.frexp(v)[1] + np.frexp(self.column_scale)[1])[v != 0.0].max(initial=0)
+        w = (np.ldexp(v, min(0, int(_FARTHEST) - int(size))) * self.column_scale)[:n_columns]
         s = scores(self.X, w)
         b = 0.0
         if self.fit_intercept:  # half-way between the classes is at least as good as the intercept of v
@@ -264,7 +265,7 @@ def _gordan(Z: Any) -> tuple[Floats, Floats]:
     return np.zeros(n), np.zeros(m)  # no answer
 
 
-def _scipy(X: Any) -> Any:
+def scipy_rows(X: Any) -> Any:
     """Sparse rows as SciPy's solvers need them; dense rows unchanged."""
     if not is_sparse(X):
         return X
@@ -278,10 +279,11 @@ def _largest(size: Any, axis: int) -> Floats:
     return np.asarray(largest if isinstance(largest, np.ndarray) else largest.todense(), dtype=np.float64).ravel()
 
 
-def _power_of_two(size: Floats, power: float) -> Floats:
-    """The power of two nearest to size^power; 1 for a row or column of zeros."""
+def _power_of_two(size: Floats, power: float, scale: Floats) -> Floats:
+    """The power of two nearest to size^power; 1 for a row or column of zeros. Times the scale it stays finite."""
     exponent = np.round(power * np.log2(np.where(size > 0.0, size, 1.0)))
-    return np.ldexp(1.0, exponent.astype(np.intc))
+    before = np.log2(scale)
+    return np.ldexp(1.0, (np.clip(before + exponent, -_FARTHEST, _FARTHEST) - before).astype(np.intc))
 
 
 def _times(Z: Any, scale: Floats, axis: int) -> Any:
@@ -344,6 +346,13 @@ def signs(y: ArrayLike, n_rows: int) -> tuple[Floats, NDArray[Any]]:
     if len(classes) != 2:
         raise ValueError(f"y must hold two classes, but it holds {len(classes)}.")
     return np.where(y == classes[1], 1.0, -1.0), classes
+
+
+def signed_labels(y: ArrayLike, n_rows: int) -> Floats:
+    """Labels that are -1 and +1 as they are, even if all are alike; of any other two the second one is +1."""
+    labels = np.asarray(y)
+    plain = labels.shape == (n_rows,) and labels.dtype.kind in "iuf" and bool(np.isin(labels, (-1, 1)).all())
+    return labels.astype(np.float64) if plain else signs(labels, n_rows)[0]
 
 
 def blocks(X: Any) -> Iterator[tuple[int, Any]]:

@@ -8,9 +8,8 @@ ln(positives) + 1 (D. Haussler, Quantifying inductive bias, 1988).
 
 from __future__ import annotations
 
-import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,30 +17,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlearn.theory import bounds
-from onlearn.theory.separable import Floats, blocks, radii, scores, stored
+from onlearn.theory.separable import Floats, blocks, scores, stored
+from onlearn.theory.set_cover import greedy_cover
 
+LEARNED = "learned weights"
 ROUNDING = 1e-9  # (R/g)^2 is a rounded number: 0.9999999999999998 allows one mistake
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One mistake bound: its value (infinite if it promises nothing), whether it applies to the run, and why."""
+    """One mistake bound: its value (infinite if it promises nothing), whether it applies to the run, and why.
+
+    ``target`` says which u the value is for: the learned weights, or a better one that was found.
+    """
 
     name: str
     value: float
     formula: str
     applies: bool
     why: str
+    target: str = LEARNED
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A target u: its name, y u.x / |u|_2 of every row, its norms, how many weights it has, and if some are negative.
+
+    The constant feature is part of x and u.
+    """
+
+    name: str
+    signed: Floats
+    norm1: float
+    norm2: float
+    n_weights: int
+    negative: bool
+
+    @cached_property
+    def margin(self) -> float:
+        return float(self.signed.min())
+
+    def margin1(self, peak: float) -> float:
+        """The margin in the norms of multiplicative learners, min y u.x / (|u|_1 max|x|_inf), at most 1."""
+        if self.norm2 == 0.0 or peak == 0.0:
+            return 0.0
+        return min(1.0, self.margin / peak / (self.norm1 / self.norm2))
+
+
+def make_target(name: str, X: Any, y: Any, u: Floats, constant: float) -> Target:
+    """A target of rows that end in a constant feature, unless that is 0."""
+    top = float(np.abs(u).max())
+    norm2 = top * float(np.linalg.norm(u / top)) if top > 0.0 else 0.0  # so that no square overflows
+    unit = u / (norm2 or 1.0)
+    line = scores(X, unit[: X.shape[1]]) + (unit[-1] * constant if constant else 0.0)
+    return Target(
+        name, np.asarray(y * line, dtype=np.float64), float(np.abs(u).sum()), norm2, len(u), bool((u < 0.0).any())
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The facts of a training run that the theorems need. u is the learned weights, the constant feature last."""
+    """The facts of a training run that the theorems need. The first of the targets is the learned weights."""
 
+    targets: tuple[Target, ...]
+    radii: tuple[float, float]  # max|x|_2 and max|x|_inf, with the constant feature
     X: Any
     y: Any
-    weights: Floats
-    intercept: float
     bias: float
     rule: str
     geometry: str
@@ -52,65 +93,20 @@ class Run:
     alpha: float | None
     eta: float | None
 
-    def __post_init__(self) -> None:
-        n_rows, n_columns = self.X.shape
-        if self.y.shape != (n_rows,) or not np.isin(self.y, (-1, 1)).all():
-            raise ValueError(f"y must hold -1 or +1 for each of the {n_rows} rows.")
-        if self.weights.shape != (n_columns,) or not np.isfinite(self.weights).all():
-            raise ValueError(f"weights must be finite, one for each of the {n_columns} columns.")
-        if self.intercept != 0.0 and self.bias == 0.0:
-            raise ValueError("An intercept needs the size of its constant feature, but bias is 0.")
-        if not math.isfinite(self.intercept - self.threshold):
-            raise ValueError("intercept and threshold must be finite.")
+    @cached_property
+    def widest(self) -> Target:
+        """The target with the largest margin at |u|_2 = 1."""
+        return max(self.targets, key=lambda target: target.margin)
 
     @cached_property
-    def constant(self) -> float:
-        """The size of the constant feature. A fixed threshold is the weight of such a feature, too, of size 1."""
-        return abs(self.bias) or float(self.threshold != 0.0)
+    def simplest(self) -> Target:
+        """The target with the largest margin at |u|_1 = 1 of those that a multiplicative learner can reach."""
+        reachable = [t for t in self.targets if self.geometry != "exponentiated" or not t.negative]
+        return max(reachable or self.targets[:1], key=lambda target: target.margin1(self.radii[1]))
 
-    @cached_property
-    def u(self) -> Floats:
-        if self.constant == 0.0:
-            return self.weights
-        return np.append(self.weights, (self.intercept - self.threshold) / self.constant)
-
-    @cached_property
-    def radii(self) -> tuple[float, float]:
-        radius, peak = radii(self.X)
-        return math.hypot(radius, self.constant), max(peak, self.constant)
-
-    @cached_property
-    def norm1(self) -> float:
-        return float(np.abs(self.u).sum())
-
-    @cached_property
-    def norm2(self) -> float:
-        top = float(np.abs(self.u).max())
-        return top * float(np.linalg.norm(self.u / top)) if top > 0.0 else 0.0  # so that no square overflows
-
-    @cached_property
-    def signed(self) -> Floats:
-        """y u.x / |u|_2 of every row."""
-        size = self.norm2 or 1.0
-        line = scores(self.X, self.weights / size) + (self.intercept - self.threshold) / size
-        return np.asarray(self.y * line, dtype=np.float64)
-
-    @cached_property
-    def margin(self) -> float:
-        return float(self.signed.min())
-
-    @cached_property
-    def margin1(self) -> float:
-        """The margin in the norms of multiplicative learners, min y u.x / (|u|_1 max|x|_inf), at most 1."""
-        if self.norm2 == 0.0 or self.radii[1] == 0.0:
-            return 0.0
-        return min(1.0, self.margin / self.radii[1] / (self.norm1 / self.norm2))
-
-    @cached_property
-    def n_weights(self) -> int:
+    def n_weights(self, target: Target) -> int:
         """The number of weights that a multiplicative learner needs for u: two a feature if some weight is negative."""
-        signed = self.geometry == "balanced" or bool((self.u < 0.0).any())
-        return len(self.u) * (2 if signed else 1)
+        return target.n_weights * (2 if self.geometry == "balanced" or target.negative else 1)
 
     @cached_property
     def step(self) -> float | None:
@@ -127,8 +123,9 @@ class Run:
             (self.single_rate, "not all steps had the same rate"),
         ]
 
-    def separates(self) -> list[tuple[bool, str]]:
-        return [(self.margin > 0.0, f"the learned weights do not separate the rows (margin {self.margin:.4g})")]
+    def separates(self, target: Target) -> list[tuple[bool, str]]:
+        who = f"the {LEARNED} do not separate" if target.name == LEARNED else f"not even the {target.name} separates"
+        return [(target.margin > 0.0, f"{who} the rows (margin {target.margin:.4g})")]
 
     def additive(self) -> list[tuple[bool, str]]:
         return [
@@ -137,39 +134,42 @@ class Run:
             *self.mistake_driven(),
         ]
 
-    def multiplicative(self) -> list[tuple[bool, str]]:
+    def multiplicative(self, target: Target) -> list[tuple[bool, str]]:
         known = self.geometry in ("exponentiated", "balanced")
         return [
             (known, f"for comparison: the geometry is {self.geometry}, not exponentiated or balanced"),
             (self.threshold == 0.0, "the score has a fixed threshold, the theorem is for none"),
             *self.mistake_driven(),
-            (self.geometry != "exponentiated" or bool((self.u >= 0.0).all()), "a learned weight is negative"),
-            *self.separates(),
+            (self.geometry != "exponentiated" or not target.negative, "a learned weight is negative"),
             (self.step is not None, "the rate is not known"),
         ]
 
 
-def _judge(name: str, formula: str, value: float, conditions: list[tuple[bool, str]], holds: str) -> Bound:
+def _judge(
+    name: str, formula: str, value: float, conditions: list[tuple[bool, str]], holds: str, target: str = LEARNED
+) -> Bound:
     failed = [why for met, why in conditions if not met]
-    return Bound(name, value, formula, not failed, failed[0] if failed else holds)
+    return Bound(name, value, formula, not failed, failed[0] if failed else holds, target)
 
 
 def _perceptron(run: Run) -> Bound:
-    value = bounds.perceptron(run.radii[0], run.margin) if run.margin > 0.0 else math.inf
-    why = "the learned weights separate the rows"
-    return _judge("perceptron", "(R/g)^2", value, run.additive() + run.separates(), why)
+    u = run.widest
+    value = bounds.perceptron(run.radii[0], u.margin) if u.margin > 0.0 else math.inf
+    why = f"u: {u.name}, g = {u.margin:.4g} at |u|_2 = 1"
+    return _judge("perceptron", "(R/g)^2", value, run.additive() + run.separates(u), why, u.name)
 
 
 def _perceptron_noisy(run: Run) -> Bound:
     R, _ = run.radii
-    value = float(run.passes * len(run.signed))
-    why = "one mistake for each example seen: no margin gives less"
-    if R > 0.0 and run.norm2 > 0.0:
-        best = bounds.perceptron_noisy_best(R, run.signed, run.passes)
-        if math.isfinite(best.margin):
-            value = best.value
-            why = f"smallest at g = {best.margin:.4g}, D2 = {best.D2:.4g} (passes: {run.passes})"
-    return _judge("perceptron_noisy", "((R + D2)/g)^2", value, run.additive(), why)
+    value = float(run.passes * len(run.targets[0].signed))
+    why, name = "one mistake for each example seen: no margin gives less", LEARNED
+    for target in run.targets:
+        if R > 0.0 and target.norm2 > 0.0:
+            best = bounds.perceptron_noisy_best(R, target.signed, run.passes)
+            if math.isfinite(best.margin) and (best.value < value or name == LEARNED == target.name):
+                value, name = best.value, target.name
+                why = f"u: {name}, smallest at g = {best.margin:.4g}, D2 = {best.D2:.4g} (passes: {run.passes})"
+    return _judge("perceptron_noisy", "((R + D2)/g)^2", value, run.additive(), why, name)
 
 
 def _winnow(run: Run) -> Bound:
@@ -189,49 +189,66 @@ def _winnow(run: Run) -> Bound:
     value = math.inf if k is None else bounds.winnow(n, k, run.alpha or 2.0, run.threshold)
     greedy = " (found greedily: fewer may do)" if k and k > 2 else ""  # greedy is optimal up to two
     why = f"a disjunction of k = {k}{greedy} of n = {n} features, a = {run.alpha}, theta = {run.threshold:g}"
-    return _judge("winnow", formula, value, conditions, why)
+    return _judge("winnow", formula, value, conditions, why, LEARNED if k is None else "a disjunction")
 
 
 def _normalized_winnow(run: Run) -> Bound:
-    p, g = run.n_weights, run.margin1 * run.radii[1]  # for |u|_1 = 1 and x unscaled
-    within = run.radii[1] <= 1.0
-    value = bounds.normalized_winnow(p, min(1.0, g), run.step) if g > 0.0 and within else math.inf
+    u, peak = run.simplest, run.radii[1]
+    p, g = run.n_weights(u), u.margin1(peak) * peak  # for |u|_1 = 1 and x unscaled
+    value = bounds.normalized_winnow(p, min(1.0, g), run.step) if g > 0.0 and peak <= 1.0 else math.inf
     conditions = [
-        *run.multiplicative(),
-        (within, f"max|x|_inf is {run.radii[1]:.4g}, above 1"),
+        *run.multiplicative(u),
+        *run.separates(u),
+        (peak <= 1.0, f"max|x|_inf is {peak:.4g}, above 1"),
         (math.isfinite(value), f"eta = {run.step or 0.0:.4g} is too large for the margin {g:.4g}"),
     ]
-    why = f"p = {p}, g = {g:.4g} at |u|_1 = 1, eta = {run.step or 0.0:.4g}"
-    return _judge("normalized_winnow", "ln p/(eta g + ln(2/(e^eta + e^-eta)))", value, conditions, why)
+    why = f"u: {u.name}, p = {p}, g = {g:.4g} at |u|_1 = 1, eta = {run.step or 0.0:.4g}"
+    return _judge("normalized_winnow", "ln p/(eta g + ln(2/(e^eta + e^-eta)))", value, conditions, why, u.name)
+
+
+def _normalized_winnow_noisy(run: Run) -> Bound:
+    u, peak = run.simplest, run.radii[1]
+    p, value = run.n_weights(u), float(run.passes * len(u.signed))
+    why = "one mistake for each example seen: no margin gives less"
+    if 0.0 < peak <= 1.0 and u.norm1 > 0.0 and run.step is not None:
+        at_norm1 = u.signed * (u.norm2 / u.norm1)
+        best = bounds.normalized_winnow_noisy_best(p, at_norm1, run.passes, run.step)
+        if math.isfinite(best.margin):
+            value = best.value
+            why = f"u: {u.name}, smallest at g = {best.margin:.4g}, D1 = {best.D1:.4g} (passes: {run.passes})"
+    conditions = [*run.multiplicative(u), (peak <= 1.0, f"max|x|_inf is {peak:.4g}, above 1")]
+    formula = "(ln p + eta D1)/(eta g + ln(2/(e^eta + e^-eta)))"
+    return _judge("normalized_winnow_noisy", formula, value, conditions, why, u.name)
 
 
 def _normalized_winnow_simple(run: Run) -> Bound:
-    p, g = run.n_weights, run.margin1 * run.radii[1]
-    within = run.radii[1] <= 1.0
-    value = bounds.normalized_winnow_simple(p, min(1.0, g)) if g > 0.0 and within else math.inf
+    u, peak = run.simplest, run.radii[1]
+    p, g = run.n_weights(u), u.margin1(peak) * peak
+    value = bounds.normalized_winnow_simple(p, min(1.0, g)) if g > 0.0 and peak <= 1.0 else math.inf
     conditions = [
-        *run.multiplicative(),
-        (within, f"max|x|_inf is {run.radii[1]:.4g}, above 1"),
+        *run.multiplicative(u),
+        *run.separates(u),
+        (peak <= 1.0, f"max|x|_inf is {peak:.4g}, above 1"),
         _rate_is_good(min(1.0, g), run.step),
     ]
-    why = f"p = {p}, g = {g:.4g} at |u|_1 = 1, and eta is near enough to its best"
-    return _judge("normalized_winnow_simple", "2 ln p/g^2", value, conditions, why)
+    why = f"u: {u.name}, p = {p}, g = {g:.4g} at |u|_1 = 1, and eta is near enough to its best"
+    return _judge("normalized_winnow_simple", "2 ln p/g^2", value, conditions, why, u.name)
 
 
 def _additive(run: Run) -> Bound:
     # With g = |u|_2 margin it is the bound of the perceptron in other terms.
-    value = bounds.perceptron(run.radii[0], run.margin) if run.margin > 0.0 else math.inf
-    why = "the learned weights separate the rows"
-    return _judge("additive", "|u|_2^2 max|x|_2^2/g^2", value, run.additive() + run.separates(), why)
+    return replace(_perceptron(run), name="additive", formula="|u|_2^2 max|x|_2^2/g^2")
 
 
 def _multiplicative(run: Run) -> Bound:
-    n, g, peak = run.n_weights, run.margin1, run.radii[1]
+    u, peak = run.simplest, run.radii[1]
+    n, g = run.n_weights(u), u.margin1(peak)
     value = bounds.normalized_winnow_simple(n, g) if g > 0.0 else math.inf  # of x / max|x|_inf
     # Dividing the rows by max|x|_inf multiplies the rate by it.
-    conditions = [*run.multiplicative(), _rate_is_good(g, None if run.step is None else run.step * peak)]
-    why = f"n = {n} weights, and eta is near enough to its best"
-    return _judge("multiplicative", "2 ln n |u|_1^2 max|x|_inf^2/g^2", value, conditions, why)
+    rate = None if run.step is None else run.step * peak
+    conditions = [*run.multiplicative(u), *run.separates(u), _rate_is_good(g, rate)]
+    why = f"u: {u.name}, n = {n} weights, and eta is near enough to its best"
+    return _judge("multiplicative", "2 ln n |u|_1^2 max|x|_inf^2/g^2", value, conditions, why, u.name)
 
 
 def _rate_is_good(g: float, eta: float | None) -> tuple[bool, str]:
@@ -247,6 +264,7 @@ THEOREMS = (
     _perceptron_noisy,
     _winnow,
     _normalized_winnow,
+    _normalized_winnow_noisy,
     _normalized_winnow_simple,
     _additive,
     _multiplicative,
@@ -278,30 +296,5 @@ def smallest_disjunction(X: Any, positive: NDArray[np.bool_]) -> int | None:
         useful = positive[start + row] & harmless[column] & (value != 0.0)
         covered.append(start + row[useful])
         covering.append(column[useful])
-    return _greedy_cover(np.concatenate(covered), np.concatenate(covering), X.shape, int(positive.sum()))
-
-
-def _greedy_cover(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int], left: int) -> int | None:
-    """How many columns the greedy algorithm takes to cover ``left`` rows, or None if a row is in no column.
-
-    Column ``columns[n]`` covers row ``rows[n]``. The number of rows that a column would still cover only falls, so
-    the top of the heap is counted again only if it is out of date.
-    """
-    rows = rows[np.argsort(columns, kind="stable")]
-    counts = np.bincount(columns, minlength=shape[1])
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    covered = np.zeros(shape[0], dtype=bool)
-    heap = [(-count, column) for column, count in enumerate(counts.tolist()) if count]
-    heapq.heapify(heap)
-    taken = 0
-    while left and heap:
-        promised, column = heapq.heappop(heap)
-        mine = rows[ends[column] : ends[column + 1]]
-        fresh = mine[~covered[mine]]
-        if len(fresh) == -promised:
-            covered[fresh] = True
-            left -= len(fresh)
-            taken += 1
-        elif len(fresh):
-            heapq.heappush(heap, (-len(fresh), column))
-    return taken if left == 0 else None
+    taken = greedy_cover(np.concatenate(covered), np.concatenate(covering), X.shape, int(positive.sum()))
+    return None if taken is None else len(taken)

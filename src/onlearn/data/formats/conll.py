@@ -1,24 +1,37 @@
 """CoNLL columns (a token a line, an empty line after a sentence) and CoNLL-U.
 
-The label of a token is the last column of CoNLL, ``upos`` of CoNLL-U, or the one that ``target`` names; that column
-is also among the columns. A sentence with a bad line is a bad row.
+Columns stand between tabs if the first token of a file has any, else between ASCII white space: a no-break space is
+part of a word. The label of a token is the last column of CoNLL, ``upos`` of CoNLL-U, or the one that ``target`` names;
+that column is also among the columns. A sentence with a bad line is a bad row.
+
+Lines that begin with ``# `` before the first token of a sentence are comments, unless they have as many columns as
+tokens have: ``# # O`` is a token.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.batch import Sentences
+from onlearn.data.batch import Aside, Sentences
 from onlearn.data.registry import Format, Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks
 from onlearn.data.table_roles import find_column
 
 UNIVERSAL = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
 BREAKS = (b"\n\n", b"\n\r\n")
+NAMED_COMMENT = re.compile(rb"# *(?:[\w.:-]+ += |newdoc\b|newpar\b)")  # a comment, however many columns it has
+
+
+class Piece(NamedTuple):
+    """Whole sentences of a file."""
+
+    block: Block
+    separator: bytes | None  # None: ASCII white space
 
 
 def last_sentence_end(text: np.ndarray, stop: int, final: bool) -> int:
@@ -27,11 +40,20 @@ def last_sentence_end(text: np.ndarray, stop: int, final: bool) -> int:
     return max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
 
 
+def may_be_comment(line: bytes) -> bool:
+    """Whether a line before a sentence can be a comment of CoNLL.
+
+    >>> may_be_comment(b"# sent_id = 1"), may_be_comment(b"#hashtag NN"), may_be_comment(b"#\\tNN")
+    (True, False, False)
+    """
+    return line.startswith(b"# ") or line.rstrip() == b"#"
+
+
 @reader("conll", extensions=[".conll", ".iob", ".bio"])
 class Conll(Format):
     """CoNLL columns. Without names they are called c0, c1, ..."""
 
-    separator: ClassVar[bytes | None] = None  # None: any blanks
+    separator: ClassVar[bytes | None] = None  # None: the first token of a file decides
     names: ClassVar[list[str] | None] = None
     usual_target: ClassVar[str | None] = None  # None: the last column
     unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -44,24 +66,35 @@ class Conll(Format):
         self.target: str | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Any]:
-        where, has_target = stream.source.name, False
+        where, begun, separator = stream.source.name, False, self.separator
         if self.options.regress:
             raise DataError(f"{where} holds sentences: their labels are tags, and no numbers to regress on")
+        waiting: list[Block] = []  # for a token that decides about columns
         for block in blocks(stream, self.options.block_size, last_sentence_end):
-            if self.columns is None:
-                first = next(
-                    (line for line in block.text[: block.stop].tobytes().split(b"\n") if self.is_token(line)), b""
-                )
-                self.columns = [f"c{n}" for n in range(len(first.split(self.separator)))]
-            if not has_target:
-                self.target, has_target = self.target_in(self.columns, where), True
-            yield block
+            waiting.append(block)
+            if not begun:
+                first = self.first_token(block)
+                if first is None:
+                    continue
+                if separator is None and b"\t" in first:
+                    separator = b"\t"
+                if self.columns is None:
+                    self.columns = [f"c{n}" for n in range(len(first.split(separator)))]
+                self.target, begun = self.target_in(self.columns, where), True
+            yield from (Piece(one, separator) for one in waiting)
+            waiting.clear()
+        yield from (Piece(one, separator) for one in waiting)
+
+    def first_token(self, block: Block) -> bytes | None:
+        """The first line that is a token and cannot be a comment."""
+        lines = block.text[: block.stop].tobytes().split(b"\n")
+        return next(
+            (one.rstrip(b"\r") for one in lines if one.strip() and self.is_token(one) and not may_be_comment(one)), None
+        )
 
     def target_in(self, names: list[str], where: str) -> str | None:
         """The column of the labels; None if the file has words only, or lacks labels that it need not have."""
         wanted = self.options.target
-        if not names:
-            return None
         if wanted is None:
             return find_column(names, self.usual_target or -1, "target", where) if len(names) > 1 else None
         known = (*names, *map(str, range(-len(names), len(names))))
@@ -70,50 +103,77 @@ class Conll(Format):
         return find_column(names, wanted, "target", where)
 
     def is_token(self, line: bytes) -> bool:
-        """Whether a line is a token."""
-        return bool(line.strip()) and not line.startswith(b"-DOCSTART-")
+        """Whether a line of a sentence, which is not empty, is a token."""
+        return not line.startswith(b"-DOCSTART-")
 
-    def parse(self, block: Block) -> Parsed:
-        names = self.columns or []
-        tokens: list[list[str]] = []
+    def parse(self, piece: Piece) -> Parsed:
+        names, separator = self.columns or [], piece.separator
+        width = len(names)
+        text = piece.block.text[: piece.block.stop].tobytes()
+        valid = is_utf8(text)
+        content = text.split(b"\n")
+        if b"\r" in text:
+            content = [raw.rstrip(b"\r") for raw in content]
+        cells: list[bytes] = []  # of all tokens, one after another
+        asides: list[Aside] = []
         offsets, lines, bad = [0], [], []
         first_line, error = -1, None
-        content = block.text[: block.stop].tobytes().split(b"\n")
-        for line, raw in enumerate([*content[:-1], b""]):
-            if raw.strip():
-                if not self.is_token(raw):
-                    continue
-                first_line = line if first_line < 0 else first_line
-                cells, reason = self.cells(raw, len(names))
-                if reason and error is None:
-                    error = Bad(line, 0, reason, raw)
-                tokens.append(cells)
-            elif first_line >= 0:
-                if error is None:
-                    offsets.append(len(tokens))
+        for line, raw in enumerate(content):  # the last one is empty, and ends the last sentence
+            if not raw or raw.isspace():
+                if first_line >= 0 and error is None:
+                    offsets.append(len(cells) // width)
                     lines.append(first_line)
-                else:
-                    del tokens[offsets[-1] :]
-                    raw = b"\n".join(content[first_line:line])
-                    bad.append(error._replace(raw=raw))
+                elif error is not None:
+                    del cells[offsets[-1] * width :]
+                    while asides and asides[-1].sentence == len(lines):
+                        asides.pop()
+                    bad.append(error._replace(raw=b"\n".join(content[first_line:line])))
                 first_line, error = -1, None
-        columns = {name: np.array([token[n] for token in tokens], dtype=object) for n, name in enumerate(names)}
-        rows = Sentences(columns, np.array(offsets, dtype=np.int64))
+                continue
+            if not self.is_token(raw):
+                if self.options.comments:
+                    asides.append(Aside(len(lines), len(cells) // width, raw.decode("utf-8", "surrogateescape")))
+                continue
+            found = raw.split(separator)
+            if first_line < 0:
+                if may_be_comment(raw) and (len(found) != width or NAMED_COMMENT.match(raw)):
+                    continue
+                first_line = line
+            if (len(found) != width or not valid) and error is None:
+                reason = what_is_wrong(raw, len(found), width)
+                error = Bad(line, 0, reason, raw) if reason else None
+            cells += found
+        words = b"\n".join(cells).decode().split("\n") if cells else []
+        columns = {name: np.array(words[n::width], dtype=object) for n, name in enumerate(names)}
+        rows = Sentences(columns, np.array(offsets, dtype=np.int64), asides)
         parsed = Parsed(rows, np.array(lines, dtype=np.int64), len(content) - 1, bad=bad)
         if self.target is not None:
-            label = columns[self.target]
-            parsed.names = list(dict.fromkeys(label.tolist()))
+            label = words[names.index(self.target) :: width]
+            parsed.names = list(dict.fromkeys(label))
             code = {name: n for n, name in enumerate(parsed.names)}
-            parsed.codes = np.array([code[name] for name in label.tolist()], dtype=np.int64)
+            parsed.codes = np.array([code[name] for name in label], dtype=np.int64)
         return parsed
 
-    def cells(self, raw: bytes, width: int) -> tuple[list[str], str]:
-        """The columns of a line, and what is wrong with it, if anything."""
-        try:
-            cells = raw.rstrip(b"\r").decode().split(None if self.separator is None else self.separator.decode())
-        except UnicodeDecodeError as error:
-            return [], f"byte {error.start + 1} of the line is not UTF-8"
-        return cells, "" if len(cells) == width else f"there are {len(cells)} columns and not {width}"
+
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes are a text in UTF-8."""
+    try:
+        text.decode()
+        return True
+    except UnicodeDecodeError:
+        return False
+
+
+def what_is_wrong(line: bytes, found: int, width: int) -> str:
+    """What is wrong with the line of a token that has ``found`` columns; empty if nothing is."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start + 1} of the line is not UTF-8"
+    if found == width:
+        return ""
+    hint = ": comments stand before a sentence" if may_be_comment(line) else ""
+    return f"there are {found} columns and not {width}{hint}"
 
 
 @reader("conllu", extensions=[".conllu"])
@@ -127,4 +187,4 @@ class Conllu(Conll):
     def is_token(self, line: bytes) -> bool:
         """Whether a line is a token: no comment, no word that spans tokens (1-2), no empty node (1.1)."""
         number = line.partition(b"\t")[0]
-        return bool(line.strip()) and not line.startswith(b"#") and b"-" not in number and b"." not in number
+        return not line.startswith(b"#") and b"-" not in number and b"." not in number

@@ -1,8 +1,12 @@
-"""Raw sentences: one a line, whose tokens stand between white space. They have the column ``form``, and no labels."""
+"""Raw sentences: one a line, whose tokens stand between ASCII white space.
+
+They have the column ``form``, and no labels. A no-break space is part of a word, as in CoNLL files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import ClassVar
 
@@ -13,6 +17,20 @@ from onlearn.data.batch import Sentences
 from onlearn.data.formats.scanning import Lines
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.sources import Block
+
+UNUSUAL = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # white space to str.split, but not to bytes.split
+TOKEN = re.compile(r"[^ \t\n\r\f\v]+")
+
+
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a sentence.
+
+    >>> tokens_of("The dog  barks .")
+    ['The', 'dog', 'barks', '.']
+    >>> tokens_of("10\\xa0000 dogs")
+    ['10\\xa0000', 'dogs']
+    """
+    return TOKEN.findall(text)
 
 
 @reader("sentences", extensions=[])
@@ -26,24 +44,35 @@ class RawSentences(Lines):
     def parse(self, block: Block) -> Parsed:
         content = block.text[: block.stop].tobytes()
         bad: list[Bad] = []
-        count = content.count(b"\n")
-        try:
-            texts = content.decode().split("\n")
-        except UnicodeDecodeError:
-            texts = [_decoded(raw, line, bad) for line, raw in enumerate(content.split(b"\n"))]
-        sentences = [text.split() for text in texts]
+        sentences, words = _split(content, bad)
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         lines = np.flatnonzero(lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[lines])])
-        words = np.empty(int(offsets[-1]), dtype=object)
-        words[:] = list(chain.from_iterable(sentences))
-        return Parsed(Sentences({"form": words}, offsets), lines, count, bad=bad)
+        column = np.empty(len(words), dtype=object)
+        column[:] = words
+        return Parsed(Sentences({"form": column}, offsets), lines, content.count(b"\n"), bad=bad)
 
 
-def _decoded(raw: bytes, line: int, bad: list[Bad]) -> str:
-    """A line as text; one that cannot be is a bad row, and has no tokens."""
+def _split(content: bytes, bad: list[Bad]) -> tuple[Sequence[Sequence[object]], list[str]]:
+    """The tokens of each line, and the words of all; lines that are not UTF-8 are bad rows, and have no tokens."""
+    if content.isascii() and not any(blank in content for blank in UNUSUAL):  # str.split is quicker, and does the same
+        texts = [text.split() for text in content.decode().split("\n")]
+        return texts, list(chain.from_iterable(texts))
+    lines = content.split(b"\n")
     try:
-        return raw.decode()
+        content.decode()
+    except UnicodeDecodeError:
+        lines = [_checked(raw, line, bad) for line, raw in enumerate(lines)]
+    tokens = [raw.split() for raw in lines]
+    joined = b"\n".join(chain.from_iterable(tokens)).decode()
+    return tokens, joined.split("\n") if joined else []
+
+
+def _checked(raw: bytes, line: int, bad: list[Bad]) -> bytes:
+    """A line, if it is UTF-8; another one is a bad row, and has no tokens."""
+    try:
+        raw.decode()
+        return raw
     except UnicodeDecodeError as error:
         bad.append(Bad(line, error.start + 1, f"byte {error.start + 1} of the line is not UTF-8", raw))
-        return ""
+        return b""

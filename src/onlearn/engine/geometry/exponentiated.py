@@ -53,6 +53,18 @@ class Exponentiated:
             v, np.zeros(v.size), total, total.copy(), np.zeros(outputs), np.zeros(outputs), np.array([eta])
         )
 
+    def begin_at(self, state, w):
+        """Weights must not be negative; those of an output are divided by their sum."""
+        outputs = state.total.size
+        total = w.reshape(-1, outputs).sum(axis=0)
+        if (w < 0.0).any() or not (total > 0.0).all() or not np.isfinite(total).all():
+            raise ValueError("exponentiated begins at weights that are not negative, with a sum above 0")
+        state.w[:] = (w.reshape(-1, outputs) / total).ravel()
+        with np.errstate(divide="ignore"):
+            state.logarithm[:] = np.maximum(np.log(state.w), NOTHING)
+        state.total[:] = state.w.reshape(-1, outputs).sum(axis=0)
+        state.origin[:] = state.total
+
     @property
     def undecided(self):
         """Whether ``estimate`` must be asked before the start."""

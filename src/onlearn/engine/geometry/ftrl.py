@@ -32,6 +32,16 @@ class FTRL:
         knobs = np.array([self.rate, self.beta, self.l1, self.l2])
         return FTRLState(w, w.copy(), w.copy(), np.zeros(outputs), knobs)
 
+    def begin_at(self, state, w):
+        """z of which, with n = 0, these are the weights."""
+        free = np.arange(w.size) < state.free.size
+        strength = self.beta / self.rate + np.where(free, 0.0, self.l2)
+        if (strength == 0.0).any():
+            raise ValueError("ftrl cannot begin at given weights with beta=0: its first step would forget them")
+        excess = np.where(w == 0.0, 0.0, np.where(free, 0.0, self.l1))
+        state.z[:] = -(w * strength + np.sign(w) * excess)
+        state.w[:] = w
+
 
 class FTRLState(NamedTuple):
     w: Weights

@@ -30,6 +30,12 @@ class Winnow:
         theta = features - 1 if self.threshold is None else self.threshold
         return WinnowState(np.ones(features * outputs), np.array([self.alpha, float(theta)]))
 
+    def begin_at(self, state, w):
+        """Weights must be positive: no factor makes one of zero."""
+        if not ((w >= LIGHTEST) & (w <= HEAVIEST)).all():
+            raise ValueError(f"winnow begins at positive weights, from {LIGHTEST:g} to {HEAVIEST:g}")
+        state.w[:] = w
+
     def theta(self, state):
         return float(state.knobs[1])
 
@@ -64,6 +70,13 @@ class BalancedWinnow:
         w = np.zeros(features * outputs)
         limit = np.log(HEAVIEST) / np.log(self.alpha)
         return BalancedWinnowState(w, w.copy(), np.array([self.alpha, limit]))
+
+    def begin_at(self, state, w):
+        """alpha^e - alpha^-e = w."""
+        state.exponent[:] = np.arcsinh(w / 2) / np.log(self.alpha)
+        if (np.abs(state.exponent) > state.knobs[1]).any():
+            raise ValueError(f"balanced begins at weights from {-HEAVIEST:g} to {HEAVIEST:g}")
+        state.w[:] = w
 
     def theta(self, state):
         return self.threshold
