@@ -22,11 +22,9 @@ from onlearn.compiler.inlining import helper
 @helper
 def against_penalty(held: np.ndarray, j: int, w: float, change: float, most: float) -> float:
     """What a step changes at weight j, which is w, where the penalties so far sum to ``most``."""
-    whole = change + (held[j] if w == 0.0 else w + most if w > 0.0 else w - most)
-    if (w > 0.0 and w + change > 0.0) or (w < 0.0 and w + change < 0.0):
-        made = change  # it stays on its side
-    else:
-        held[j] = whole
-        excess = max(0.0, abs(whole) - most)
-        made = (excess if whole > 0.0 else -excess) - w
-    return made
+    kept, side = held[j], 1.0 if w > 0.0 else -1.0
+    whole = change + (kept if w == 0.0 else w + side * most)
+    excess = max(0.0, abs(whole) - most)
+    made = (excess if whole > 0.0 else -excess) - w
+    held[j] = whole
+    return change if w * (w + change) > 0.0 else made  # on its side it moves as if there were no penalty
