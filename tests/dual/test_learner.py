@@ -87,3 +87,23 @@ def test_examples_that_a_run_cannot_have() -> None:
     for work in (lambda: learner._take_in(5, 3), lambda: learner.keep_features(np.arange(2))):
         with pytest.raises(ValueError, match="a learner with a kernel cannot"):
             work()
+
+
+def test_the_radius_is_that_of_all_rows_of_a_run_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0.2).astype(int)
+    settings = dict(kernel="polynomial(2)", intercept_scaling="radius", shuffle=False, epochs=2, stabilizer="last")
+    whole, run = DualLearner(**settings).fit(X, y), DualLearner(**settings)
+    run.start(3, np.bincount(y), np.float64)
+    rows = run.prepare_rows(X)
+    for _ in range(2):
+        rows.begin_pass()
+        run.learn_rows(rows, y, None, np.arange(60), first=True)
+        run.end_pass()
+    run.release_rows()
+    assert whole.training.bias == run.training.bias == np.sqrt((((X * X).sum(axis=1) + 1) ** 2).max())
+    assert np.array_equal(whole.decision_function(X), run.decision_function(X))
+    assert whole.certificate(X, y).holds()
+    with pytest.raises(ValueError, match="for linear learners, not for KernelClassifier"):
+        whole.fit(X, y, trace=True)

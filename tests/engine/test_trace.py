@@ -148,11 +148,7 @@ def test_survivor_has_the_longest_run():
     runs = model.hypotheses_
     right = [h.votes - (k > 0) for k, h in enumerate(runs)]  # the example that made it was a mistake
     assert model.longest_run_ == max(right)
-    best = max(k for k, run in enumerate(right) if run == max(right[:-1]))
-    if right[-1] < max(right):
-        best = right.index(max(right))  # the first of them, unless the last run is as long
-    else:
-        best = len(right) - 1
+    best = right.index(max(right)) if right[-1] < max(right) else len(right) - 1  # the last one wins a tie
     assert np.array_equal(model.coef_[0], runs[best].weights)
     with pytest.raises(AttributeError, match="survivor"):
         _ = Perceptron().fit(*AND).longest_run_
