@@ -66,7 +66,8 @@ def test_the_perceptron_bound_holds_whichever_mistake_comes_next(seed, order):
     margin = ((2 * y - 1) * (Z @ u)).min() / np.linalg.norm(u)
     limit = bounds.perceptron(np.linalg.norm(Z, axis=1).max(), margin)
     assert model.n_mistakes_ <= limit * (1 + 1e-9)
-    assert [b.value for b in certificate.bounds if b.name == "perceptron"] == pytest.approx([limit])
+    [bound] = [b.value for b in certificate.bounds if b.name == "perceptron"]  # that of the largest margin
+    assert model.n_mistakes_ <= bound * (1 + 1e-9) and bound <= limit * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("order", ["first", "random", "worst"])
