@@ -8,6 +8,7 @@ import os
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from onlearn import cli, theory
@@ -91,10 +92,28 @@ def test_no_bound_is_said(run):
         (["halving", "--size", "0"], "size must be at least 1"),
         (["perceptron-noisy-best", "--R", "1", "--scores", "1,x"], "could not convert string to float: 'x'"),
         (["nonsense"], "nonsense"),
+        (["perceptron-noisy-best", "--R", "2", "--scores", "1,1,-1", "--passes", "nan"], "passes must be at least 1"),
+        (["perceptron-noisy-best", "--R", "1", "--scores", "5,5"], "at most R"),
+        (["normalized-winnow-noisy-best", "--p", "10", "--scores", "0.5,-0.5", "--passes", "0"], "passes must be"),
+        (["normalized-winnow-noisy-best", "--p", "-4", "--scores=-0.5,-0.5"], "p must be at least 1"),
+        (["normalized-winnow-noisy-best", "--p", "4", "--scores", "0.5", "--eta", "-1"], "eta must be positive"),
     ],
 )
 def test_bad_numbers(arguments, why, refused):
     assert why in refused("bounds", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["consistent", "--size", "3486784401"], "at most 3,486,784,400 mistakes\n"),
+        (["elimination", "--n", "5000000000"], "at most 5,000,000,001 mistakes\n"),
+        (["perceptron", "--R", "1", "--margin", "0.1"], "at most 100 mistakes\n"),
+        (["winnow", "--n", "1024", "--k", "3", "--alpha", "1e308"], "no bound"),
+    ],
+)
+def test_large_numbers(arguments, shown, run):
+    assert run("bounds", *arguments).startswith(shown)
 
 
 # ---------------------------------------------------------------- bounds on data
@@ -108,7 +127,7 @@ def test_a_target_on_data(name, rows, run):
         report = json.loads(run("bounds", name, rows / "and.csv", "--u", u, "--intercept", -1.5, "--json"))
         assert report["value"] == pytest.approx(expected)
     sparse = run("bounds", name, rows / "and.svm", "--u", "1=1,2=1,5=-1.5", "--json")
-    n = 3 if name == "additive" else 6  # svmlight has columns 0 to 5
+    n = 12  # svmlight has columns 0 to 5, and a weight is negative
     target = [1.0, 1.0, -1.5]
     value = bounds.additive(target, X, y) if name == "additive" else bounds.multiplicative(target, X, y, n=n)
     assert json.loads(sparse)["value"] == pytest.approx(value)
@@ -236,3 +255,13 @@ def test_numbers_need_no_scipy(tmp_path):
 
 def test_the_command_is_known():
     assert "bounds" in cli.COMMANDS
+
+
+def test_zeros_of_a_table_stay_zeros(tmp_path, run):
+    rng = np.random.default_rng(0)
+    X = (rng.random((400, 30)) < 0.2).astype(int)
+    rows = [",".join(map(str, [*row, "yes" if row[:3].any() else "no"])) for row in X]
+    header = ",".join([*(f"x{k}" for k in range(30)), "label"])
+    (tmp_path / "or.csv").write_text("\n".join([header, *rows]) + "\n")
+    told = json.loads(run("bounds", "recommend", tmp_path / "or.csv", "--json"))
+    assert told["advice"] == "multiplicative" and told["active"] < 10 and told["relevant"] == 3

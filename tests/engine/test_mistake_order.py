@@ -105,7 +105,7 @@ def test_certificates_count_how_often_a_row_may_have_been_seen():
     with pytest.warns(UserWarning, match="mistakes left"):
         certificate = Perceptron(epochs=3).fit(X, y, order="worst").certificate(X, y)
     noisy = next(bound for bound in certificate.bounds if bound.name == "perceptron_noisy")
-    assert certificate.holds() and "passes: 93" in noisy.why
+    assert certificate.holds() and noisy.value == 93  # or one for each example seen, which is less here
     other = Perceptron(epochs=None).fit(*AND, order="first").certificate(AND[0][1:], AND[1][1:])
     assert other.best is None
 

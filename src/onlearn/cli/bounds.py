@@ -172,8 +172,9 @@ def _print(name: str, given: dict[str, Any], found: dict[str, float], about: str
     elif math.isinf(value):
         typer.echo("no bound: the theorem promises nothing for these numbers")
     else:
-        whole = math.floor(value * (1.0 + ROUNDING))
-        typer.echo(f"at most {whole:,} mistakes" + (f" ({value:.6g})" if abs(value - whole) > ROUNDING * value else ""))
+        near = min(1e-3, ROUNDING * value)
+        whole = round(value) if abs(value - round(value)) <= near else math.floor(value)
+        typer.echo(f"at most {whole:,} mistakes" + (f" ({value:.6g})" if abs(value - whole) > near else ""))
     typer.echo(about)
     for key, one in found.items():
         if key != "value":
@@ -239,7 +240,10 @@ def additive(
 def multiplicative(
     data: Data, u: Weights, intercept: Intercept = None, target: Target = None, format: Format = None,
     own_labels: OwnLabels = False,
-    n: Annotated[int | None, typer.Option(help="The number of weights; by default of features.")] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(help="The number of weights; by default of features, twice as many if --u has negative ones."),
+    ] = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Bound normalised Winnow on data by a target.
@@ -293,12 +297,16 @@ def _target(text: str, width: int, names: Any) -> list[float]:
             )
         return weights
     places = {name: place for place, name in enumerate(names())}
-    weights = [0.0] * width
+    weights, given = [0.0] * width, set()
     for one in parts:
         name, _, value = one.rpartition("=")
         if name not in places:
             raise typer.BadParameter(f"there is no feature {name!r}", param_hint="--u")
-        weights[places[name]] = _numbers(value, "--u")[0] if value else 0.0
+        if not value or name in given:
+            why = "is given twice" if name in given else "has no weight"
+            raise typer.BadParameter(f"the feature {name!r} {why}", param_hint="--u")
+        given.add(name)
+        weights[places[name]] = _numbers(value, "--u")[0]
     return weights
 
 
@@ -316,7 +324,8 @@ def recommend(
 
     Additive learners, such as the Perceptron, or multiplicative ones, such as Winnow; for data of two classes.
 
-    Features are made of the data as in training. The bounds of both families are compared, and both are run.
+    Features are made of the data as in training, but that columns of numbers are divided by their largest size, so
+    that zeros stay zeros. The bounds of both families are compared, and both are run.
 
     \b
     Examples:
@@ -327,15 +336,27 @@ def recommend(
     from onlearn.models.labelled_matrix import read_labelled_matrix
 
     options = TrainOptions(sources=[*data], target=target, format=format, strict=strict, max_bad=max_bad)
-    rows = read_labelled_matrix(options)
+    rows = read_labelled_matrix(options, scaled=False)
     if not quiet:
         print_bad_rows(rows.bad)
     y = rows.signs("onlearn bounds recommend")
-    advice = theory.recommend(rows.X, y)
+    advice = theory.recommend(_within_one(rows.X), y)
     if json:
         echo_json(advice.to_dict())
     else:
         typer.echo(str(advice))
+
+
+def _within_one(X: Any) -> Any:
+    """Columns divided by their largest size: rows of 0 and 1 stay as they are, and zeros are not lost."""
+    import numpy as np
+    from scipy.sparse import diags_array, issparse
+
+    if X.shape[0] == 0:
+        return X
+    largest = np.asarray(abs(X).max(axis=0).todense() if issparse(X) else np.abs(X).max(axis=0)).ravel()
+    factors = 1.0 / np.where(largest > 0.0, largest, 1.0)
+    return (X @ diags_array(factors)).tocsr() if issparse(X) else X * factors
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ class Learner(BaseLearner):
 
     is_linear = True
     trace: Trace | None = None  # of the last fit, if one was wanted
+    trace_until: int = 0  # examples that had been seen at its end
 
     def __init__(self, name: str = "OnlineClassifier", *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         self.name, self.warning = name, warning
@@ -151,14 +152,14 @@ class Learner(BaseLearner):
             yield
             return
         if trace is not True and not callable(trace):
-            raise TypeError(f"trace must be True, False or a function of a trace and a step, not {trace!r}")
+            raise TypeError(f"trace must be True, False or a function of a trace, not {trace!r}")
         training = self._trained()
         training.recorder = recorder = Recorder(training, self._shape(), None if trace is True else trace)
         try:
             yield
         finally:
             training.recorder = None
-        self.trace = recorder.trace
+        self.trace, self.trace_until = recorder.trace, training.n_seen
 
     def _shape(self) -> Shape:
         """How weights are shown."""
@@ -270,6 +271,10 @@ class Learner(BaseLearner):
                 return voted_hypotheses(training.st, self._shape(), training.geometry.normalised)
         if self.trace is None:
             raise AttributeError("only a voted learner keeps its hypotheses: fit(X, y, trace=True) keeps them")
+        if training.n_seen != self.trace_until:
+            raise AttributeError(
+                "examples were learned since the fit that was traced: there is no list of all hypotheses"
+            )
         return self.trace.hypotheses()
 
     @property

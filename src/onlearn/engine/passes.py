@@ -156,7 +156,8 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
 def warn_caller(text: str, category: type[Warning]) -> None:
     """A warning that points at whoever called ``fit``, which may be several calls of ours above."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+    package = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
 

@@ -254,4 +254,5 @@ def certificate_by(training: Any, X: Any, signs: np.ndarray, from_zero: bool) ->
         threshold=training.theta,
         alpha=geometry.alpha,
         eta=geometry.rate_of(training.g),
+        seen=training.n_seen if training.n_chosen else None,
     )

@@ -8,6 +8,7 @@ learned from. Under l1 or l2 a step is all weights that changed since the step b
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -64,19 +65,19 @@ class Trace:
 
     @property
     def rows(self) -> np.ndarray:
-        return self._rows.array()
+        return _to_read(self._rows.array())
 
     @property
     def passes(self) -> np.ndarray:
-        return self._passes.array()
+        return _to_read(self._passes.array())
 
     @property
     def steps(self) -> np.ndarray:
-        return self._steps.array()
+        return _to_read(self._steps.array())
 
     @property
     def mistakes(self) -> np.ndarray:
-        return self._mistakes.array()
+        return _to_read(self._mistakes.array())
 
     @property
     def votes(self) -> np.ndarray:
@@ -144,9 +145,10 @@ class Trace:
         return self._latest
 
     def _checked(self, k: int) -> int:
+        k = operator.index(k)
         if not 0 <= k <= len(self):
             raise IndexError(f"there are hypotheses after 0 to {len(self)} steps, not after {k}")
-        return int(k)
+        return k
 
     # ------------------------------------------------------------------ taking down
 
@@ -217,6 +219,13 @@ class Column:
             self.room[self.filled : size] = added
             self.filled = size
         return self.room[: self.filled]
+
+
+def _to_read(array: np.ndarray) -> np.ndarray:
+    """A view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def present(training: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,10 @@ from onlearn.theory.separable import Floats, as_rows, radii, scores
 _RATES = np.geomspace(0.05, 3.0, 40)  # eta by margin; the best one is about 1 without noise, and falls with it
 
 
+_ROUNDING = 1e-6  # scores may be beyond their limit by so much
+_LARGE = 1e100  # n times such a factor may overflow
+
+
 def perceptron(R: float, margin: float) -> float:
     """(R / margin)^2: mistakes of the Perceptron on separable rows.
 
@@ -87,12 +91,13 @@ def perceptron_noisy_best(R: float, signed_scores: ArrayLike, passes: float = 1)
     3.0
     """
     _positive("R", R)
-    if passes < 1:
-        raise ValueError(f"passes must be at least 1, but it is {passes}.")
+    _passes(passes)
     # In units of R every score is within [-1, 1] and nothing overflows.
     s = np.sort(np.asarray(signed_scores, dtype=np.float64).ravel()) / R
     if not len(s) or not np.isfinite(s).all():
         raise ValueError("signed_scores must be finite and at least one.")
+    if np.abs(s).max() > 1.0 + _ROUNDING:
+        raise ValueError(f"signed_scores must be at most R = {R}, for |u.x| is at most |x|.")
     s[np.abs(s) < 1e-100] = 0.0  # no margin so small is the best, and 1/s would overflow
     repeat = math.sqrt(passes)
 
@@ -285,9 +290,15 @@ def normalized_winnow_noisy_best(
     >>> normalized_winnow_noisy_best(1000, [0.5] * 200 + [-0.5]).value < 80
     True
     """
+    _simplex_arguments(p, 1.0)
+    _passes(passes)
+    if eta is not None:
+        _positive("eta", eta)
     s = np.sort(np.asarray(signed_scores, dtype=np.float64).ravel())
     if not len(s) or not np.isfinite(s).all():
         raise ValueError("signed_scores must be finite and at least one.")
+    if np.abs(s).max() > 1.0 + _ROUNDING:
+        raise ValueError("signed_scores must be at most 1, for |u.x| is at most |u|_1 max|x|_inf.")
     best = NoisyWinnowBound(float(passes * len(s)), math.inf, math.inf, 0.0)
     # Between two scores the bound is a ratio of linear functions of the margin, so it is smallest at one of them.
     candidates = np.unique(np.minimum(1.0, s[s > 0.0]))
@@ -323,18 +334,22 @@ def multiplicative(u: ArrayLike, X: Any, y: ArrayLike | None = None, *, n: int |
     """2 ln n |u|_1^2 max|x|_inf^2 / g^2 with g = min y u.x: mistakes of normalised Winnow at the best rate.
 
     y as for `additive`; n is the number of weights, by default of features. The theorem is for u >= 0: a
-    signed target needs the balanced learner, which has a weight for x and one for -x, n = 2 len(u). The
-    bound is small for a target of few features, whatever the number of active features. Kivinen, Warmuth and
-    Auer, 1997.
+    signed target needs the balanced learner, which has a weight for x and one for -x, so that n is 2 len(u)
+    if a weight of u is negative. The bound is small for a target of few features, whatever the number of
+    active features. Kivinen, Warmuth and Auer, 1997.
 
     >>> round(multiplicative([1.0, 1.0], [[1.0, 0.0], [-1.0, -1.0]]), 3)
     5.545
+    >>> round(multiplicative([1.0, -1.0], [[1.0, 0.0], [-1.0, 1.0]]), 3)
+    11.09
     """
     weights, X, g = _target(u, X, y)
     _, peak = radii(X)
-    n = len(weights) if n is None else n
-    if n < 1:
-        raise ValueError(f"n must be at least 1, but it is {n}.")
+    fewest = len(weights) * (2 if (weights < 0.0).any() else 1)
+    n = fewest if n is None else n
+    _whole("n", n)
+    if n < fewest:
+        raise ValueError(f"n must be at least {fewest}, the weights that a learner needs for u, but it is {n}.")
     return 2.0 * math.log(n) * _square(float(np.abs(weights).sum()) * peak / g)
 
 
@@ -375,6 +390,7 @@ def halving(size: int) -> float:
     >>> halving(1024)
     10.0
     """
+    _whole("size", size)
     if size < 1:
         raise ValueError(f"size must be at least 1, but it is {size}.")
     return math.log2(size)
@@ -382,20 +398,22 @@ def halving(size: int) -> float:
 
 def _winnow_terms(n: int, alpha: float, threshold: float | None) -> tuple[float, float]:
     """log_alpha threshold, and the demotions that the weights to begin with pay for."""
-    if not 1.0 < alpha < math.inf:
+    if not isinstance(alpha, Real) or not 1.0 < alpha < math.inf:
         raise ValueError(f"alpha must be above 1 and finite, but it is {alpha}.")
+    if threshold is not None and not isinstance(threshold, Real):
+        raise ValueError(f"threshold must be a number, but it is {threshold!r}.")
     threshold = float(n) if threshold is None else float(threshold)
     if not 1.0 <= threshold < math.inf:
         raise ValueError(f"threshold must be at least 1 and finite, but it is {threshold}.")
     log = math.log2(threshold) / math.log2(alpha)  # exact for the powers of two of the textbook
-    return log, n * alpha / ((alpha - 1.0) * threshold)
+    return log, n / ((1.0 - 1.0 / alpha) * threshold) if alpha > _LARGE else n * alpha / ((alpha - 1.0) * threshold)
 
 
 def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, float]:
     X = as_rows(X)
     weights = np.asarray(u, dtype=np.float64)
-    if weights.shape != (X.shape[1],):
-        raise ValueError(f"u must hold {X.shape[1]} weights, one a column, but its shape is {weights.shape}.")
+    if weights.shape != (X.shape[1],) or not np.isfinite(weights).all():
+        raise ValueError(f"u must hold {X.shape[1]} finite weights, one a column, but its shape is {weights.shape}.")
     s = scores(X, weights)
     if y is None:
         g = float(np.abs(s).min())
@@ -431,15 +449,21 @@ def _best_gain(margin: float) -> float:
 
 
 def _simplex_arguments(p: int, margin: float) -> None:
+    _whole("p", p)
     if p < 1:
         raise ValueError(f"p must be at least 1, but it is {p}.")
-    if not 0.0 < margin <= 1.0:
+    if not isinstance(margin, Real) or not 0.0 < margin <= 1.0:
         raise ValueError(f"margin must be above 0 and at most 1, but it is {margin}.")
 
 
 def _whole(name: str, value: float) -> None:
     if not isinstance(value, Real) or value % 1 != 0:
         raise ValueError(f"{name} must be a whole number, but it is {value!r}.")
+
+
+def _passes(passes: float) -> None:
+    if not isinstance(passes, Real) or not 1.0 <= passes < math.inf:
+        raise ValueError(f"passes must be at least 1 and finite, but it is {passes}.")
 
 
 def _positive(name: str, value: float) -> None:

@@ -115,6 +115,7 @@ def certify(
     threshold: float = 0.0,
     alpha: float | None = None,
     eta: float | None = None,
+    seen: int | None = None,
 ) -> Certificate:
     """The certificate of a binary learner whose score is weights.x + intercept - threshold.
 
@@ -126,6 +127,7 @@ def certify(
     - init_zero: training began where the proofs do: at 0; multiplicative weights at 1, or all equal.
     - single_rate: every step had the same rate: no schedule, no sample or class weights, no l1 or l2.
     - threshold: fixed, for Winnow. alpha: factor of winnow and balanced. eta: rate of exponentiated.
+    - seen: how many examples were seen, if that is not all rows in each pass.
 
     >>> X, y = [[0.0, 1.0], [1.0, 0.0]] * 2, [1, -1] * 2
     >>> certificate = certify(X, y, [-1.0, 1.0], mistakes=2, rule="perceptron", geometry="additive")
@@ -164,6 +166,7 @@ def certify(
         threshold=float(threshold),
         alpha=alpha,
         eta=eta,
+        seen=seen,
     )
     return Certificate(
         R=run.radii[0],

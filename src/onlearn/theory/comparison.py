@@ -190,6 +190,8 @@ def _check(accuracy: float, examples: int, noise: list[float], repeats: int) -> 
 
 def _makers(learners: Iterable[Any] | Mapping[str, Any]) -> dict[str, Callable[[int], Any]]:
     """For each name a function from a seed to a new learner."""
+    if isinstance(learners, str):
+        learners = [learners]
     named = learners.items() if isinstance(learners, Mapping) else ((None, one) for one in learners)
     makers: dict[str, Callable[[int], Any]] = {}
     for name, one in named:
@@ -388,4 +390,7 @@ def _measure(learner: str, quantity: str, values: list[float]) -> Measure:
         from scipy.special import stdtrit
 
         wide = float(stdtrit(count - 1, 0.975)) * float(there.std(ddof=1)) / math.sqrt(count)
-    return Measure(learner, quantity, mean, mean - wide, mean + wide, count)
+    low, high = mean - wide, mean + wide
+    if quantity.startswith("accuracy"):
+        low, high = max(low, 0.0), min(high, 1.0)
+    return Measure(learner, quantity, mean, low, high, count)

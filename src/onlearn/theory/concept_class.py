@@ -185,6 +185,9 @@ def as_class(concepts: Any) -> ConceptClass:
         raise ValueError(f"A class must be an iterable of concepts, but it is {concepts!r}.")
     if not len(found):
         raise ValueError("A class must hold at least one concept.")
+    if isinstance(found, Listed) and not all(map(callable, found.concepts)):
+        wrong = next(one for one in found.concepts if not callable(one))
+        raise ValueError(f"A class must be an iterable of concepts, but it holds {wrong!r}.")
     return found
 
 

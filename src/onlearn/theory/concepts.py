@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -88,7 +89,7 @@ class Concept(Protocol):
         m = as_count("m", m, least=1)
         if how not in WAYS:
             raise ValueError(f"how must be one of {', '.join(WAYS)}, but it is {how!r}.")
-        if not 0.0 <= noise <= 1.0:
+        if not isinstance(noise, Real) or not 0.0 <= noise <= 1.0:
             raise ValueError(f"noise must be a probability, but it is {noise}.")
         if not active >= 0.0:
             raise ValueError(f"active must not be negative, but it is {active}.")
@@ -267,7 +268,7 @@ class DNF(Concept):
     n: int
 
     def __init__(self, terms: Iterable[Iterable[int]], n: int | None = None) -> None:
-        found = [tuple(term) for term in terms]
+        found = [tuple(_listed(term)) for term in _listed(terms)]
         size = _attributes([literal for term in found for literal in term], n)
         object.__setattr__(self, "terms", tuple(as_literals(term, size) for term in found))
         object.__setattr__(self, "n", size)
@@ -358,9 +359,15 @@ def check_concept(concept: Any) -> Concept:
 
 
 def _set_literals(concept: Any, literals: Iterable[int], n: int | None) -> None:
-    found = list(literals)
+    found = _listed(literals)
     object.__setattr__(concept, "n", _attributes(found, n))
     object.__setattr__(concept, "literals", as_literals(found, concept.n))
+
+
+def _listed(literals: Any) -> list[Any]:
+    if isinstance(literals, str) or not isinstance(literals, Iterable):
+        raise ValueError(f"Literals must be a list of whole numbers such as [1, -3], but they are {literals!r}.")
+    return list(literals)
 
 
 def _attributes(literals: list[int], n: int | None) -> int:
@@ -369,6 +376,9 @@ def _attributes(literals: list[int], n: int | None) -> int:
         return as_count("n", n, least=1)
     if not literals:
         raise ValueError("A concept without literals needs n, the number of attributes.")
+    wrong = [literal for literal in literals if not isinstance(literal, Real)]
+    if wrong:
+        raise ValueError(f"A literal must be a whole number such as 3, or -3 for a negation, but it is {wrong[0]!r}.")
     return max(int(abs(literal)) for literal in literals)
 
 

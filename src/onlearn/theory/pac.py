@@ -149,8 +149,9 @@ class PACLearner:
         """Take the rows of X with the labels y, or (x, y) pairs of any iterable, until the learner stops."""
         if y is not None and self.classes is None:
             self.classes = np.unique(np.asarray(y))
+        dense = not hasattr(self.learner, "get_params")  # learners of concepts take an instance as an array
         for x, label in _pairs(X, y):
-            if self.learn(x, label):
+            if self.learn(x.toarray()[0] if dense and is_sparse(x) else x, label):
                 break
         return self
 

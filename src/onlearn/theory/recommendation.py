@@ -161,7 +161,8 @@ def recommend(X: Any, y: ArrayLike, *, fit_intercept: bool = True, random_state:
     literals = smallest_disjunction(X, labels > 0.0)
     if literals is not None:
         limits["multiplicative"] = min(limits["multiplicative"], bounds.winnow(X.shape[1], literals))
-    relevant = float(literals or np.abs(u).sum() ** 2 / (u @ u)) if u.any() else 0.0
+    own = u[: X.shape[1]] if data.numbers else u[:0]  # without the constant feature
+    relevant = float(literals or np.abs(own).sum() ** 2 / (own @ own)) if own.any() else 0.0
     active = data.numbers / X.shape[0]
     made = {family: min(run.mistakes for run in runs if run.family == family) for family in limits}
     by_bounds, by_run = _smaller(limits), _smaller(made)

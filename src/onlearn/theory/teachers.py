@@ -161,6 +161,8 @@ class QueryTeacher:
                     f"All ones is no positive example of {_brief(self.concept)}: queries find a conjunction with "
                     "negations only from a positive example, which is given as positive=."
                 )
+        if not callable(getattr(learner, "propose", None)):
+            raise TypeError(f"A learner that asks needs propose(), as QueryLearner has it; {learner!r} has none.")
         lesson, told = _Lesson(learner, self.concept), []
         if self.positive is not None:
             lesson.show(self.positive, True)
@@ -276,6 +278,8 @@ class _Lesson:
 
 
 def _shown(learner: Any, target: Concept, X: Any, y: NDArray[np.int64]) -> Transcript:
+    if not all(callable(getattr(learner, name, None)) for name in ("predict_one", "learn_one")):
+        raise TypeError(f"A learner needs predict_one(x) and learn_one(x, y); {learner!r} has not both.")
     lesson = _Lesson(learner, target)
     for x, label in zip(each_instance(X), y.tolist()):
         lesson.show(x, bool(label))

@@ -92,6 +92,12 @@ class Run:
     threshold: float
     alpha: float | None
     eta: float | None
+    seen: int | None = None  # examples, if they are not those of whole passes
+
+    @property
+    def examples(self) -> float:
+        """How many examples were seen: no learner errs more often."""
+        return float(self.passes * len(self.targets[0].signed) if self.seen is None else self.seen)
 
     @cached_property
     def widest(self) -> Target:
@@ -161,12 +167,12 @@ def _perceptron(run: Run) -> Bound:
 
 def _perceptron_noisy(run: Run) -> Bound:
     R, _ = run.radii
-    value = float(run.passes * len(run.targets[0].signed))
+    value = run.examples
     why, name = "one mistake for each example seen: no margin gives less", LEARNED
     for target in run.targets:
         if R > 0.0 and target.norm2 > 0.0:
             best = bounds.perceptron_noisy_best(R, target.signed, run.passes)
-            if math.isfinite(best.margin) and (best.value < value or name == LEARNED == target.name):
+            if math.isfinite(best.margin) and best.value <= value and (best.value < value or target.name == LEARNED):
                 value, name = best.value, target.name
                 why = f"u: {name}, smallest at g = {best.margin:.4g}, D2 = {best.D2:.4g} (passes: {run.passes})"
     return _judge("perceptron_noisy", "((R + D2)/g)^2", value, run.additive(), why, name)
@@ -208,12 +214,12 @@ def _normalized_winnow(run: Run) -> Bound:
 
 def _normalized_winnow_noisy(run: Run) -> Bound:
     u, peak = run.simplest, run.radii[1]
-    p, value = run.n_weights(u), float(run.passes * len(u.signed))
+    p, value = run.n_weights(u), run.examples
     why = "one mistake for each example seen: no margin gives less"
     if 0.0 < peak <= 1.0 and u.norm1 > 0.0 and run.step is not None:
         at_norm1 = u.signed * (u.norm2 / u.norm1)
         best = bounds.normalized_winnow_noisy_best(p, at_norm1, run.passes, run.step)
-        if math.isfinite(best.margin):
+        if math.isfinite(best.margin) and best.value <= value:
             value = best.value
             why = f"u: {u.name}, smallest at g = {best.margin:.4g}, D1 = {best.D1:.4g} (passes: {run.passes})"
     conditions = [*run.multiplicative(u), (peak <= 1.0, f"max|x|_inf is {peak:.4g}, above 1")]

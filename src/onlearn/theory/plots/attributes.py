@@ -160,6 +160,11 @@ def mistakes_until(learner: Learner, rows: Examples, stops: Sequence[int]) -> li
     return [made_until[stop] for stop in stops]
 
 
+def _check_sizes(sizes: Sequence[int], least: int) -> None:
+    if not len(sizes) or min(sizes) < least:
+        raise ValueError(f"sizes must hold numbers of attributes, at least {least}, but it is {sizes!r}.")
+
+
 def irrelevant_attributes_data(
     sizes: Sequence[int] = SIZES, examples: int = 20_000, seed: int = 0
 ) -> MistakesByAttributes:
@@ -169,6 +174,7 @@ def irrelevant_attributes_data(
     >>> data.mistakes["Winnow"][1] < data.mistakes["Perceptron"][1] < data.bounds["Perceptron"][1]
     True
     """
+    _check_sizes(sizes, least=100)
     mistakes: dict[str, list[int]] = {}
     limits: dict[str, list[float]] = {"Perceptron": [], "Winnow": []}
     for n in sizes:
@@ -204,6 +210,7 @@ def extreme_scenarios_data(
     >>> data.unit_rows.mistakes
     {'Perceptron': [16, 64], 'Winnow': [40, 224]}
     """
+    _check_sizes(sizes, least=2)
 
     def scenario(
         rows: Callable[[int], Examples], literals: Callable[[int], int], target: Callable[[Examples], float], **how: Any

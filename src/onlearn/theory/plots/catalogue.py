@@ -95,7 +95,7 @@ PICTURES: dict[str, Picture] = {
             course.winnow_weights,
             "Winnow's weights over time",
             "A disjunction of three of 64 attributes. A promotion doubles the weights of the attributes that are on, a "
-            "demotion halves them. Relevant attributes are never demoted, and a weight that has reached the threshold "
+            "demotion halves them. Relevant attributes are never demoted, and a weight that has passed the threshold "
             "decides alone, so each rises log₂ n + 1 times at most. Grey lines are shifted a little, to be told apart.",
             LITTLESTONE,
         ),
