@@ -20,7 +20,7 @@ import numpy as np
 from onlearn.compiler import REORDER, compiled
 from onlearn.threads import cores, over_pieces
 
-PAIRS = 10  # of past steps and changes of the gradient
+PAIRS = 8  # of past steps and changes of the gradient
 SHRINK, ENOUGH = 0.5, 1e-4  # of the line search: how the step shrinks, and the part of the slope that must be gained
 TRIES = 40
 PIECES, MANY = 4, 50_000  # vectors are read in so many pieces, by several threads if they are longer than that
@@ -125,8 +125,8 @@ class Past:
             return
         slot = self.count % PAIRS
         self.lines[slot], self.lines[PAIRS + slot] = step, change
-        for k, vector in ((slot, step), (PAIRS + slot, change)):
-            self.products[k] = self.products[:, k] = self._times(vector)
+        for k in (slot, PAIRS + slot):
+            self.products[k] = self.products[:, k] = self._times(self.lines[k])
         self.count += 1
 
     def _times(self, vector: np.ndarray) -> np.ndarray:
@@ -146,7 +146,7 @@ class Past:
         """
         if not self.count:
             return -slope
-        along, parts, G = self._times(slope), np.zeros(2 * PAIRS), self.products
+        along, parts, G = self._times(slope.astype(np.float32)), np.zeros(2 * PAIRS), self.products
         newest_first = [n % PAIRS for n in range(self.count - 1, max(-1, self.count - 1 - PAIRS), -1)]
         shares = {}
         for n in newest_first:
@@ -182,12 +182,14 @@ def dot(a: Any, b: Any) -> Any:
 
 @compiled(fastmath=REORDER)
 def multiply(lines: Any, vector: Any, start: Any, stop: Any, out: Any) -> None:
-    """The products of lines and a vector, of the places from ``start`` to ``stop``."""
-    for k in range(len(lines)):
-        total = 0.0
-        for n in range(start, stop):
-            total += np.float64(lines[k, n]) * vector[n]
-        out[k] = total
+    """The products of lines and a vector, of the places from ``start`` to ``stop``; double only from tile to tile."""
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        for k in range(len(lines)):
+            total = np.float32(0.0)
+            for n in range(first, last):
+                total += lines[k, n] * vector[n]
+            out[k] += np.float64(total)
 
 
 @compiled
