@@ -11,6 +11,7 @@ from sklearn.linear_model import Lasso
 
 import onlearn
 from onlearn import OnlineClassifier, OnlineRegressor
+from onlearn.engine.training import Training
 
 ROWS, TRUTH = 300, np.r_[3.0, -2.0, 1.5, 1.0, -1.0, 0.8, np.zeros(6)]
 
@@ -98,3 +99,15 @@ def test_learning_goes_on_from_a_file_to_the_last_bit(geometry, tmp_path):
     made.save(tmp_path / "m.onl")
     loaded = onlearn.load(tmp_path / "m.onl").partial_fit(X[100:], y[100:])
     assert np.array_equal(loaded.coef_, made.partial_fit(X[100:], y[100:]).coef_)
+
+
+@pytest.mark.parametrize("geometry", ["additive(l1=0.01)", "adagrad(l1=0.01)"])
+def test_states_of_earlier_versions_are_read(geometry):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model = OnlineClassifier("logistic", geometry, random_state=0).fit(X, X[:, 0] > 0)
+    facts, arrays = model._training.pack()
+    old = {name: array for name, array in arrays.items() if name not in ("g.held", "g.most")}
+    again = Training.unpack(facts, old)
+    assert np.array_equal(again.weights(), model._training.weights())
+    with pytest.raises(ValueError, match="last is missing"):
+        Training.unpack(facts, {name: array for name, array in old.items() if name != "g.last"})

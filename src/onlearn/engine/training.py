@@ -512,8 +512,11 @@ class Training(Chronicle):
         self = cls(rule, geometry, stabilizer, facts["output"], capacity, outputs, float(facts["bias"]))
         for part in PARTS:
             fresh = getattr(self, part)
-            found = {name: arrays[f"{part}.{name}"] for name in fresh._fields}
+            earlier = {name: getattr(fresh, name) for name in fresh._fields if name in ADDED}
+            found = {name: arrays.get(f"{part}.{name}", earlier.get(name)) for name in fresh._fields}
             for name, array in found.items():
+                if array is None:
+                    raise ValueError(f"{part}.{name} is missing")
                 like = getattr(fresh, name)
                 free = part != "audit" and layout(type(fresh))[name] == "ledger"
                 if array.dtype != like.dtype or array.ndim != 1 or (array.size != like.size and not free):
@@ -540,6 +543,8 @@ class Training(Chronicle):
 
 
 PARTS = ("g", "st", "audit")
+# Fields of l1 that files of earlier versions lack: there the penalties so far count as none.
+ADDED = ("held", "most")
 
 
 def _entries(rows: Any, order: np.ndarray) -> int:
