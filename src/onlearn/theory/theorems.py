@@ -21,6 +21,7 @@ from onlearn.theory.separable import Floats, blocks, scores, stored
 from onlearn.theory.set_cover import greedy_cover
 
 LEARNED = "learned weights"
+BEYOND = 1e-7  # a score may be beyond the length of its row by so much
 ROUNDING = 1e-9  # (R/g)^2 is a rounded number: 0.9999999999999998 allows one mistake
 
 
@@ -170,7 +171,8 @@ def _perceptron_noisy(run: Run) -> Bound:
     value = run.examples
     why, name = "one mistake for each example seen: no margin gives less", LEARNED
     for target in run.targets:
-        if R > 0.0 and target.norm2 > 0.0:
+        # Of a function that is no kernel, scores may be beyond what lengths allow.
+        if R > 0.0 and target.norm2 > 0.0 and np.abs(target.signed).max() <= R * (1.0 + BEYOND):
             best = bounds.perceptron_noisy_best(R, target.signed, run.passes)
             if math.isfinite(best.margin) and best.value <= value and (best.value < value or target.name == LEARNED):
                 value, name = best.value, target.name
