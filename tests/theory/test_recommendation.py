@@ -92,3 +92,9 @@ def test_the_best_intercept():
         s, y = rng.integers(-4, 5, 12).astype(float), rng.choice([-1.0, 1.0], 12)
         wrong = (y * (s + _intercept(s, y)) <= 0).sum()
         assert wrong == min((y * (s + b) <= 0).sum() for b in np.arange(-6, 6.5, 0.5))
+
+
+def test_where_nothing_decides_that_is_said():
+    rng = np.random.default_rng(0)
+    advice = recommend(rng.random((2000, 3)), rng.integers(0, 2, 2000))
+    assert "the bounds are about the same" in advice.why and "makes little difference" in advice.why

@@ -267,7 +267,7 @@ def _on_data(
     from onlearn.models.labelled_matrix import read_labelled_matrix
     from onlearn.theory import bounds
 
-    rows = read_labelled_matrix(TrainOptions(sources=[*data], target=target, format=format), scaled=False)
+    rows = read_labelled_matrix(TrainOptions(sources=[*data], target=target, format=format))
     print_bad_rows(rows.bad)
     weights, X = np.array(_target(_content(u, "--u"), rows.X.shape[1], rows.names)), rows.X
     if intercept is not None:
@@ -336,27 +336,15 @@ def recommend(
     from onlearn.models.labelled_matrix import read_labelled_matrix
 
     options = TrainOptions(sources=[*data], target=target, format=format, strict=strict, max_bad=max_bad)
-    rows = read_labelled_matrix(options, scaled=False)
+    rows = read_labelled_matrix(options)
     if not quiet:
         print_bad_rows(rows.bad)
     y = rows.signs("onlearn bounds recommend")
-    advice = theory.recommend(_within_one(rows.X), y)
+    advice = theory.recommend(rows.within_one(), y)
     if json:
         echo_json(advice.to_dict())
     else:
         typer.echo(str(advice))
-
-
-def _within_one(X: Any) -> Any:
-    """Columns divided by their largest size: rows of 0 and 1 stay as they are, and zeros are not lost."""
-    import numpy as np
-    from scipy.sparse import diags_array, issparse
-
-    if X.shape[0] == 0:
-        return X
-    largest = np.asarray(abs(X).max(axis=0).todense() if issparse(X) else np.abs(X).max(axis=0)).ravel()
-    factors = 1.0 / np.where(largest > 0.0, largest, 1.0)
-    return (X @ diags_array(factors)).tocsr() if issparse(X) else X * factors
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -28,14 +28,10 @@ from onlearn.engine.rules import with_rule, without_rule
 from onlearn.kernels.formula import copied
 
 
-class LearnerEstimator(BaseEstimator):
-    """A facade over a ``Learner``: of the fitted attributes, all are the learner's."""
+class NestedEstimator(BaseEstimator):
+    """An estimator of which parameters have parameters: a rule, a geometry, a kernel."""
 
-    _families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
-    _composition: ClassVar[Composition] = COMPOSITIONS["OnlineClassifier"]
-    _learner: Any  # the learner, once it is fitted
-
-    # ------------------------------------------------------------------ parameters
+    _families: ClassVar[dict[str, Any]] = {}  # of the parameters that are choices
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
@@ -48,6 +44,16 @@ class LearnerEstimator(BaseEstimator):
         super().set_params(**params)
         set_nested(self, nested, self._families)
         return self
+
+
+class LearnerEstimator(NestedEstimator):
+    """A facade over a ``Learner``: of the fitted attributes, all are the learner's."""
+
+    _families: ClassVar[dict[str, Any]] = FAMILIES  # of the parameters that are choices
+    _composition: ClassVar[Composition] = COMPOSITIONS["OnlineClassifier"]
+    _learner: Any  # the learner, once it is fitted
+
+    # ------------------------------------------------------------------ parameters
 
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._composition.parameters}

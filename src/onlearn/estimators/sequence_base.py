@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.engine.compositions import FAMILIES, Composition
 from onlearn.engine.registry import make_learner
 from onlearn.engine.rules import with_rule, without_rule
-from onlearn.estimators.base import set_nested, take_nested, with_nested
+from onlearn.estimators.base import NestedEstimator
 
 
-class SequenceEstimator(BaseEstimator):
+class SequenceEstimator(NestedEstimator):
     """A learner of sequences as an estimator; all that it has learned is in its learner.
 
     ``X`` is a list of sequences, ``y`` a list with the labels of each, so scikit-learn's cross-validation and searches
@@ -26,18 +25,6 @@ class SequenceEstimator(BaseEstimator):
     _learner: Any  # once it has learned
 
     # ------------------------------------------------------------------ parameters
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with ``deep`` also those of the choices, as ``rule__aggressiveness``."""
-        params: dict[str, Any] = super().get_params(deep=False)
-        return with_nested(params, self._families) if deep else params
-
-    def set_params(self, **params: Any) -> Any:
-        """Change parameters, also those of choices as ``rule__aggressiveness``."""
-        nested = take_nested(params, self._families)
-        super().set_params(**params)
-        set_nested(self, nested, self._families)
-        return self
 
     def _as_learner(self) -> Any:
         """The learner inside, with the present parameters; a new one if nothing was learned yet."""

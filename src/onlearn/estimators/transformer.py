@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -15,30 +15,17 @@ from onlearn import kernels, model_file
 from onlearn.dual.examples import count
 from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
-from onlearn.estimators.base import KERNEL, set_nested, take_nested, with_nested
+from onlearn.estimators.base import KERNEL, NestedEstimator
 from onlearn.kernels.products import refuse_strings
 
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
 
 
-class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NestedEstimator):
     """A transformer of rows of numbers, dense or sparse, that keeps their precision and can be saved."""
 
-    _families: ClassVar[dict[str, Any]] = {}  # of the parameters that have parameters
     n_features_in_: int
     feature_names_in_: np.ndarray
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with ``deep`` also those of a kernel, as ``kernel__sigma``."""
-        params: dict[str, Any] = super().get_params(deep=False)
-        return with_nested(params, self._families) if deep else params
-
-    def set_params(self, **params: Any) -> Any:
-        """Change parameters, also those of a kernel as ``kernel__sigma``."""
-        nested = take_nested(params, self._families)
-        super().set_params(**params)
-        set_nested(self, nested, self._families)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

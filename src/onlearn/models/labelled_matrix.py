@@ -1,4 +1,4 @@
-"""All rows of files as one matrix with their labels, read and turned into features as training does it."""
+"""All rows of files as one matrix with their labels, turned into features as in training, but not scaled."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ class LabelledMatrix(NamedTuple):
             raise data.DataError(f"{why} needs two labels, but the rows have {len(self.labels)}: {listed}")
         return np.where(self.y == 1, 1, -1)
 
+    def within_one(self) -> Any:
+        """The rows, with columns divided by their largest size: 0 and 1 stay as they are, and no zero is lost."""
+        from scipy.sparse import diags_array, issparse
+
+        sparse = issparse(self.X)
+        largest = np.asarray(abs(self.X).max(axis=0).todense() if sparse else np.abs(self.X).max(axis=0)).ravel()
+        factors = 1.0 / np.where(largest > 0.0, largest, 1.0)
+        return (self.X @ diags_array(factors)).tocsr() if sparse else self.X * factors
+
 
 class UnscaledReading(Reading):
     """Columns of numbers become features as they are."""
@@ -43,17 +52,17 @@ class UnscaledRun(Run):
     reading_type = UnscaledReading
 
 
-def read_labelled_matrix(options: TrainOptions, scaled: bool = True) -> LabelledMatrix:
-    """Read all rows of the sources, which must have labels; columns of numbers are ``scaled`` as in training, or not.
+def read_labelled_matrix(options: TrainOptions) -> LabelledMatrix:
+    """Read all rows of the sources, which must have labels; columns of numbers stay as they are.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "and.csv")
     >>> _ = path.write_text("a,b,label\\n0,0,no\\n0,1,no\\n1,0,no\\n1,1,yes\\n")
-    >>> rows = read_labelled_matrix(TrainOptions(sources=[path]), scaled=False)
+    >>> rows = read_labelled_matrix(TrainOptions(sources=[path]))
     >>> rows.X.tolist(), rows.y.tolist(), rows.labels, rows.names()
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 0, 0, 1], ['no', 'yes'], ['a', 'b'])
     """
-    run = (Run if scaled else UnscaledRun)(plan_of(options), None, checked_files(options, None))
+    run = UnscaledRun(plan_of(options), None, checked_files(options, None))
     run.passes.wait = True  # labels and features are final when all rows are read
     batches = list(run.reading.examples())
     numbers, features, far = run.reading.sort_labels(), run.model.features, run.model.far

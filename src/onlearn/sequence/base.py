@@ -25,7 +25,7 @@ from onlearn.data.batch import Sentences, hash_name
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
 from onlearn.engine.passes import InterruptedAfterwards, first_ctrl_c
 from onlearn.model_file import COUNT, NAMES, check_facts
-from onlearn.sequence.inputs import as_sentences
+from onlearn.sequence.inputs import as_sentences, flat_labels
 from onlearn.sequence.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -224,8 +224,6 @@ class SequenceLearner:
 
         ``y`` is a list of lists of labels, or one array of labels, one a token.
         """
-        from onlearn.sequence.inputs import flat_labels
-
         flat = flat_labels(y, sentences, self._takes_unlabelled())
         if not len(flat) and not self.labels:
             raise ValueError("there are no tokens to learn from: X is empty")
@@ -335,8 +333,6 @@ class SequenceLearner:
 
     def _known_codes(self, sentences: Any, y: Any, may_lack: bool) -> np.ndarray:
         """The position in ``labels`` of the label of each token, -1 for None; labels that are not known are refused."""
-        from onlearn.sequence.inputs import flat_labels
-
         flat = flat_labels(y, sentences, may_lack)
         position: dict[Any, int] = {None: -1, **{label: n for n, label in enumerate(self.labels)}}
         unknown = sorted(set(flat.tolist()) - position.keys(), key=str)
@@ -354,8 +350,6 @@ class SequenceLearner:
 
     def score(self, X: Any, y: Any) -> float:
         """The share of tokens that are labelled right."""
-        from onlearn.sequence.inputs import flat_labels
-
         sentences = self._taken(X)
         gold = flat_labels(y, sentences, False)
         if not len(gold):

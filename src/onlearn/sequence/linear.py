@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data.batch import Sentences
+from onlearn.engine.passes import shuffled
 from onlearn.engine.protocol import layout
 from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.engine.training import Training
@@ -64,7 +65,7 @@ def order_of(seed: int, turn: int, sequences: int, shuffle: bool) -> np.ndarray:
     """The order of a pass; it depends on the seed and the number of the pass alone."""
     if not shuffle:
         return np.arange(sequences)
-    return np.random.default_rng([seed, turn]).permutation(sequences)
+    return shuffled(sequences, seed, turn)
 
 
 class LinearSequenceLearner(SequenceLearner):

@@ -412,8 +412,10 @@ def _winnow_terms(n: int, alpha: float, threshold: float | None) -> tuple[float,
 def _target(u: ArrayLike, X: Any, y: ArrayLike | None) -> tuple[Floats, Any, float]:
     X = as_rows(X)
     weights = np.asarray(u, dtype=np.float64)
-    if weights.shape != (X.shape[1],) or not np.isfinite(weights).all():
-        raise ValueError(f"u must hold {X.shape[1]} finite weights, one a column, but its shape is {weights.shape}.")
+    if weights.shape != (X.shape[1],):
+        raise ValueError(f"u must hold {X.shape[1]} weights, one a column, but its shape is {weights.shape}.")
+    if not np.isfinite(weights).all():
+        raise ValueError("u must hold finite weights, but some are not.")
     s = scores(X, weights)
     if y is None:
         g = float(np.abs(s).min())

@@ -173,7 +173,7 @@ def recommend(X: Any, y: ArrayLike, *, fit_intercept: bool = True, random_state:
     features = f"about {relevant:.3g} of {X.shape[1]:,} features matter and {active:.3g} are active in a row"
     return Recommendation(
         advice=advice,
-        why=_why(advice, by, confirmed, known, noisy, features, limits, made),
+        why=_why(advice, by, confirmed, alike, known, noisy, features, limits, made),
         by=by,
         confirmed=confirmed,
         additive_bound=limits["additive"],
@@ -192,7 +192,7 @@ def _smaller(of_family: dict[str, Any]) -> str:
     return "additive" if of_family["additive"] <= of_family["multiplicative"] else "multiplicative"
 
 
-def _why(advice: str, by: str, confirmed: bool, known: bool | None, noisy: bool, features: str,
+def _why(advice: str, by: str, confirmed: bool, alike: bool, known: bool | None, noisy: bool, features: str,
          limits: dict[str, float], made: dict[str, int]) -> str:  # fmt: skip
     """The advice in one sentence."""
     other = "multiplicative" if advice == "additive" else "additive"
@@ -202,8 +202,13 @@ def _why(advice: str, by: str, confirmed: bool, known: bool | None, noisy: bool,
     run = f"{made[advice]:,} mistakes against {made[other]:,}"
     if by == "run":
         return f"{start}{features}; the bounds promise little, and running both families gives {run}"
-    smaller = f"the {advice} bound is the smaller one, {limits[advice]:,.4g} against {limits[other]:,.4g}"
+    values = f"{limits[advice]:,.4g} against {limits[other]:,.4g}"
+    smaller = f"the {advice} bound is the smaller one, {values}"
+    if limits[advice] >= limits[other] * (1.0 - ALIKE):
+        smaller = f"the bounds are about the same, {values}"
     verdict = "confirms it" if confirmed else "does not confirm it"
+    if alike:
+        verdict = "makes little difference"
     return f"{start}{features}; {smaller}, and running both families {verdict}: {run}"
 
 
