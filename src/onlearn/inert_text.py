@@ -81,8 +81,8 @@ def _isolated(text: object) -> str:
 def number(value: object) -> str:
     """A number as it is shown: whole ones with commas, others with four digits; None is a dash.
 
-    >>> number(1234567), number(0.123456), number(None), number(True)
-    ('1,234,567', '0.1235', '–', 'yes')
+    >>> number(1234567), number(0.123456), number(1.0), number(None), number(True)
+    ('1,234,567', '0.1235', '1.0000', '–', 'yes')
     """
     if value is None:
         return "–"
@@ -93,7 +93,7 @@ def number(value: object) -> str:
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             return "–" if value != value else "∞" if value > 0 else "−∞"
-        if value == int(value) and abs(value) < 1e15:
+        if value == int(value) and 10 <= abs(value) < 1e15:
             return f"{int(value):,}"
-        return f"{value:.4f}" if 0.001 <= abs(value) < 10 else f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3e}"
+        return f"{value:.4f}" if 0.001 <= abs(value) < 10 or value == 0 else f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3e}"
     return str(value)

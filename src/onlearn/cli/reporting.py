@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlearn.cli.terminal import command_line
@@ -79,14 +79,27 @@ def note_run(evidence: Evidence, run: Run, options: TrainOptions) -> None:
 def note_tagger(evidence: Evidence, tagger: Tagger) -> None:
     """Add the attributes that weigh most for each label of a tagger, and the seed it was trained with."""
     evidence.more["seed"] = tagger.trained.get("seed")
+    evidence.note_tag_weights(tagger.learner)
 
 
-def note_tag_run(evidence: Evidence, run: TagRun, bad: BadRows | None) -> None:
+def recorded(turns: list[Any], watch: Callable[[Any], None] | None) -> Callable[[Any], None]:
+    """A watch that adds how each pass went to ``turns``, and calls another."""
+
+    def both(now: Any) -> None:
+        turns.append(now)
+        if watch is not None:
+            watch(now)
+
+    return both
+
+
+def note_tag_run(evidence: Evidence, run: TagRun, turns: list[Any], bad: BadRows | None) -> None:
     """Add the course of a training run of a tagger, and its bad rows; ``bad`` are those of the test data."""
     note_tagger(evidence, run.tagger)
     evidence.more["test_data"] = list(run.options.test)
-    if (history := getattr(run.tagger.learner, "history_", None)) is not None:
-        evidence.note_progress(history)
+    if turns:
+        passes = [{"loss": one.loss, **({"wrong": one.wrong} if one.wrong >= 0 else {})} for one in turns]
+        evidence.note_progress({"passes": passes})
     evidence.note_bad(run.bad, "the training data")
     if bad is not None:
         evidence.note_bad(bad, "the test data")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from onlearn.cli.options import LARGE, print_bad_rows
-from onlearn.cli.reporting import evidence_of, note_tag_run, note_tagger, write_report
+from onlearn.cli.reporting import evidence_of, note_tag_run, note_tagger, recorded, write_report
 from onlearn.cli.terminal import (
     Stopped,
     as_line,
@@ -63,6 +63,7 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
     from onlearn.models.tag_training import prepare_tagging
 
     silent = quiet or as_json
+    turns: list[Any] = []  # how each pass went, for the report
     run = prepare_tagging(options)
     try:
         run.read()
@@ -71,7 +72,7 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
                 typer.echo(as_options(note))
             typer.echo(f"learning: {run.tagger.learner!r}")
         with _progress_line(silent) as watch:
-            run.learn(watch)
+            run.learn(watch if report_file is None else recorded(turns, watch))
     except KeyboardInterrupt:
         raise Stopped("stopped by Ctrl-C before learning was finished; no model was written") from None
     try:
@@ -86,7 +87,7 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
         evidence = evidence_of(report_file, None, as_list(options.sources))
         bad = run.test(report, evidence)
         if evidence is not None:
-            note_tag_run(evidence, run, bad)
+            note_tag_run(evidence, run, turns, bad)
             write_report(report_file, "train", report, evidence)
         if not quiet and bad is not None:
             print_bad_rows(bad)

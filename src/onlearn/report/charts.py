@@ -74,9 +74,11 @@ class Chart(NamedTuple):
 
     def data(self) -> dict[str, Any]:
         """What the script of the page draws: one list of x, and of each series its y there, or None."""
-        xs = sorted({x for one in self.series for x in one.x})
+        uprights = [one for one in self.series if one.style == "guide" and len({*one.x}) == 1]
+        lines = [one for one in self.series if one not in uprights]
+        xs = sorted({x for one in lines for x in one.x})
         series = []
-        for one in self.series:
+        for one in lines:
             ys: dict[float, float | None] = dict(zip(one.x, one.y))
             if one.style == "steps" and len(one.x) == len(one.y) + 1:
                 ys[one.x[-1]] = one.y[-1]
@@ -94,6 +96,7 @@ class Chart(NamedTuple):
         return {
             "x": [_short(x) for x in xs],
             "series": series,
+            "uprights": [_short(one.x[0]) for one in uprights],
             "xLabel": self.x_label,
             "yLabel": self.y_label,
             "xLog": self.x_log,
@@ -316,10 +319,10 @@ class HeatMap(NamedTuple):
         """The heat map as SVG; the shade of a cell is its share of the row."""
         labels = [inert(name, 18) for name in self.labels]
         size, longest = len(labels), max((len(name) for name in labels), default=1)
-        cell = max(22.0, min(64.0, 420 / max(1, size)))
-        left, top = 14 + min(150.0, 8.0 * longest), 30 + min(110.0, 6.2 * longest if size > 4 else 14)
-        right = 14 + (min(90.0, 5.0 * longest) if size > 4 else 0)  # slanted names lean over the edge
-        width, height = round(left + cell * size + right), round(top + cell * size + 10)
+        cell = max(22, min(64, 420 // max(1, size)))
+        left, top = 14 + min(150, 8 * longest), 30 + min(110, 6 * longest if size > 4 else 14)
+        right = 14 + (min(90, 5 * longest) if size > 4 else 0)  # slanted names lean over the edge
+        width, height = left + cell * size + right, top + cell * size + 10
         parts = [_open(self.id, self.title, self.description, width, height, f' width="{width}"')]
         parts.append(f'<text class="label" x="{left:.0f}" y="13">predicted</text>')
         for k, name in enumerate(labels):
@@ -330,26 +333,25 @@ class HeatMap(NamedTuple):
                          f'text-anchor="{anchor}"{turn}>{escape(name)}</text>')  # fmt: skip
             parts.append(f'<text class="tick bidi" x="{left - 8:.1f}" y="{top + middle + 4:.1f}" text-anchor="end">'
                          f"{escape(name)}</text>")  # fmt: skip
+        parts.append(f'<rect class="cell" x="{left}" y="{top}" width="{cell * size}" height="{cell * size}"/>')
         for i, row in enumerate(self.counts):
             whole = max(1, sum(row))
             for j, count in enumerate(row):
-                parts.append(self._cell(i, j, count, count / whole, (left + j * cell, top + i * cell), cell))
+                if count:
+                    parts.append(self._cell(i, j, count, count / whole, (left + j * cell, top + i * cell), cell))
         return "".join([*parts, "</svg>"])
 
-    def _cell(self, i: int, j: int, count: int, share: float, at: tuple[float, float], cell: float) -> str:
+    def _cell(self, i: int, j: int, count: int, share: float, at: tuple[int, int], cell: int) -> str:
         x, y = at
-        shade = "right" if i == j else "wrong"
-        told = f"{self.labels[i]} predicted as {self.labels[j]}: {count:,} ({100 * share:.1f} %)"
+        told = f"{inert(self.labels[i], 30)} predicted as {inert(self.labels[j], 30)}: {count:,} ({100 * share:.1f} %)"
         text = ""
-        if cell >= 26 and count:
+        if cell >= 26 or (count < 1000 and cell >= 20):
             strong = " strong" if share > 0.55 else ""
-            text = (f'<text class="count{strong}" x="{x + cell / 2:.1f}" y="{y + cell / 2 + 4:.1f}" '
-                    f'text-anchor="middle">{compact(count)}</text>')  # fmt: skip
-        opacity = 0.06 + 0.94 * share if count else 0.0
+            text = (f'<text class="count{strong}" x="{x + cell // 2}" y="{y + cell // 2 + 4}" '
+                    f'text-anchor="middle">{count if len(str(count)) * 7.5 < cell else compact(count)}</text>')  # fmt: skip
         return (
-            f'<g><title>{escape(inert(told, 300))}</title><rect class="cell" x="{x:.1f}" y="{y:.1f}" '
-            f'width="{cell - 1.5:.1f}" height="{cell - 1.5:.1f}"/><rect class="{shade}" x="{x:.1f}" y="{y:.1f}" '
-            f'width="{cell - 1.5:.1f}" height="{cell - 1.5:.1f}" fill-opacity="{opacity:.2f}"/>{text}</g>'
+            f'<g><title>{escape(told)}</title><path class="{"right" if i == j else "wrong"}" '
+            f'd="M{x} {y}h{cell - 1}v{cell - 1}h{1 - cell}z" fill-opacity="{0.06 + 0.94 * share:.2f}"/>{text}</g>'
         )
 
 

@@ -308,6 +308,19 @@ class Evidence:
             ],
         }
 
+    def note_tag_weights(self, learner: Any) -> None:
+        """The attributes that weigh most for each label of a learner of sequences, and transitions between labels."""
+        strong, between = learner.strongest(WEIGHTS)
+        found: dict[str, list[list[Any]]] = {}
+        for one in strong:
+            found.setdefault(one.label, []).append([inert(one.attribute, 120), float(one.weight)])
+        self.more["weights"] = {
+            "of": "attributes",
+            "labels": len(found),
+            "shown": [{"label": inert(name), "top": found[name]} for name in list(found)[:LABELS]],
+        }
+        self.more["transitions"] = [[inert(one.attribute), inert(one.label), float(one.weight)] for one in between]
+
     # ------------------------------------------------------------------ all of it
 
     def to_dict(self) -> dict[str, Any]:
@@ -390,7 +403,7 @@ def row_text(rows: Any, row: int) -> str:
         cells = {name: value for name, value in rows.slice(row, 1).to_pylist()[0].items() if value is not None}
         if len(cells) == 1:
             return inert(next(iter(cells.values())), ROW)
-        return inert("; ".join(f"{inert(name, 40)}: {inert(value, ROW)}" for name, value in cells.items()), ROW)
+        return inert("; ".join(f"{inert(name, 40)}: {_cell(value)}" for name, value in cells.items()), ROW)
     if isinstance(rows, NamedRows):
         first, last = int(rows.indptr[row]), int(rows.indptr[row + 1])
         parts = [_valued(rows.name(k), float(rows.values[k])) for k in range(first, min(last, first + FEATURES))]
@@ -400,6 +413,10 @@ def row_text(rows: Any, row: int) -> str:
         parts = [f"{rows.indices[k]}:{rows.data[k]:.4g}" for k in range(first, min(last, first + FEATURES))]
         return inert(" ".join([*parts, *(["…"] if last - first > FEATURES else [])]), ROW)
     return inert(rows[row], ROW)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else inert(value, ROW)
 
 
 def _valued(name: str, value: float) -> str:

@@ -165,10 +165,8 @@ def listed(names: Sequence[Any], most: int) -> str:
 
 def course(progress: dict[str, Any], facts: dict[str, Any], certificate: dict[str, Any] | None) -> Iterator[Block]:
     """Progressive loss and mistakes against the number of examples, both on a logarithmic scale."""
-    entries = [one for one in progress.get("doubling") or () if one.get("seen")]
     passes = progress.get("passes") or []
-    if not entries:
-        entries = passes
+    entries = [one for one in progress.get("doubling") or () if one.get("seen")]
     seen = [float(one["seen"]) for one in entries]
     if len(seen) >= 1:
         series = [Series("mean loss", seen, [one.get("loss") for one in entries], place=0)]
@@ -200,6 +198,11 @@ def course(progress: dict[str, Any], facts: dict[str, Any], certificate: dict[st
             "mean loss",
             [Series("mean loss", turns, [one.get("loss") for one in passes])],
         )
+        if all(one.get("wrong") is not None for one in passes):
+            wrongs = [one["wrong"] for one in passes]
+            told = f"Tokens labelled wrong in each pass, before learning from them: {wrongs[0]:,} at first, {wrongs[-1]:,} in the end."
+            series = [Series("tokens wrong", turns, wrongs, place=1)]
+            yield Chart("wrong-tokens", "Tokens wrong by pass", told, "pass", "tokens wrong", series)
     if certificate is not None:
         yield from bounds_of(certificate)
 
@@ -246,7 +249,7 @@ def evaluated(figures: dict[str, Any], evidence: dict[str, Any], of: str, caps: 
     blocks: list[Block] = [*curves(evidence), *reliability(evidence, figures), *scores(evidence, figures)]
     blocks += [*numbers(evidence)]
     if blocks:
-        yield Section("quality", f"How good it is on {of}", blocks)
+        yield Section("quality", f"How good it is on {of}" if of != "rows" else "How good it is", blocks)
     classes = [*confusion(figures, caps), *per_class(figures, caps), *unknown(figures)]
     if classes:
         yield Section("classes", "Class by class", classes)
@@ -448,9 +451,12 @@ def learned(facts: dict[str, Any], evidence: dict[str, Any], caps: Caps) -> Iter
             blocks.append(Bars(one["label"], bars))
     if not blocks:
         return
-    what = "support examples" if found["of"] == "examples" else "features"
+    what = "support examples" if found["of"] == "examples" else found["of"]
     lead = Text(f"For each label, the {what} that speak for it most, with their weights.", "note")
     left = cut(min(len(found["shown"]), caps.classes), found["labels"], "labels")
+    if between := evidence.get("transitions"):
+        rows = [[one, after, number(float(weight))] for one, after, weight in between[: caps.rows]]
+        blocks.append(Table("Transitions between labels", ["from", "to", "weight"], rows, words=2))
     yield Section("weights", "What it has learned", [lead, *blocks, *([Text(left, "note")] if left else [])])
 
 

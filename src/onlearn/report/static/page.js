@@ -13,7 +13,7 @@
   }
   function axis(label, log, size) {
     return {
-      stroke: function () { return colour("--soft"); }, label: label, labelSize: 20, labelFont: "13px system-ui, sans-serif",
+      stroke: function () { return colour("--soft"); }, label: label, labelSize: 18, labelGap: 2, labelFont: "13px system-ui, sans-serif",
       font: "12px system-ui, sans-serif", size: size,
       grid: { stroke: function () { return colour("--grid"); }, width: 1 }, ticks: { show: false },
       values: function (plot, splits) { return splits.map(function (v) { return v == null || (log && !isTen(v)) ? "" : short(v); }); }
@@ -41,11 +41,23 @@
         x: { time: false, distr: chart.xLog ? 3 : 1, log: 10, range: zoomable(chart.xRange) },
         y: { distr: chart.yLog ? 3 : 1, log: 10, range: function () { return chart.yRange; } }
       },
-      axes: [axis(chart.xLabel, chart.xLog && spread(chart.xRange), 34), axis(chart.yLabel, chart.yLog && spread(chart.yRange), 46)],
+      axes: [axis(chart.xLabel, chart.xLog && spread(chart.xRange), 26), axis(chart.yLabel, chart.yLog && spread(chart.yRange), 46)],
       series: [{ label: chart.xLabel }].concat(chart.series.map(series)),
       cursor: { drag: { x: true, y: false, uni: 20 }, points: { size: 7 } },
-      hooks: { setCursor: [function (plot) { tell(plot, chart, readout); }] }
+      hooks: { setCursor: [function (plot) { tell(plot, chart, readout); }], draw: [function (plot) { uprights(plot, chart); }] }
     };
+  }
+  function uprights(plot, chart) {
+    var pen = plot.ctx, box = plot.bbox;
+    chart.uprights.forEach(function (x) {
+      var at = plot.valToPos(x, "x", true);
+      if (at < box.left || at > box.left + box.width) return;
+      pen.save();
+      pen.strokeStyle = colour("--soft"); pen.lineWidth = 1.3 * devicePixelRatio;
+      pen.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      pen.beginPath(); pen.moveTo(at, box.top); pen.lineTo(at, box.top + box.height); pen.stroke();
+      pen.restore();
+    });
   }
   function zoomable(whole) {
     return function (plot, low, high) {
