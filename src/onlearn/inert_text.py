@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 MOST = 80  # characters of a name
 JOINERS = "\u200c\u200d"  # not seen, but words of several languages need them
+NOTHING = "\u2013"  # where there is no number
 PLAIN_SPACES = "\u00a0\u2007\u202f"
 
 
@@ -53,7 +54,7 @@ def facts_html(title: str, facts: Iterable[tuple[str, object]], table: Sequence[
     """A title, facts by name, and a table of which the first row is its head; a piece of HTML for a notebook.
 
     >>> print(facts_html("<b>", [("rows", 3)]))
-    <div><strong>&lt;b&gt;</strong><table ...><tr><th scope="row" ...>rows</th><td ...><bdi>3</bdi></td></tr></table></div>
+    <div><strong>&lt;b&gt;</strong><table ...>rows</th><td ...><bdi>3</bdi></td></tr></table></div>
     """
     lines = "".join(
         f'<tr><th scope="row" style="{CELL}">{_escaped(name)}</th><td style="{CELL}">{_isolated(value)}</td></tr>'
@@ -81,19 +82,45 @@ def _isolated(text: object) -> str:
 def number(value: object) -> str:
     """A number as it is shown: whole ones with commas, others with four digits; None is a dash.
 
-    >>> number(1234567), number(0.123456), number(1.0), number(None), number(True)
-    ('1,234,567', '0.1235', '1.0000', '–', 'yes')
+    >>> number(1234567), number(0.123456), number(1.0), number(True)
+    ('1,234,567', '0.1235', '1.0000', 'yes')
     """
     if value is None:
-        return "–"
+        return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
-            return "–" if value != value else "∞" if value > 0 else "−∞"
+            return NOTHING if value != value else "∞" if value > 0 else "-∞"
         if value == int(value) and 10 <= abs(value) < 1e15:
             return f"{int(value):,}"
-        return f"{value:.4f}" if 0.001 <= abs(value) < 10 or value == 0 else f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3e}"
+        return (
+            f"{value:.4f}"
+            if 0.001 <= abs(value) < 10 or value == 0
+            else f"{value:,.4g}"
+            if abs(value) < 1e6
+            else f"{value:.3e}"
+        )
     return str(value)
+
+
+def number_of(names: Sequence[object], most: int = 5) -> str:
+    """How many there are, and the first of them.
+
+    >>> number_of(["ham", "spam"]), number_of(range(100), 3)
+    ('2: ham, spam', '100: 0, 1, 2, …')
+    """
+    return (
+        f"{len(names):,}: " + ", ".join(inert(one, 30) for one in names[:most]) + (", …" if len(names) > most else "")
+    )
+
+
+def as_line(value: object) -> str:
+    """A value in one line: numbers in short, lists and mappings by their parts."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {as_line(inner)}" for key, inner in list(value.items())[:12])
+    if isinstance(value, list):
+        return ", ".join(map(as_line, value[:12])) + (", …" if len(value) > 12 else "")
+    return number(value)

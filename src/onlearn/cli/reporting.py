@@ -1,4 +1,4 @@
-"""``--report FILE``: what commands do for it. The path is checked before the work begins; the page is written after it."""
+"""``--report FILE``: the path is checked before the work of a command begins, and the page is written after it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onlearn.cli.terminal import command_line
 from onlearn.errors import PlanError
-from onlearn.models.train_options import TrainOptions, keep_apart
+from onlearn.models.train_options import TrainOptions, as_list, keep_apart
 
 if TYPE_CHECKING:
     from onlearn.data import BadRows
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onlearn.models.tag_training import TagRun
     from onlearn.models.tagger import Tagger
     from onlearn.report import Evidence
+
 
 def check_report(path: str | None, *inputs: str, outputs: Sequence[str] = ()) -> None:
     """Refuse a path that no report can be written to, that is read, or is written already; None is no report."""
@@ -33,7 +34,7 @@ def check_report(path: str | None, *inputs: str, outputs: Sequence[str] = ()) ->
 def check_train_report(path: str | None, options: TrainOptions) -> None:
     """The same for ``train``: data, models and bad rows are not to be written over."""
     written = [os.fspath(one) for one in (options.output, options.bad_rows) if one is not None]
-    check_report(path, *options.sources, *options.test, outputs=written)
+    check_report(path, *as_list(options.sources), *as_list(options.test), outputs=written)
 
 
 def write_report(path: str | None, kind: str, facts: dict[str, Any], evidence: Any = None) -> None:
@@ -67,7 +68,7 @@ def note_run(evidence: Evidence, run: Run, options: TrainOptions) -> None:
     output = options.output
     note_model(evidence, run.model)
     evidence.more["seed"] = run.plan.seed
-    evidence.more["test_data"] = list(options.test)
+    evidence.more["test_data"] = as_list(options.test)
     learner = run.model.learner
     if learner.is_progressive:
         evidence.note_progress(learner.history_)
@@ -96,7 +97,7 @@ def recorded(turns: list[Any], watch: Callable[[Any], None] | None) -> Callable[
 def note_tag_run(evidence: Evidence, run: TagRun, turns: list[Any], bad: BadRows | None) -> None:
     """Add the course of a training run of a tagger, and its bad rows; ``bad`` are those of the test data."""
     note_tagger(evidence, run.tagger)
-    evidence.more["test_data"] = list(run.options.test)
+    evidence.more["test_data"] = as_list(run.options.test)
     if turns:
         passes = [{"loss": one.loss, **({"wrong": one.wrong} if one.wrong >= 0 else {})} for one in turns]
         evidence.note_progress({"passes": passes})

@@ -50,7 +50,12 @@ def ocr(
     if unknown:
         known = ", ".join(repr(name) for name in LINES)
         raise typer.BadParameter(f"there is no line {unknown[0]!r}; there are {known}", param_hint="--line")
-    _run(lambda report: ocr(data, chosen, seed=seed, seeds=seeds, rows=rows, report=report), len(chosen), json, report_file)
+    _run(
+        lambda report: ocr(data, chosen, seed=seed, seeds=seeds, rows=rows, report=report),
+        len(chosen),
+        json,
+        report_file,
+    )
 
 
 @app.command()

@@ -172,7 +172,10 @@ def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
 
 
 def test(
-    run: Run, options: TrainOptions, report: dict[str, Any], observer: evaluation.Observer | None = None
+    run: Run,
+    options: TrainOptions,
+    report: dict[str, Any],
+    observer: evaluation.Observer | None = None,  # noqa: PT028 (it is no test of pytest's)
 ) -> data.BadRows | None:
     """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files.
 

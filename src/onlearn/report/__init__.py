@@ -1,7 +1,7 @@
 """Reports: one page of HTML that needs nothing else, or JSON with the same numbers.
 
-``write`` makes one of the facts that a command prints with ``--json``, and of ``Evidence`` that was collected while rows
-were evaluated.
+``write`` makes one of the facts that a command prints with ``--json``, and of ``Evidence`` that was collected while
+rows were evaluated.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from onlearn.inert_text import inert, number
+from onlearn.inert_text import NOTHING, inert, number
 from onlearn.report.charts import Chart, HeatMap
 
 
@@ -122,11 +122,11 @@ def cut(shown: int, whole: int, what: str) -> str:
 def percent(share: float | None) -> str:
     """A share in per cent.
 
-    >>> percent(0.8531), percent(0.99996), percent(None)
-    ('85.3 %', '99.996 %', '–')
+    >>> percent(0.8531), percent(0.99996)
+    ('85.3 %', '99.996 %')
     """
     if share is None:
-        return "–"
+        return NOTHING
     places = 1 if share <= 0.999 else 3
     return f"{100 * share:.{places}f} %"
 
@@ -139,11 +139,11 @@ def cells(values: Sequence[Any]) -> list[str]:
 def seconds_text(seconds: float | None) -> str:
     """A time in words.
 
-    >>> seconds_text(0.0123), seconds_text(75), seconds_text(None)
-    ('12 ms', '1 min 15 s', '–')
+    >>> seconds_text(0.0123), seconds_text(75)
+    ('12 ms', '1 min 15 s')
     """
     if seconds is None:
-        return "–"
+        return NOTHING
     if seconds < 1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
@@ -158,7 +158,7 @@ def bytes_text(size: float | None) -> str:
     ('512 bytes', '3.4 MB')
     """
     if size is None:
-        return "–"
+        return NOTHING
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"

@@ -19,8 +19,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 12, 10, 46
 COLOURS = 7  # of the style sheet: c0 to c6
 DASHES = ("", "7 4", "2 3", "10 3 2 3", "1 4", "12 5", "5 2 1 2")
 MARKED = 16  # points up to which each has a marker; of longer lines, so many have one
-NAMED = 8  # series up to which a legend names them
-CELLS = 20  # labels of a heat map
+TINY = 1e-12  # the least number of a logarithmic axis
 
 
 class Series(NamedTuple):
@@ -84,7 +83,7 @@ class Chart(NamedTuple):
                 ys[one.x[-1]] = one.y[-1]
             series.append(
                 {
-                    "name": one.name,
+                    "name": inert(one.name),
                     "y": [_short(ys.get(x)) for x in xs],
                     "style": one.style,
                     "place": one.place % COLOURS,
@@ -130,11 +129,14 @@ def _padded(values: list[float], log: bool, pad: float) -> tuple[float, float]:
     if not values:
         return (1.0, 10.0) if log else (0.0, 1.0)
     low, high = min(values), max(values)
-    if low == high:
-        return (low / 2, high * 2) if log else (low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2)
     if log:
-        room = (high / low) ** pad
-        return low / room, high * room
+        low, high = max(low, TINY), max(high, TINY)
+    if high - low <= 1e-9 * max(abs(low), abs(high), TINY):
+        half = max(abs(low), TINY if log else 1e-6) / 2 if low else 0.5
+        return (low / 2, high * 2) if log else (low - half, high + half)
+    if log:
+        factor = float((high / low) ** pad)
+        return low / factor, high * factor
     room = pad * (high - low)
     # A range that begins near zero begins at zero: heights can then be compared.
     return (0.0 if 0 <= low < 0.4 * high else low - room), high + room
@@ -149,8 +151,8 @@ def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
     if log:
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
         if last - first >= 1:
-            step = max(1, math.ceil((last - first + 1) / most))
-            return [float(10.0**k) for k in range(first, last + 1, step)]
+            every = max(1, math.ceil((last - first + 1) / most))
+            return [float(10.0**k) for k in range(first, last + 1, every)]
         whole = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 3, 5, 7)]
         return [float(f"{tick:.6g}") for tick in whole if low <= tick <= high]
     size = (high - low) / max(1, most - 1)
@@ -211,9 +213,10 @@ def draw(chart: Chart) -> str:
 
 
 def _open(id: str, title: str, description: str, width: float, height: float, more: str = "") -> str:
+    title, description = escape(inert(title, 200)), escape(inert(description, 600))
     return (
         f'<svg viewBox="0 0 {width:g} {height:g}"{more} role="img" aria-labelledby="{id}-t {id}-d" class="static">'
-        f'<title id="{id}-t">{escape(title)}</title><desc id="{id}-d">{escape(description)}</desc>'
+        f'<title id="{id}-t">{title}</title><desc id="{id}-d">{description}</desc>'
     )
 
 
@@ -241,7 +244,7 @@ def _series(one: Series, frame: _Frame) -> str:
     faint = " faint" if one.faint else ""
     if one.style == "steps":
         return f'<path class="line {colour}{faint}" {_dashes(one)}d="{_stairs(one, frame)}"/>'
-    points = [(frame.x(x), frame.y(y)) for x, y in zip(one.x, one.y) if _seen(x, y, frame)]
+    points = [(frame.x(x), frame.y(y)) for x, y in zip(one.x, one.y) if y is not None and _seen(x, y, frame)]
     marks = "" if one.style == "guide" or one.faint else _markers(one, points)
     if one.style == "points":
         return f'<g class="{colour}">{marks}</g>'
@@ -249,8 +252,8 @@ def _series(one: Series, frame: _Frame) -> str:
     return f'<path class="line {colour}{faint}" {_dashes(one)}d="{path}"/><g class="{colour}">{marks}</g>'
 
 
-def _seen(x: float, y: float | None, frame: _Frame) -> bool:
-    if y is None or not (math.isfinite(x) and math.isfinite(y)):
+def _seen(x: float, y: float, frame: _Frame) -> bool:
+    if not (math.isfinite(x) and math.isfinite(y)):
         return False
     return (x > 0 or not frame.x_log) and (y > 0 or not frame.y_log)
 
@@ -268,9 +271,7 @@ def _dashes(one: Series) -> str:
 
 
 def _markers(one: Series, points: list[tuple[float, float]]) -> str:
-    if one.style == "points":
-        chosen = points
-    elif len(points) <= MARKED:
+    if one.style == "points" or len(points) <= MARKED:
         chosen = points
     else:  # spread over the line, each series from a place of its own
         step = len(points) / MARKED
@@ -281,12 +282,12 @@ def _markers(one: Series, points: list[tuple[float, float]]) -> str:
 
 def marker(place: int, x: float, y: float, size: float) -> str:
     """The marker of a series: circle, square, diamond, triangle, cross and so on."""
-    kind, s = place % 5, size
+    kind, s, d = place % 5, size, 1.4 * size
     if kind == 0:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{s:g}"/>'
     paths = {
         1: f"M{x - s:.1f} {y - s:.1f}h{2 * s:g}v{2 * s:g}h{-2 * s:g}z",
-        2: f"M{x:.1f} {y - 1.4 * s:.1f}l{1.4 * s:.2f} {1.4 * s:.2f}l{-1.4 * s:.2f} {1.4 * s:.2f}l{-1.4 * s:.2f} {-1.4 * s:.2f}z",
+        2: f"M{x:.1f} {y - d:.1f}l{d:.2f} {d:.2f}l{-d:.2f} {d:.2f}l{-d:.2f} {-d:.2f}z",
         3: f"M{x:.1f} {y - 1.2 * s:.1f}l{1.2 * s:.2f} {2.1 * s:.2f}h{-2.4 * s:.2f}z",
         4: f"M{x:.1f} {y + 1.2 * s:.1f}l{1.2 * s:.2f} {-2.1 * s:.2f}h{-2.4 * s:.2f}z",
     }
@@ -347,8 +348,9 @@ class HeatMap(NamedTuple):
         text = ""
         if cell >= 26 or (count < 1000 and cell >= 20):
             strong = " strong" if share > 0.55 else ""
+            shown = str(count) if len(str(count)) * 7.5 < cell else compact(count)
             text = (f'<text class="count{strong}" x="{x + cell // 2}" y="{y + cell // 2 + 4}" '
-                    f'text-anchor="middle">{count if len(str(count)) * 7.5 < cell else compact(count)}</text>')  # fmt: skip
+                    f'text-anchor="middle">{shown}</text>')  # fmt: skip
         return (
             f'<g><title>{escape(told)}</title><path class="{"right" if i == j else "wrong"}" '
             f'd="M{x} {y}h{cell - 1}v{cell - 1}h{1 - cell}z" fill-opacity="{0.06 + 0.94 * share:.2f}"/>{text}</g>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from onlearn.inert_text import inert, number
+from onlearn.inert_text import NOTHING, inert, number
 from onlearn.report.blocks import (
     Block,
     Caps,
@@ -44,7 +44,9 @@ def tune_summary(facts: dict[str, Any]) -> list[Block]:
     tiles = [Tile("configurations", number(len(configurations)))]
     if best is not None:
         loss = (best.get("rungs") or [{}])[-1].get("loss")
-        made.append(Text(f"The best of {len(configurations)} configurations is {inert(best.get('spelling', ''), 300)}.", "lead"))
+        made.append(
+            Text(f"The best of {len(configurations)} configurations is {inert(best.get('spelling', ''), 300)}.", "lead")
+        )
         tiles.append(Tile("its loss", number(loss), "each example scored before it is learned from"))
     dropped = [one for one in configurations if str(one.get("why") or "").startswith("diverged")]
     if facts.get("examples") is not None:
@@ -62,7 +64,9 @@ def tune_summary(facts: dict[str, Any]) -> list[Block]:
 def race_section(facts: dict[str, Any], caps: Caps) -> Section:
     """The race of configurations: their losses, where each was dropped, and why."""
     configurations = facts.get("configurations") or []
-    ranked = sorted(configurations, key=lambda one: (one.get("rank") is None, one.get("rank") or 0, one.get("number", 0)))
+    ranked = sorted(
+        configurations, key=lambda one: (one.get("rank") is None, one.get("rank") or 0, one.get("number", 0))
+    )
     series = []
     for k, one in enumerate(ranked[: caps.lines]):
         rungs = [rung for rung in one.get("rungs") or () if rung.get("examples") and rung.get("loss") is not None]
@@ -72,7 +76,9 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
             series.append(Series(name, xs, ys, "line", k if k < BEST else COLOURS - 1, faint=k >= BEST))
     blocks: list[Block] = []
     if series:
-        told = f"Mean loss so far of {len(series)} configurations; at doubling counts of examples the worst are dropped."
+        told = (
+            f"Mean loss so far of {len(series)} configurations; at doubling counts of examples the worst are dropped."
+        )
         blocks.append(Chart("race", "The race", told, "examples (log)", "mean loss so far", series, x_log=True))
     shown = ranked[: caps.entries]
     rows = []
@@ -123,7 +129,9 @@ def compare_summary(facts: dict[str, Any], learners: list[dict[str, Any]], caps:
         on = "" if rows is None else f" on {rows:,} test rows"
         blocks.append(Text(f"{inert(best['name'])} is right most often: {percent(best['accuracy'])}{on}.", "lead"))
     tiles = [Tile("learners", number(len(learners)))]
-    tiles += [Tile(name, number(facts[key])) for key, name in (("rows", "rows"), ("test_rows", "test rows")) if facts.get(key)]
+    tiles += [
+        Tile(name, number(facts[key])) for key, name in (("rows", "rows"), ("test_rows", "test rows")) if facts.get(key)
+    ]
     blocks.append(Tiles(tiles))
     rows = [
         [
@@ -148,7 +156,9 @@ def learning_curves(learners: list[dict[str, Any]], caps: Caps) -> Iterator[Bloc
             series.append(Series(inert(one["name"], 40), xs, ys, place=k))
     if series:
         told = f"Mean loss so far of {len(series)} learners, each example scored before it is learned from."
-        yield Chart("curves-loss", "Progressive loss", told, "examples seen (log)", "mean loss so far", series, x_log=True)
+        yield Chart(
+            "curves-loss", "Progressive loss", told, "examples seen (log)", "mean loss so far", series, x_log=True
+        )
 
 
 def accuracy_by_time(learners: list[dict[str, Any]], caps: Caps) -> Iterator[Block]:
@@ -159,7 +169,7 @@ def accuracy_by_time(learners: list[dict[str, Any]], caps: Caps) -> Iterator[Blo
         if one.get("seconds") and one.get("accuracy") is not None
     ]
     if len(series) > 1:
-        told = "Accuracy against the time of training: learners further up are right more often, those further left sooner done."
+        told = "Accuracy against the time of training: further up is right more often, further left is sooner done."
         yield Chart("by-time", "Accuracy and time", told, "seconds (log)", "accuracy", series, x_log=True)
 
 
@@ -169,7 +179,7 @@ def significance(facts: dict[str, Any], caps: Caps) -> Iterator[Section]:
     rows = []
     for one in pairs[: caps.entries]:
         p = one.get("p")
-        verdict = "–" if p is None else "differs" if p < 0.05 else "may be noise"
+        verdict = NOTHING if p is None else "differs" if p < 0.05 else "may be noise"
         rows.append(
             [
                 inert(one["a"]), inert(one["b"]), inert(one.get("test", "")), verdict, number(p),
@@ -179,5 +189,8 @@ def significance(facts: dict[str, Any], caps: Caps) -> Iterator[Section]:
     if rows:
         columns = ["learner", "against", "test", "verdict", "p", "difference", "from", "to"]
         table = Table("Pairs of learners", columns, rows, words=4, note=cut(len(rows), len(pairs), "pairs"))
-        note = Text("A difference counts if chance would make one as large in fewer than 1 of 20 comparisons (p < 0.05).", "note")
+        note = Text(
+            "A difference counts if chance would make one as large in fewer than 1 of 20 comparisons (p < 0.05).",
+            "note",
+        )
         yield Section("pairs", "Differences, and whether they are noise", [note, table])

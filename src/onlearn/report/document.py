@@ -18,7 +18,9 @@ KINDS = ("train", "evaluate", "tune", "compare", "bounds", "reproduce")
 SHOWN = ("numpy", "pyarrow", "numba")  # packages whose versions matter for the numbers
 
 
-def make_document(kind: str, facts: dict[str, Any], evidence: Any = None, command: Sequence[str] = ()) -> dict[str, Any]:
+def make_document(
+    kind: str, facts: dict[str, Any], evidence: Any = None, command: Sequence[str] = ()
+) -> dict[str, Any]:
     """Everything that a report says.
 
     ``measured`` holds what differs from run to run: when it was written, the seconds, and the memory of the process.

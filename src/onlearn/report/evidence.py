@@ -90,7 +90,8 @@ class ScoreCounts:
             return {}
         values, counts = _middle(there), self.counts[:, there]
         reached = np.cumsum(counts.sum(axis=0)) / counts.sum()
-        low, high = values[np.searchsorted(reached, 0.002)], values[min(np.searchsorted(reached, 0.998), len(there) - 1)]
+        first, last = np.minimum(np.searchsorted(reached, (0.002, 0.998)), len(there) - 1).tolist()
+        low, high = values[first], values[last]
         if not low < high:
             low, high = low - 0.5, high + 0.5
         places = np.clip(((values - low) / (high - low) * BARS).astype(np.int64), 0, BARS - 1)
@@ -206,9 +207,7 @@ class Evidence:
         for k in self._candidates(cost):
             place, row = int(wrong[k]), int(known[wrong[k]])
             told = None if proba is None else float(proba[place, classes[place]])
-            self._keep(
-                batch, row, float(cost[k]), labels[int(classes[place])], labels[int(answers[place])], told
-            )  # fmt: skip
+            self._keep(batch, row, float(cost[k]), labels[int(classes[place])], labels[int(answers[place])], told)
         self._prune()
 
     def _candidates(self, cost: np.ndarray) -> np.ndarray:
@@ -246,10 +245,10 @@ class Evidence:
         self._prune()
         self.rows += len(batch)
 
-    def observe_sentences(self, sentences: Any, names: list[str], codes: np.ndarray, found: Sequence[str]) -> None:
+    def observe_sentences(self, sentences: Any, names: list[str], codes: np.ndarray, found: np.ndarray) -> None:
         """Add sentences, the names and codes of their labels, and the label predicted for each token."""
         labels = np.array([*names, ""], dtype=object)[codes]
-        wrong = np.concatenate([[0], np.cumsum(labels != np.asarray(found, dtype=object))])
+        wrong = np.concatenate([[0], np.cumsum(labels != found)])
         offsets = sentences.offsets
         cost = (wrong[offsets[1:]] - wrong[offsets[:-1]]).astype(np.float64)
         for k in self._candidates(cost):
@@ -258,12 +257,10 @@ class Evidence:
                 at = next(t for t in range(first, last) if labels[t] != found[t])
                 words = [str(word) for word in sentences.words[max(first, at - 8) : min(last, at + 24)]]
                 shown = f"{at - first + 1}: {words[at - max(first, at - 8)]}"
-                self.worst.append(
-                    WrongRow(
-                        float(cost[k]), self.rows + int(k), "", self.rows + int(k) + 1,
-                        inert(f"{labels[at]} at {shown}"), inert(found[at]), None, inert(" ".join(words), ROW),
-                    )  # fmt: skip
-                )
+                number = self.rows + int(k)
+                label, told = inert(f"{labels[at]} at {shown}"), inert(found[at])
+                text = inert(" ".join(words), ROW)
+                self.worst.append(WrongRow(float(cost[k]), number, "", number + 1, label, told, None, text))
         self._prune()
         self.rows += len(sentences)
 

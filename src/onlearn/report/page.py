@@ -30,6 +30,7 @@ from onlearn.report.tagging import tag_sections
 from onlearn.report.theorems import bounds_sections, reproduce_sections
 
 LARGEST = 300_000  # bytes of a page
+LONGEST = 3000  # characters of a text
 FORMATS = (".html", ".htm", ".json")
 TITLES = {
     "train": "Training report",
@@ -109,11 +110,13 @@ def render(document: dict[str, Any]) -> bytes:
 def _render(document: dict[str, Any], caps: Caps) -> bytes:
     kind, facts = document["report"], document["facts"]
     sections = [*_sections(document, caps), run_section(document)]
-    charts = {
-        block.id: block.data() for section in sections for block in section.blocks if isinstance(block, Chart)
-    }
+    charts = {block.id: block.data() for section in sections for block in section.blocks if isinstance(block, Chart)}
     data = for_script(charts)
-    style, library, script = static("uPlot.min.css") + static("page.css"), static("uPlot.iife.min.js"), static("page.js")
+    style, library, script = (
+        static("uPlot.min.css") + static("page.css"),
+        static("uPlot.iife.min.js"),
+        static("page.js"),
+    )
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src {digest(style)}; script-src {digest(library)} {digest(script)}"
@@ -178,6 +181,11 @@ def _trusted(text: str) -> Any:
     return Markup(text)
 
 
+def _shown(value: Any) -> Any:
+    """What a template shows of a value: all text of others is inert, wherever it comes from."""
+    return inert(value, LONGEST) if type(value) is str else value
+
+
 @cache
 def _template() -> Any:
     try:
@@ -188,7 +196,12 @@ def _template() -> Any:
     names = ("page.html.j2", "blocks.html.j2")
     loader = jinja2.DictLoader({name: folder.joinpath(name).read_text(encoding="utf-8") for name in names})
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["swatch"] = lambda one: _trusted(swatch(one))
     environment.filters["svg"] = lambda chart: _trusted(chart.svg)

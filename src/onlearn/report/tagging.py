@@ -7,7 +7,8 @@ from typing import Any
 
 from onlearn.inert_text import inert, number
 from onlearn.report.blocks import Block, Caps, Section, Table, Text, Tile, Tiles, cut, percent, seconds_text
-from onlearn.report.learning import confused_pairs, course, decisions, learned, unknown, unread, wrong
+from onlearn.report.learning import course, decisions
+from onlearn.report.quality import confused_pairs, learned, unknown, unread, wrong
 
 
 def tag_sections(document: dict[str, Any], caps: Caps) -> Iterator[Section]:
@@ -52,7 +53,9 @@ def summary(facts: dict[str, Any], figures: dict[str, Any] | None, training: boo
             if figures.get(key) is not None:
                 tiles.append(Tile(name, number(figures[key])))
     if training:
-        tiles.append(Tile("sentences", number(facts.get("sentences")), f"{facts.get('tokens', 0):,} tokens learned from"))
+        tiles.append(
+            Tile("sentences", number(facts.get("sentences")), f"{facts.get('tokens', 0):,} tokens learned from")
+        )
         tiles.append(Tile("time", seconds_text(facts.get("seconds")), f"{facts.get('passes', 1)} passes"))
     return [*made, Tiles(tiles)]
 
@@ -76,6 +79,8 @@ def labels(figures: dict[str, Any], caps: Caps) -> Iterator[Block]:
 
 def _table(caption: str, what: str, found: dict[str, Any], count: str, unit: str, caps: Caps) -> Table:
     order = sorted(found, key=lambda name: -found[name][count])[: caps.labels]
-    rows = [[inert(name), *(number(found[name][key]) for key in ("precision", "recall", "f1", count))] for name in order]
+    rows = [
+        [inert(name), *(number(found[name][key]) for key in ("precision", "recall", "f1", count))] for name in order
+    ]
     note = cut(len(rows), len(found), "labels, the most common,")
     return Table(caption, [what, "precision", "recall", "F1", unit], rows, note=note)

@@ -25,10 +25,10 @@ def bounds_sections(document: dict[str, Any], caps: Caps) -> Iterator[Section]:
         told = "There is no bound: the theorem promises nothing for these numbers."
     else:
         told = f"At most {number(value)} mistakes."
-    tiles = [Tile(name, "∞" if value is None else number(value), "at most so many mistakes" if name != "best eta" else "")]
-    more = [
-        (key, number(one)) for key, one in facts.items() if key not in ("bound", "arguments", "value", "about")
+    tiles = [
+        Tile(name, "∞" if value is None else number(value), "at most so many mistakes" if name != "best eta" else "")
     ]
+    more = [(key, number(one)) for key, one in facts.items() if key not in ("bound", "arguments", "value", "about")]
     given = [(key, number(one)) for key, one in (facts.get("arguments") or {}).items()]
     blocks: list[Block] = [Text(told, "lead"), Tiles(tiles), Text(inert(facts.get("about", ""), 400), "note")]
     yield Section("summary", "Summary", blocks)
@@ -47,7 +47,9 @@ def advice_sections(facts: dict[str, Any]) -> Iterator[Section]:
         Tile("features", number(facts.get("n_features"))),
         Tile("separable", known),
     ]
-    yield Section("summary", "Summary", [Text(f"{inert(facts['advice'])}: {inert(facts['why'], 600)}", "lead"), Tiles(tiles)])
+    yield Section(
+        "summary", "Summary", [Text(f"{inert(facts['advice'])}: {inert(facts['why'], 600)}", "lead"), Tiles(tiles)]
+    )
     more = [
         ("decided by", inert(facts.get("by", ""))),
         ("confirmed by the run", number(facts.get("confirmed"))),
@@ -56,7 +58,10 @@ def advice_sections(facts: dict[str, Any]) -> Iterator[Section]:
         ("active features in a row", number(facts.get("active"))),
     ]
     runs = facts.get("runs") or []
-    rows = [[inert(one["learner"], 120), inert(one["family"]), number(one["mistakes"]), number(one["passes"])] for one in runs]
+    rows = [
+        [inert(one["learner"], 120), inert(one["family"]), number(one["mistakes"]), number(one["passes"])]
+        for one in runs
+    ]
     blocks: list[Block] = [Facts(more)]
     if rows:
         fewest = min(range(len(runs)), key=lambda k: runs[k]["mistakes"])
@@ -100,6 +105,6 @@ def courses(lines: list[dict[str, Any]], columns: list[str]) -> Iterator[Block]:
     ]
     if pairs:
         most = max(max([*one.x, *(y or 0.0 for y in one.y)]) for one in pairs)
-        told = f"Our test errors against published ones, {len(columns)} settings of each learner; on the diagonal they are equal."
+        told = "Our test errors against published ones, all settings; on the diagonal they are equal."
         guide = Series("equal", [0.0, most], [0.0, most], "guide")
         yield Chart("published", "Ours and published", told, "published test error", "our test error", [*pairs, guide])
