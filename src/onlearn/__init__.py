@@ -59,6 +59,7 @@ _MODULES = [
     "features",
     "geometry",
     "kernels",
+    "report",
     "reproduce",
     "rules",
     "stabilizers",
@@ -117,6 +118,7 @@ __all__ = [
     "geometry",
     "kernels",
     "load",
+    "report",
     "reproduce",
     "rule",
     "rules",
@@ -129,7 +131,19 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
+    from onlearn import (
+        calibrate,
+        data,
+        drift,
+        features,
+        geometry,
+        kernels,
+        report,
+        reproduce,
+        rules,
+        stabilizers,
+        theory,
+    )
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.crf import CRF

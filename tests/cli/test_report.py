@@ -54,6 +54,21 @@ def test_holdout_bad_rows_and_one_row_of_each_class(run, tmp_path):
     assert 'id="bad-rows"' in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+def test_mistake_bound(run, kit, tmp_path):
+    command = ["train", kit.sparse_svm, "-o", tmp_path / "m.onl", "--learner", "Perceptron", "--report"]
+    run(*command, tmp_path / "r.json", "--passes", "4", err=None)
+    told = json.loads((tmp_path / "r.json").read_text())["evidence"]
+    assert told["certificate"]["holds"] and told["certificate"]["n_examples"] == 200
+    ended = told["progress"]["doubling"][-1]
+    assert ended["seen"] == 800 and ended["mistakes"] == told["certificate"]["mistakes"]
+    run(*command, tmp_path / "r.html", "--holdout", "20%", err=None)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Mistake bounds" in text and "Theory allows at most" in text
+    # features that change while they are learned are not those of a theorem
+    run("train", kit.table_csv, *command[2:], tmp_path / "r.json", "--id", "key", err=None)
+    assert "certificate" not in json.loads((tmp_path / "r.json").read_text())["evidence"]
+
+
 def test_taggers(run, tmp_path):
     path, model = tmp_path / "a.conll", tmp_path / "m.onl"
     path.write_text(TOKENS * 10)

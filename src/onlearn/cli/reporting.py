@@ -72,6 +72,10 @@ def note_run(evidence: Evidence, run: Run, options: TrainOptions) -> None:
     learner = run.model.learner
     if learner.is_progressive:
         evidence.note_progress(learner.history_)
+    from onlearn.models.run_certificate import run_certificate
+
+    if (certificate := run_certificate(run)) is not None:
+        evidence.more["certificate"] = certificate.to_dict()
     evidence.note_bad(run.reading.bad, "the training data")
     if output is not None and os.path.exists(output):
         evidence.more["model_bytes"] = os.path.getsize(output)

@@ -284,7 +284,12 @@ class Evidence:
 
     def note_progress(self, history: dict[str, list[dict[str, float]]]) -> None:
         """The course of learning, as ``history_`` of a learner gives it."""
-        self.more["progress"] = {name: thinned(entries, ENTRIES) for name, entries in history.items()}
+        passes, doubling = history.get("passes", []), list(history.get("doubling", []))
+        seen = sum(entry.get("seen", 0.0) for entry in passes)
+        if doubling and seen > doubling[-1]["seen"]:  # all passes together end the curve
+            loss = sum(entry["seen"] * entry["loss"] for entry in passes) / seen
+            doubling.append({"seen": seen, "loss": loss, "mistakes": sum(entry["mistakes"] for entry in passes)})
+        self.more["progress"] = {"passes": thinned(passes, ENTRIES), "doubling": thinned(doubling, ENTRIES)}
 
     def note_weights(self, model: Any) -> None:
         """The largest weights of a model for each label; where there are none, why."""

@@ -209,9 +209,14 @@ def mistakes(seen: list[float], counts: list[float], certificate: dict[str, Any]
     if applies:
         best = min(applies, key=lambda one: one["value"])
         series.append(
-            Series(f"bound: {inert(best['name'], 40)}", [points[0][0], seen[-1]], [best["value"]] * 2, "guide")
+            Series(
+                f"bound: {inert(best['name'], 40).replace('_', ' ')}",
+                [points[0][0], seen[-1]],
+                [best["value"]] * 2,
+                "guide",
+            )
         )
-        told = f" Theory allows at most {number(best['value'])} ({best['name']})."
+        told = f" Theory allows at most {number(best['value'])} ({best['name'].replace('_', ' ')})."
     yield Chart(
         "mistakes",
         "Mistakes",
@@ -227,7 +232,12 @@ def mistakes(seen: list[float], counts: list[float], certificate: dict[str, Any]
 def bounds_of(certificate: dict[str, Any]) -> Iterator[Block]:
     """The bounds of a certificate, and whether they apply."""
     rows = [
-        [inert(one["name"]), "yes" if one["applies"] else "no", inert(one["why"], 200), number(one["value"])]
+        [
+            inert(one["name"]).replace("_", " "),
+            "yes" if one["applies"] else "no",
+            inert(one["why"], 200),
+            number(one["value"]),
+        ]
         for one in certificate["bounds"]
     ]
     yield Table("Mistake bounds", ["bound", "applies", "why", "at most"], rows, words=3)
