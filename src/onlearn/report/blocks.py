@@ -64,6 +64,11 @@ class Table(NamedTuple):
     note: str = ""
     kind: str = "table"
 
+    @property
+    def wide(self) -> bool:
+        """Whether it needs the whole width of a page."""
+        return self.words > 2 or len(self.columns) > 5
+
 
 class Bar(NamedTuple):
     """A bar of ``Bars``: its name, its value as text, and its length from -1 to 1."""
@@ -90,6 +95,11 @@ class Section(NamedTuple):
     id: str
     title: str
     blocks: list[Block]
+
+    @property
+    def lone(self) -> bool:
+        """Whether it has a single chart, which may then have the whole width."""
+        return sum(block.kind == "chart" for block in self.blocks) == 1
 
 
 class Caps(NamedTuple):

@@ -57,6 +57,11 @@ class Chart(NamedTuple):
         return draw(self)
 
     @property
+    def has_points(self) -> bool:
+        """Whether some series is of points alone, which need room around them."""
+        return any(one.style == "points" for one in self.series)
+
+    @property
     def columns(self) -> list[str]:
         """The head of the table of its numbers."""
         return [self.x_label, *(one.name for one in self.series if one.style != "guide")]
@@ -120,7 +125,7 @@ def ranges(chart: Chart) -> tuple[float, float, float, float]:
     """Where the axes begin and end."""
     xs = [x for one in chart.series for x in one.x if math.isfinite(x) and (x > 0 or not chart.x_log)]
     ys = [y for one in chart.series for y in one.y if y is not None and math.isfinite(y) and (y > 0 or not chart.y_log)]
-    low_x, high_x = chart.x_range or _padded(xs, chart.x_log, 0.0)
+    low_x, high_x = chart.x_range or _padded(xs, chart.x_log, 0.05 if chart.has_points else 0.0)
     low_y, high_y = chart.y_range or _padded(ys, chart.y_log, 0.06)
     return low_x, high_x, low_y, high_y
 
@@ -150,11 +155,12 @@ def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
     """
     if log:
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-        if last - first >= 1:
+        if last - first >= 2:
             every = max(1, math.ceil((last - first + 1) / most))
             return [float(10.0**k) for k in range(first, last + 1, every)]
-        whole = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 3, 5, 7)]
-        return [float(f"{tick:.6g}") for tick in whole if low <= tick <= high]
+        whole = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
+        found = [float(f"{tick:.6g}") for tick in whole if low * 0.999 <= tick <= high * 1.001]
+        return found if len(found) > 1 else ticks(low, high, False, 4)
     size = (high - low) / max(1, most - 1)
     power = 10.0 ** math.floor(math.log10(size)) if size > 0 else 1.0
     step = next((m * power for m in (1, 2, 5, 10) if m * power >= size * 0.999), 10 * power)
@@ -276,7 +282,7 @@ def _markers(one: Series, points: list[tuple[float, float]]) -> str:
     else:  # spread over the line, each series from a place of its own
         step = len(points) / MARKED
         chosen = [points[min(len(points) - 1, int((k + (one.place % 4) / 4) * step))] for k in range(MARKED)]
-    size = 2.4 if one.style == "points" else 3.4
+    size = 3.4 if one.style != "points" else 2.4 if len(points) > 3 else 5.0
     return "".join(marker(one.place, x, y, size) for x, y in chosen)
 
 

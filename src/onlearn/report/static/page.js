@@ -16,18 +16,33 @@
       stroke: function () { return colour("--soft"); }, label: label, labelSize: 18, labelGap: 2, labelFont: "13px system-ui, sans-serif",
       font: "12px system-ui, sans-serif", size: size,
       grid: { stroke: function () { return colour("--grid"); }, width: 1 }, ticks: { show: false },
-      values: function (plot, splits) { return splits.map(function (v) { return v == null || (log && !isTen(v)) ? "" : short(v); }); }
+      filter: function (plot, splits) { return splits; },
+      splits: log ? function (plot, at, low, high) { return decades(low, high); } : undefined,
+      values: function (plot, splits) { return splits.map(short); }
     };
   }
-  function isTen(value) { var power = Math.log10(value); return Math.abs(power - Math.round(power)) < 1e-6; }
-  function spread(range) { return Math.log10(range[1] / range[0]) >= 1; }
+  // Ticks of a logarithmic axis: powers of ten; where these are few, 2 and 5 times them, too.
+  function decades(low, high) {
+    function multiples(of, every) {
+      var found = [];
+      for (var k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k += every) {
+        of.forEach(function (m) { var tick = +(m * Math.pow(10, k)).toPrecision(3); if (tick >= low * 0.999 && tick <= high * 1.001) found.push(tick); });
+      }
+      return found;
+    }
+    var tens = multiples([1], 1);
+    if (tens.length > 7) return multiples([1], Math.ceil(tens.length / 7));
+    if (tens.length > 2) return tens;
+    var more = multiples([1, 2, 5], 1);
+    return more.length > 1 ? more : multiples([1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], 1);
+  }
   function series(one) {
-    var guide = one.style === "guide";
+    var guide = one.style === "guide", count = one.y.filter(function (y) { return y != null; }).length;
     var made = {
       label: one.name, spanGaps: true, alpha: one.faint ? 0.5 : 1, width: one.faint || guide ? 1.3 : 2.2,
       stroke: function () { return colour(guide ? "--soft" : "--c" + one.place); },
       dash: guide ? [4, 4] : one.dash,
-      points: { show: one.style === "points" || (one.style === "line" && !one.faint && one.y.filter(function (y) { return y != null; }).length <= 24), size: one.style === "points" ? 5 : 6, fill: function () { return colour("--c" + one.place); } }
+      points: { show: one.style === "points" || (one.style === "line" && !one.faint && count <= 24), size: one.style !== "points" ? 6 : count > 3 ? 5 : 10, fill: function () { return colour("--c" + one.place); } }
     };
     if (one.style === "steps") made.paths = uPlot.paths.stepped({ align: 1 });
     if (one.style === "points") made.paths = function () { return null; };
@@ -41,7 +56,7 @@
         x: { time: false, distr: chart.xLog ? 3 : 1, log: 10, range: zoomable(chart.xRange) },
         y: { distr: chart.yLog ? 3 : 1, log: 10, range: function () { return chart.yRange; } }
       },
-      axes: [axis(chart.xLabel, chart.xLog && spread(chart.xRange), 26), axis(chart.yLabel, chart.yLog && spread(chart.yRange), 46)],
+      axes: [axis(chart.xLabel, chart.xLog, 26), axis(chart.yLabel, chart.yLog, 46)],
       series: [{ label: chart.xLabel }].concat(chart.series.map(series)),
       cursor: { drag: { x: true, y: false, uni: 20 }, points: { size: 7 } },
       hooks: { setCursor: [function (plot) { tell(plot, chart, readout); }], draw: [function (plot) { uprights(plot, chart); }] }
