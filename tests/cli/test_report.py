@@ -105,6 +105,8 @@ def test_data_and_models_are_not_written_over(refused, tmp_path):
     path = tmp_path / "d.json"
     path.write_text('{"a": 1, "label": "x"}\n{"a": 2, "label": "y"}\n')
     assert "read from" in refused("train", path, "-o", tmp_path / "m.onl", "--report", path, "--format", "jsonl")
+    pattern = tmp_path / "d.jso*"
+    assert "read from" in refused("train", pattern, "-o", tmp_path / "m.onl", "--report", path, "--format", "jsonl")
     assert "something else" in refused("train", path, "-o", tmp_path / "m.json", "--report", tmp_path / "m.json")
     assert path.read_text().startswith('{"a"')
 

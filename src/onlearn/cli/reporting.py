@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,8 @@ def check_report(path: str | None, *inputs: str, outputs: Sequence[str] = ()) ->
     check_path(path)
     if any(os.path.abspath(path) == os.path.abspath(one) for one in outputs):
         raise PlanError(f"{path} is where something else is written", "report")
-    keep_apart(path, *inputs, parameter="report")
+    found = [name for one in inputs for name in glob.glob(one)]  # patterns stand for the files they match
+    keep_apart(path, *inputs, *found, parameter="report")
 
 
 def check_train_report(path: str | None, options: TrainOptions) -> None:

@@ -37,12 +37,12 @@
     return more.length > 1 ? more : multiples([1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], 1);
   }
   function series(one) {
-    var guide = one.style === "guide", count = one.y.filter(function (y) { return y != null; }).length;
+    var guide = one.style === "guide";
     var made = {
       label: one.name, spanGaps: true, alpha: one.faint ? 0.5 : 1, width: one.faint || guide ? 1.3 : 2.2,
       stroke: function () { return colour(guide ? "--soft" : "--c" + one.place); },
       dash: guide ? [4, 4] : one.dash,
-      points: { show: one.style === "points" || (one.style === "line" && !one.faint && count <= 24), size: one.style !== "points" ? 6 : count > 3 ? 5 : 10, fill: function () { return colour("--c" + one.place); } }
+      points: { show: false }
     };
     if (one.style === "steps") made.paths = uPlot.paths.stepped({ align: 1 });
     if (one.style === "points") made.paths = function () { return null; };
@@ -59,7 +59,7 @@
       axes: [axis(chart.xLabel, chart.xLog, 26), axis(chart.yLabel, chart.yLog, 46)],
       series: [{ label: chart.xLabel }].concat(chart.series.map(series)),
       cursor: { drag: { x: true, y: false, uni: 20 }, points: { size: 7 } },
-      hooks: { setCursor: [function (plot) { tell(plot, chart, readout); }], draw: [function (plot) { uprights(plot, chart); }] }
+      hooks: { setCursor: [function (plot) { tell(plot, chart, readout); }], draw: [function (plot) { uprights(plot, chart); markers(plot, chart); }] }
     };
   }
   function uprights(plot, chart) {
@@ -73,6 +73,41 @@
       pen.beginPath(); pen.moveTo(at, box.top); pen.lineTo(at, box.top + box.height); pen.stroke();
       pen.restore();
     });
+  }
+  // The same markers as in the drawings: series are told apart by them, not by colour alone.
+  function markers(plot, chart) {
+    var pen = plot.ctx, box = plot.bbox;
+    pen.save();
+    pen.beginPath(); pen.rect(box.left - 8, box.top - 8, box.width + 16, box.height + 16); pen.clip();
+    chart.series.forEach(function (one) {
+      if (one.faint || one.style === "guide" || one.style === "steps") return;
+      var at = [];
+      one.y.forEach(function (y, k) {
+        if (y == null) return;
+        var x = plot.valToPos(chart.x[k], "x", true), place = plot.valToPos(y, "y", true);
+        if (isFinite(x) && isFinite(place) && x >= box.left - 1 && x <= box.left + box.width + 1) at.push([x, place]);
+      });
+      var size = (one.style !== "points" ? 3.4 : at.length > 3 ? 2.4 : 5) * devicePixelRatio;
+      if (one.style === "line" && at.length > 24) {
+        var step = at.length / 16, some = [];
+        for (var k = 0; k < 16; k++) some.push(at[Math.min(at.length - 1, Math.floor((k + (one.place % 4) / 4) * step))]);
+        at = some;
+      }
+      pen.fillStyle = colour("--c" + one.place);
+      at.forEach(function (point) { pen.fill(shape(one.place % 5, point[0], point[1], size)); });
+    });
+    pen.restore();
+  }
+  function shape(kind, x, y, s) {
+    var path = new Path2D();
+    if (kind === 0) path.arc(x, y, s, 0, 2 * Math.PI);
+    else if (kind === 1) path.rect(x - s, y - s, 2 * s, 2 * s);
+    else {
+      var corners = kind === 2 ? [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]] : kind === 3 ? [[0, -1.2], [1.2, 0.9], [-1.2, 0.9]] : [[0, 1.2], [1.2, -0.9], [-1.2, -0.9]];
+      corners.forEach(function (c, k) { path[k ? "lineTo" : "moveTo"](x + c[0] * s, y + c[1] * s); });
+      path.closePath();
+    }
+    return path;
   }
   function zoomable(whole) {
     return function (plot, low, high) {
