@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from onlearn.data import Batch
 from onlearn.models.evaluation import Predictions
-from onlearn.report.evidence import FALSE_POSITIVES, RECALLS, WORST, Evidence, ScoreCounts, row_text, thinned
+from onlearn.report.evidence import WORST, Evidence, row_text, thinned
+from onlearn.report.score_counts import FALSE_POSITIVES, RECALLS, ScoreCounts
 
 SCORES = st.lists(st.tuples(st.booleans(), st.integers(-8, 8)), min_size=2, max_size=60)
 

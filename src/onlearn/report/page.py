@@ -112,11 +112,8 @@ def _render(document: dict[str, Any], caps: Caps) -> bytes:
     sections = [*_sections(document, caps), run_section(document)]
     charts = {block.id: block.data() for section in sections for block in section.blocks if isinstance(block, Chart)}
     data = for_script(charts)
-    style, library, script = (
-        static("uPlot.min.css") + static("page.css"),
-        static("uPlot.iife.min.js"),
-        static("page.js"),
-    )
+    style, script = static("uPlot.min.css") + static("page.css"), static("page.js")
+    library = f"/*\n{static('uPlot.LICENSE')}\n*/\n{static('uPlot.iife.min.js')}"
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src {digest(style)}; script-src {digest(library)} {digest(script)}"
