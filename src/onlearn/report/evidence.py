@@ -58,6 +58,7 @@ class Evidence:
         self.confidence: np.ndarray = np.zeros((2, BINS + 5))  # top probability of rows predicted wrong, and right
         self.errors: ScoreCounts | None = ScoreCounts() if labels is None else None
         self.points: list[tuple[float, float]] = []  # true and predicted numbers, drawn from all rows
+        self.sampled: int = 0  # of so many
         self.worst: list[WrongRow] = []
         self.bad: list[dict[str, Any]] = []
         self.more: dict[str, Any] = {}
@@ -154,17 +155,22 @@ class Evidence:
         error = np.asarray(predicted, dtype=np.float64)[known] - gold[known]
         assert self.errors is not None
         self.errors.add(np.ones(len(known), dtype=bool), error)
-        for k in known.tolist():  # a sample of all rows, the same in each run
-            seen = self.rows + k
-            place = seen if len(self.points) < POINTS else int(self._drawn.integers(0, seen + 1))
-            if place < POINTS:
-                point = (float(gold[k]), float(predicted[k]))
-                self.points[place : place + 1] = [point]
+        self._sample(gold[known], np.asarray(predicted, dtype=np.float64)[known])
         for k in self._candidates(np.abs(error)):
             row = int(known[k])
             self._keep(batch, row, float(abs(error[k])), f"{gold[row]:.6g}", f"{predicted[row]:.6g}", None)
         self._prune()
         self.rows += len(batch)
+
+    def _sample(self, gold: np.ndarray, predicted: np.ndarray) -> None:
+        """Keep each row so far with the same chance, the same ones in each run (Vitter's algorithm R)."""
+        room = max(0, POINTS - len(self.points))
+        self.points += zip(gold[:room].tolist(), predicted[:room].tolist())
+        before, gold, predicted = self.sampled + min(room, len(gold)), gold[room:], predicted[room:]
+        places = self._drawn.integers(0, before + 1 + np.arange(len(gold)))
+        for k in np.flatnonzero(places < POINTS).tolist():
+            self.points[places[k]] = (float(gold[k]), float(predicted[k]))
+        self.sampled = before + len(gold)
 
     def observe_sentences(self, sentences: Any, names: list[str], codes: np.ndarray, found: np.ndarray) -> None:
         """Add sentences, the names and codes of their labels, and the label predicted for each token."""
