@@ -188,6 +188,7 @@ def every_kind() -> dict[str, tuple[str, dict[str, Any], Any]]:
     numbers, of_numbers = regressed()
     return {
         "train, two classes": ("train", trained(["ham", "spam"], two), of_two),
+        "train, tuned": ("train", trained(["ham", "spam"], two, tuning=TUNED), of_two),
         "train, no test data": ("train", trained(["ham", "spam"]), None),
         "evaluate, three classes": ("evaluate", three, of_three),
         "evaluate, 100 classes": ("evaluate", many, of_many),

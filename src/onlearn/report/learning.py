@@ -23,6 +23,7 @@ from onlearn.report.blocks import (
     seconds_text,
 )
 from onlearn.report.charts import Chart, Series
+from onlearn.report.contests import race_section
 from onlearn.report.quality import evaluated, learned, unread, wrong
 
 EVALUATED = (("test", "test rows"), ("holdout", "held-out rows"), ("progressive", "rows of the first pass"))
@@ -34,6 +35,8 @@ def train_sections(document: dict[str, Any], caps: Caps) -> Iterator[Section]:
     name, figures, of = main_figures(facts)
     yield Section("summary", "Summary", summary(facts, figures, of))
     yield decisions(facts, caps)
+    if facts.get("tuning"):
+        yield race_section(facts["tuning"], caps)
     if (progress := evidence.get("progress")) is not None:
         yield Section("learning", "How it learned", [*course(progress, facts, evidence.get("certificate"))])
     if name in ("test", "holdout"):
