@@ -93,13 +93,13 @@ def evaluate(
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
     if not quiet:
         print_warnings(report, opened.labels or [])
-    if evidence is not None:
-        note_model(evidence, opened)
-        write_report(report_file, "evaluate", {**report, "model": model}, evidence)
     if json:
         echo_json(report)
     else:
         _print(report)
+    if evidence is not None:
+        note_model(evidence, opened)
+        write_report(report_file, "evaluate", {**report, "model": model}, evidence)
 
 
 def print_warnings(report: dict[str, Any], labels: list[str]) -> None:

@@ -93,13 +93,13 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
                     print_warnings(report["test"], run.model.labels or [])
         except KeyboardInterrupt:  # the report on training is printed all the same
             halted = True
-        if evidence is not None:
-            note_run(evidence, run, options)
-            write_report(report_file, "train", report, evidence)
         if as_json:
             echo_json(report, indent=None)
         elif not quiet:
             _print(report, printed)
+        if evidence is not None:
+            note_run(evidence, run, options)
+            write_report(report_file, "train", report, evidence)
     except KeyboardInterrupt:
         halted = True
     if halted:

@@ -55,7 +55,7 @@ def _is_in_theory(run: Run) -> bool:
         return False
     choices = getattr(learner, "choices", {})
     rule, geometry = (getattr(choices.get(name), "name", None) for name in ("rule", "geometry"))
-    again = "-" not in plan.sources and not plan.prune_weights
+    again = "-" not in plan.sources and not plan.prune_weights and model.trained.get("unfinished") is None
     return rule == "perceptron" and geometry in GEOMETRIES and again and keeps_rows(model)
 
 

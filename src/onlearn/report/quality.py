@@ -9,6 +9,8 @@ from onlearn.inert_text import NOTHING, inert, number
 from onlearn.report.blocks import Bar, Bars, Block, Caps, Section, Table, Text, cut
 from onlearn.report.charts import Chart, HeatMap, Series
 
+EMPTY = "(empty)"  # a label without characters
+
 
 def evaluated(figures: dict[str, Any], evidence: dict[str, Any], of: str, caps: Caps) -> Iterator[Section]:
     """How good the predictions are: curves, reliability, scores, confusion, and figures of each class."""
@@ -146,7 +148,7 @@ def confusion(figures: dict[str, Any], caps: Caps) -> Iterator[Block]:
     order = sorted(range(len(labels)), key=lambda k: -support[k])[: caps.cells]
     order.sort()
     if sum(support):
-        names = [inert(labels[k], 60) for k in order]
+        names = [inert(labels[k], 60) or EMPTY for k in order]
         right = sum(found[k][k] for k in range(len(labels)))
         yield HeatMap(
             "confusion",
@@ -160,7 +162,7 @@ def confusion(figures: dict[str, Any], caps: Caps) -> Iterator[Block]:
     pairs = [(i, j) for i, row in enumerate(found) for j, count in enumerate(row) if i != j and count]
     pairs.sort(key=lambda pair: -found[pair[0]][pair[1]])
     if len(labels) > 2 and pairs:
-        rows = [[inert(labels[i]), inert(labels[j]), number(found[i][j])] for i, j in pairs[:15]]
+        rows = [[inert(labels[i]) or EMPTY, inert(labels[j]) or EMPTY, number(found[i][j])] for i, j in pairs[:15]]
         yield Table("Most often confused", ["label", "predicted", "rows"], rows, words=2)
 
 
@@ -181,7 +183,7 @@ def per_class(figures: dict[str, Any], caps: Caps) -> Iterator[Block]:
         return
     order = sorted(found, key=lambda name: -found[name]["support"])
     rows = [
-        [inert(name), *(number(found[name][key]) for key in ("precision", "recall", "f1", "support"))]
+        [inert(name) or EMPTY, *(number(found[name][key]) for key in ("precision", "recall", "f1", "support"))]
         for name in order[: caps.labels]
     ]
     note = cut(len(rows), len(found), "labels, the most common,")
