@@ -10,6 +10,7 @@ from onlearn.report.blocks import (
     Block,
     Caps,
     Code,
+    Items,
     Section,
     Table,
     Text,
@@ -24,6 +25,7 @@ from onlearn.report.blocks import (
 from onlearn.report.charts import COLOURS, Chart, Series
 
 BEST = 4  # configurations with a colour of their own
+DEFAULT = "the default"  # the configuration of which no option is given
 
 
 # ---------------------------------------------------------------------- tuning
@@ -44,9 +46,7 @@ def tune_summary(facts: dict[str, Any]) -> list[Block]:
     tiles = [Tile("configurations", number(len(configurations)))]
     if best is not None:
         loss = (best.get("rungs") or [{}])[-1].get("loss")
-        made.append(
-            Text(f"The best of {len(configurations)} configurations is {inert(best.get('spelling', ''), 300)}.", "lead")
-        )
+        made.append(Text(f"The best of {len(configurations)} configurations is {_name(best, 300)}.", "lead"))
         tiles.append(Tile("its loss", number(loss), "each example scored before it is learned from"))
     dropped = [one for one in configurations if str(one.get("why") or "").startswith("diverged")]
     if facts.get("examples") is not None:
@@ -71,7 +71,7 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
     for k, one in enumerate(ranked[: caps.lines]):
         rungs = [rung for rung in one.get("rungs") or () if rung.get("examples") and rung.get("loss") is not None]
         if rungs:
-            name = inert(one.get("spelling") or f"configuration {one.get('number')}", 60)
+            name = _name(one, 60)
             xs, ys = [float(rung["examples"]) for rung in rungs], [rung["loss"] for rung in rungs]
             series.append(Series(name, xs, ys, "line", k if k < BEST else COLOURS - 1, faint=k >= BEST))
     blocks: list[Block] = []
@@ -87,7 +87,7 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
         ended = "to the end" if one.get("dropped_at") is None else f"at {one['dropped_at']:,}"
         rows.append(
             [
-                number(one.get("rank")), inert(one.get("spelling") or one.get("options", ""), 160),
+                number(one.get("rank")), _name(one, 160),
                 f"{ended}{_why(one)}", number(last.get("loss")), number(last.get("mistakes")),
             ]
         )  # fmt: skip
@@ -96,7 +96,16 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
         columns = ["rank", "configuration", "dropped", "loss", "mistakes"]
         note = cut(len(rows), len(ranked), "configurations")
         blocks.append(Table("Configurations", columns, rows, words=3, strong=strong, note=note))
+    if why := facts.get("why_not"):
+        blocks.insert(0, Text(f"There was no race: {inert(why, 300)}.", "note"))
+    elif facts.get("ended_early"):
+        blocks.insert(0, Text("The race ended early; the best so far is the winner.", "warning"))
     return Section("race", "The race of configurations", blocks or [Text("No configuration was tried.", "note")])
+
+
+def _name(one: dict[str, Any], most: int) -> str:
+    """What a configuration is called: its options as they are typed."""
+    return inert(one.get("spelling") or "", most) or DEFAULT
 
 
 def _why(one: dict[str, Any]) -> str:
@@ -121,29 +130,48 @@ def compare_sections(document: dict[str, Any], caps: Caps) -> Iterator[Section]:
 
 
 def compare_summary(facts: dict[str, Any], learners: list[dict[str, Any]], caps: Caps) -> list[Block]:
-    """The table of learners, the best first."""
-    ranked = sorted(learners, key=lambda one: (one.get("accuracy") is None, -(one.get("accuracy") or 0.0)))
+    """The table of learners, the best first; those that failed, and why."""
+    done = [one for one in learners if not one.get("error")]
+    done.sort(key=lambda one: _worth(one))
+    numeric = any(one.get("rmse") is not None for one in done)
     blocks: list[Block] = []
-    if ranked and ranked[0].get("accuracy") is not None:
-        best, rows = ranked[0], facts.get("test_rows")
-        on = "" if rows is None else f" on {rows:,} test rows"
-        blocks.append(Text(f"{inert(best['name'])} is right most often: {percent(best['accuracy'])}{on}.", "lead"))
+    on = facts.get("tested_on") or ("" if facts.get("test_rows") is None else f"on {facts['test_rows']:,} test rows")
+    if done and done[0].get("accuracy") is not None:
+        best = f"{inert(done[0]['name'])} is right most often: {percent(done[0]['accuracy'])}, {inert(on, 100)}."
+        blocks.append(Text(best.replace(", .", "."), "lead"))
+    elif done and numeric:
+        best = f"{inert(done[0]['name'])} is off by least: RMSE {number(done[0]['rmse'])}, {inert(on, 100)}."
+        blocks.append(Text(best.replace(", .", "."), "lead"))
     tiles = [Tile("learners", number(len(learners)))]
-    tiles += [
-        Tile(name, number(facts[key])) for key, name in (("rows", "rows"), ("test_rows", "test rows")) if facts.get(key)
-    ]
+    known = (("rows", "rows", "learned from"), ("test_rows", "test rows", "the same for all"))
+    tiles += [Tile(name, number(facts[key]), note) for key, name, note in known if facts.get(key)]
     blocks.append(Tiles(tiles))
+    keys = {"rmse": "RMSE", "mae": "MAE"} if numeric else {"accuracy": "accuracy", "log_loss": "log-loss"}
+    if any(one.get("low") is not None for one in done):
+        keys |= {"low": "from", "high": "to"}
+    keys |= {} if numeric else {"mistakes": "mistakes"}
     rows = [
         [
-            inert(one["name"]), *cells([one.get("accuracy"), one.get("log_loss"), one.get("mistakes")]),
-            seconds_text(one.get("seconds")), bytes_text(one.get("memory_bytes")), bytes_text(one.get("model_bytes")),
+            inert(one["name"]), *cells([one.get(key) for key in keys]), seconds_text(one.get("seconds")),
+            bytes_text(one.get("memory_bytes")), bytes_text(one.get("model_bytes")),
         ]
-        for one in ranked[: caps.entries]
+        for one in done[: caps.entries]
     ]  # fmt: skip
-    columns = ["learner", "accuracy", "log-loss", "mistakes", "time", "memory", "model"]
-    note = cut(len(rows), len(ranked), "learners")
+    columns = ["learner", *keys.values(), "time", "memory", "model"]
+    note = cut(len(rows), len(done), "learners")
     blocks.append(Table("Learners, the best first", columns, rows, strong=0 if rows else None, note=note))
-    return blocks
+    failed = [[inert(one["name"]), inert(one["error"], 200)] for one in learners if one.get("error")]
+    if failed:
+        blocks.append(Table("Failed", ["learner", "why"], failed[: caps.entries], words=2))
+    notes = [inert(one, 300) for one in facts.get("notes") or ()]
+    return [*blocks, *([Items(notes[: caps.notes])] if notes else [])]
+
+
+def _worth(one: dict[str, Any]) -> tuple[bool, float]:
+    """What learners are sorted by: accuracy, or the error."""
+    if one.get("accuracy") is not None:
+        return False, -one["accuracy"]
+    return one.get("rmse") is None, one.get("rmse") or 0.0
 
 
 def learning_curves(learners: list[dict[str, Any]], caps: Caps) -> Iterator[Block]:
@@ -178,19 +206,19 @@ def significance(facts: dict[str, Any], caps: Caps) -> Iterator[Section]:
     pairs = facts.get("pairs") or []
     rows = []
     for one in pairs[: caps.entries]:
-        p = one.get("p")
-        verdict = NOTHING if p is None else "differs" if p < 0.05 else "may be noise"
+        p = one.get("adjusted", one.get("p"))
+        shown = one.get("shown", p is not None and p < 0.05)
+        verdict = NOTHING if p is None else "differs" if shown else "may be noise"
         rows.append(
             [
-                inert(one["a"]), inert(one["b"]), inert(one.get("test", "")), verdict, number(p),
+                inert(one["a"]), inert(one["b"]), inert(one.get("measure", "accuracy")).replace("_", " "),
+                inert(one.get("test", "")), verdict, number(p),
                 *cells([one.get("difference"), one.get("low"), one.get("high")]),
             ]
         )  # fmt: skip
     if rows:
-        columns = ["learner", "against", "test", "verdict", "p", "difference", "from", "to"]
-        table = Table("Pairs of learners", columns, rows, words=4, note=cut(len(rows), len(pairs), "pairs"))
-        note = Text(
-            "A difference counts if chance would make one as large in fewer than 1 of 20 comparisons (p < 0.05).",
-            "note",
-        )
-        yield Section("pairs", "Differences, and whether they are noise", [note, table])
+        columns = ["learner", "against", "by", "test", "verdict", "p", "difference", "from", "to"]
+        table = Table("Pairs of learners", columns, rows, words=5, note=cut(len(rows), len(pairs), "pairs"))
+        told = "A difference counts if chance would make one as large in fewer than 1 of 20 comparisons (p < 0.05)"
+        told += ", adjusted for their number." if any("adjusted" in one for one in pairs) else "."
+        yield Section("pairs", "Differences, and whether they are noise", [Text(told, "note"), table])

@@ -26,6 +26,7 @@ FEATURES = 30  # of a row that is shown
 POINTS = 400  # predicted against true numbers
 WEIGHTS = 10  # a label
 LABELS = 24  # with their weights
+NO_LABEL = "(none)"
 ENTRIES = 80  # of the course of learning
 
 
@@ -59,6 +60,7 @@ class Evidence:
         self.errors: ScoreCounts | None = ScoreCounts() if labels is None else None
         self.points: list[tuple[float, float]] = []  # true and predicted numbers, drawn from all rows
         self.sampled: int = 0  # of so many
+        self.several: bool = False  # whether rows may have several labels
         self.worst: list[WrongRow] = []
         self.bad: list[dict[str, Any]] = []
         self.more: dict[str, Any] = {}
@@ -67,9 +69,15 @@ class Evidence:
     # ------------------------------------------------------------------ rows
 
     def observe(self, batch: Any, gold: np.ndarray, made: Predictions) -> None:
-        """Add a batch, the classes of its rows (-1: none, or unknown; in regression numbers) and their predictions."""
+        """Add a batch, the classes of its rows (-1: none, or unknown; in regression numbers) and their predictions.
+
+        If rows may have several labels, both are truth values, one column a label.
+        """
         if self.labels is None:
             self._observe_numbers(batch, gold, made.answers)
+            return
+        if gold.ndim == 2:
+            self._observe_sets(batch, gold, made)
             return
         known = np.flatnonzero(gold >= 0)
         classes, answers = gold[known], made.answers[known]
@@ -78,7 +86,7 @@ class Evidence:
         if len(known):
             self._rank(classes, proba, scores)
             if proba is not None:
-                self._rate(classes, answers, proba)
+                self._rate(classes, proba)
             self._keep_worst(batch, known, classes, answers, proba, scores)
         self.rows += len(batch)
 
@@ -94,15 +102,14 @@ class Evidence:
             for k, ranked in enumerate(self.ranked[1:]):
                 ranked.add(right[:, k], odds[:, k])
 
-    def _rate(self, classes: np.ndarray, answers: np.ndarray, proba: np.ndarray) -> None:
-        hit, top = classes == answers, proba[np.arange(len(classes)), answers]
+    def _rate(self, classes: np.ndarray, proba: np.ndarray) -> None:
+        best = np.argmax(proba, axis=1)  # what is predicted, unless a threshold decides
+        hit, top = classes == best, proba[np.arange(len(classes)), best]
         parts = [(hit, top)]
         if proba.shape[1] == 2:
             parts.append((classes == 1, proba[:, 1]))
         for table, (happened, expected) in zip(self.reliability, parts):
-            places = _places(expected, BINS)
-            for row, amounts in zip(table, (None, happened, expected)):
-                row += np.bincount(places, weights=amounts, minlength=BINS)
+            _count(table, happened, expected)
         for side, mine in enumerate((~hit, hit)):
             bars = self.confidence.shape[1]
             self.confidence[side] += np.bincount(_places(top[mine], bars), minlength=bars)
@@ -129,7 +136,8 @@ class Evidence:
         for k in self._candidates(cost):
             place, row = int(wrong[k]), int(known[wrong[k]])
             told = None if proba is None else float(proba[place, classes[place]])
-            self._keep(batch, row, float(cost[k]), labels[int(classes[place])], labels[int(answers[place])], told)
+            predicted = labels[int(answers[place])] if answers[place] >= 0 else NO_LABEL
+            self._keep(batch, row, float(cost[k]), labels[int(classes[place])], predicted, told)
         self._prune()
 
     def _candidates(self, cost: np.ndarray) -> np.ndarray:
@@ -159,6 +167,26 @@ class Evidence:
         for k in self._candidates(np.abs(error)):
             row = int(known[k])
             self._keep(batch, row, float(abs(error[k])), f"{gold[row]:.6g}", f"{predicted[row]:.6g}", None)
+        self._prune()
+        self.rows += len(batch)
+
+    def _observe_sets(self, batch: Any, gold: np.ndarray, made: Predictions) -> None:
+        """Rows of several labels: each pair of a row and a label counts as one prediction."""
+        self.several = True
+        answers = np.asarray(made.answers, dtype=bool)
+        cost = (gold != answers).sum(axis=1).astype(np.float64)
+        if made.proba is not None and gold.size:
+            proba = np.asarray(made.proba, dtype=np.float64)
+            if self.ranked:
+                self.ranked[0].add(gold.ravel(), log_odds(proba).ravel())
+            _count(self.reliability[0], gold.ravel(), proba.ravel())
+            told = np.clip(np.where(gold, proba, 1 - proba), 1e-300, 1)
+            cost = np.where(cost > 0, -np.log(told).sum(axis=1), 0.0)
+        labels = np.array(self.labels, dtype=object)
+        for k in self._candidates(cost):
+            if cost[k] > 0:
+                right, found = (", ".join(labels[one[k]]) or NO_LABEL for one in (gold, answers))
+                self._keep(batch, int(k), float(cost[k]), right, found, None)
         self._prune()
         self.rows += len(batch)
 
@@ -261,7 +289,7 @@ class Evidence:
         else:
             made["curves"] = self._curves()
             made["reliability"] = self._reliability()
-            made["scores"] = self.ranked[0].histogram() if len(self.labels) == 2 else {}
+            made["scores"] = self.ranked[0].histogram() if len(self.labels) == 2 and not self.several else {}
             total = self.confidence.sum()
             made["confidence"] = self.confidence.tolist() if total and len(self.labels) > 2 else []
         made["worst"] = [one._asdict() for one in self.worst]
@@ -270,7 +298,8 @@ class Evidence:
 
     def _curves(self) -> dict[str, Any]:
         assert self.labels is not None
-        names = [self.labels[1]] if len(self.labels) == 2 else ["all classes", *self.labels]
+        names = ["all labels"] if self.several else ["all classes", *self.labels]
+        names = [self.labels[1]] if len(self.labels) == 2 and not self.several else names
         made = [
             {
                 "name": inert(name),
@@ -288,6 +317,7 @@ class Evidence:
     def _reliability(self) -> list[dict[str, Any]]:
         assert self.labels is not None
         names = ["predicted label", *([self.labels[1]] if len(self.labels) == 2 else [])]
+        names = ["all labels"] if self.several else names
         return [
             {
                 "name": inert(name),
@@ -303,6 +333,13 @@ class Evidence:
 def _curves(labels: int) -> int:
     """How many curves are collected: of two classes one; of several one for all, and one each if they are few."""
     return 0 if labels < 2 else 1 if labels == 2 else 1 + (labels if labels <= CURVES else 0)
+
+
+def _count(table: np.ndarray, happened: np.ndarray, expected: np.ndarray) -> None:
+    """Add predictions to a table of rows, of how many came true, and of the sum of their probabilities, by bin."""
+    places = _places(expected, BINS)
+    for row, amounts in zip(table, (None, happened, expected)):
+        row += np.bincount(places, weights=amounts, minlength=BINS)
 
 
 def _places(shares: np.ndarray, bins: int) -> np.ndarray:

@@ -81,12 +81,30 @@ def summary(facts: dict[str, Any], figures: dict[str, Any], of: str) -> list[Blo
         better = "" if majority is None else f"; always the most common label would be right on {percent(majority)}"
         made.append(Text(f"Of {n:,} {of}, {percent(accuracy)} are predicted right{better}.", "lead"))
         tiles.append(Tile("accuracy", number(float(accuracy)), f"on {n:,} {of}"))
+    elif figures.get("subset_accuracy") is not None and n:
+        right = percent(figures["subset_accuracy"])
+        f1 = "" if figures.get("micro_f1") is None else f"; F1 over all labels is {number(figures['micro_f1'])}"
+        made.append(Text(f"Of {n:,} {of}, {right} have exactly the right labels predicted{f1}.", "lead"))
+    elif figures.get("pairwise_accuracy") is not None:
+        right = percent(figures["pairwise_accuracy"])
+        made.append(Text(f"Of all pairs of rows that differ in relevance, {right} are put in the right order.", "lead"))
     elif figures.get("rmse") is not None and n:
         worth = figures.get("r2")
         told = "" if worth is None else f"; {percent(max(0.0, worth))} of the variance is explained"
         made.append(Text(f"On {n:,} {of}, predictions are off by {number(figures['rmse'])} (RMSE){told}.", "lead"))
     names = {
+        "subset_accuracy": ("all labels right", "share of rows"),
+        "micro_f1": ("F1 over all labels", "labels of all rows together"),
         "macro_f1": ("F1", "mean of the classes"),
+        "hamming_loss": ("Hamming loss", "share of wrong labels"),
+        "precision_at_1": ("precision of the best", "label of a row"),
+        "precision_at_3": ("precision of the best 3", "labels of a row"),
+        "precision_at_5": ("precision of the best 5", "labels of a row"),
+        "labels_a_row": ("labels a row", ""),
+        "pairwise_accuracy": ("pairs in order", "of different relevance"),
+        "ndcg_at_1": ("NDCG of the first", "of each group"),
+        "ndcg_at_5": ("NDCG of the first 5", "of each group"),
+        "ndcg_at_10": ("NDCG of the first 10", "of each group"),
         "auc": ("AUC", "area under the ROC curve"),
         "log_loss": ("log-loss", "of the probabilities"),
         "brier": ("Brier score", "of the probabilities"),

@@ -15,7 +15,7 @@ EMPTY = "(empty)"  # a label without characters
 def evaluated(figures: dict[str, Any], evidence: dict[str, Any], of: str, caps: Caps) -> Iterator[Section]:
     """How good the predictions are: curves, reliability, scores, confusion, and figures of each class."""
     blocks: list[Block] = [*curves(evidence), *reliability(evidence, figures), *scores(evidence, figures)]
-    blocks += [*numbers(evidence)]
+    blocks += [*numbers(evidence), *calibration(figures), *thresholds(figures)]
     if blocks:
         yield Section("quality", f"How good it is on {of}" if of != "rows" else "How good it is", blocks)
     classes = [*confusion(figures, caps), *per_class(figures, caps), *unknown(figures)]
@@ -74,6 +74,38 @@ def reliability(evidence: dict[str, Any], figures: dict[str, Any]) -> Iterator[B
         x_range=(0.0, 1.0),
         y_range=(0.0, 1.0),
     )
+
+
+def calibration(figures: dict[str, Any]) -> Iterator[Block]:
+    """The figures of probabilities, and of scores taken for log-odds as they are."""
+    before = figures.get("uncalibrated") or {}
+    names = {
+        "log_loss": "log-loss",
+        "brier": "Brier score",
+        "calibration_error": "calibration error",
+        "class_calibration_error": "calibration error, mean of the classes",
+    }
+    rows = [
+        [name, number(figures[key]), number(before.get(key))]
+        for key, name in names.items()
+        if figures.get(key) is not None
+    ]
+    if before and rows:
+        yield Table("What calibration does", ["figure", "probabilities", "scores as they are"], rows)
+
+
+def thresholds(figures: dict[str, Any]) -> Iterator[Block]:
+    """The threshold that decides, the best one by a criterion, and what they make of the data."""
+    rows = []
+    for key, title in (("threshold", "in use"), ("best_threshold", "best")):
+        if found := figures.get(key):
+            by = f" by {inert(found['criterion'], 40)}" if found.get("criterion") else ""
+            label = inert(found.get("positive") or "", 40)
+            shown = [found.get(one) for one in ("probability", "precision", "recall", "f1", "accuracy")]
+            rows.append([f"{title}{by}", label or NOTHING, *map(number, shown)])
+    if rows:
+        columns = ["threshold", "label", "probability", "precision", "recall", "F1", "accuracy"]
+        yield Table("Thresholds", columns, rows, words=2)
 
 
 def scores(evidence: dict[str, Any], figures: dict[str, Any]) -> Iterator[Block]:
