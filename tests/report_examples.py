@@ -154,6 +154,22 @@ COMPARED = {
     ],
 }
 
+SEVERAL = {
+    "n": 400,
+    "subset_accuracy": 0.4,
+    "hamming_loss": 0.2,
+    "micro_f1": 0.7,
+    "macro_f1": 0.65,
+    "precision_at_1": 0.8,
+    "labels_a_row": 1.5,
+    "log_loss": 0.4,
+    "per_class": {"a": {"precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 200}},
+    "labels": ["a"],
+    "unknown_labels": {"z": 3},
+    "unlabelled": 2,
+    "bad_rows": 0,
+}
+
 BOUND = {"bound": "winnow", "arguments": {"n": 1024, "k": 3}, "value": 101.0, "about": "3k(log2 n + 1) + 2: mistakes"}
 
 REPRODUCED = {
@@ -198,6 +214,7 @@ def every_kind() -> dict[str, tuple[str, dict[str, Any], Any]]:
         "evaluate, tagger": ("evaluate", TAGGED, None),
         "tune": ("tune", TUNED, None),
         "compare": ("compare", COMPARED, None),
+        "evaluate, several labels": ("evaluate", SEVERAL, None),
         "bounds": ("bounds", BOUND, None),
         "reproduce": ("reproduce", REPRODUCED, None),
     }

@@ -122,6 +122,34 @@ def test_unknown_and_missing_labels_are_left_out():
     assert evidence.rows == 3 and [one.text for one in evidence.worst] == ["z"]
 
 
+def test_rows_without_an_answer_are_wrong():
+    evidence = Evidence(["a", "b"])
+    gold, answers, proba = np.array([0, 1]), np.array([-1, 1]), np.array([[0.6, 0.4], [0.2, 0.8]])
+    evidence.observe(Batch(["x", "y"], file="f"), gold, Predictions(answers, None, proba))
+    assert [(one.text, one.predicted) for one in evidence.worst] == [("x", "(none)")]
+    assert sum(evidence.to_dict()["reliability"][0]["rows"]) == 2
+
+
+def test_rows_of_several_labels():
+    rng = np.random.default_rng(0)
+    proba = rng.random((400, 3))
+    gold = rng.random((400, 3)) < proba  # honest probabilities
+    evidence = Evidence(["a", "b", "c"])
+    for some in (slice(0, 150), slice(150, 400)):
+        batch = Batch([str(n) for n in range(some.start, some.stop)], file="f")
+        evidence.observe(batch, gold[some], Predictions(proba[some] > 0.5, None, proba[some]))
+    found = evidence.to_dict()
+    assert [one["name"] for one in found["curves"]["of"]] == ["all labels"]
+    assert sum(found["reliability"][0]["rows"]) == 1200
+    apart = np.abs(np.array(found["reliability"][0]["expected"]) - found["reliability"][0]["happened"])
+    assert apart.max() < 0.2
+    cost = -np.log(np.where(gold, proba, 1 - proba)).sum(axis=1)
+    cost[((proba > 0.5) == gold).all(axis=1)] = 0
+    assert [one.number for one in evidence.worst] == np.argsort(-cost, kind="stable")[:WORST].tolist()
+    first = evidence.worst[0]
+    assert first.label == (", ".join(np.array(["a", "b", "c"])[gold[first.number]]) or "(none)")
+
+
 def test_text_of_rows():
     import pyarrow as pa
     import scipy.sparse as sp
