@@ -9,7 +9,8 @@ multiplied by the number a (the inverse temperature; Guo et al. 2017) that is be
 which is convex in a. One number of hundreds of rows cannot flatter a learner; and it is chosen for all alike.
 
 Mistakes are what users count, but they are coarse: on a thousand rows, two learners that differ by a hundredth are told
-apart by luck. The log-loss is finer but answers another question. The ``cost`` of a row is their sum: it ranks by
+apart by luck. The log-loss is finer but answers another question: a hinge loss makes fewer mistakes on some data than
+the logistic loss, whose log-loss is better. The ``cost`` of a row is the log-loss and twice the mistake: it ranks by
 mistakes where these differ clearly, and by the log-loss where they do not, as with rare classes. In regression the cost
 is the squared error.
 """
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MISTAKE = 2.0  # what a mistake costs besides its log-loss
 TINY = 1e-12  # the smallest probability
 STEPS = 40  # of Newton's method, at most
 
@@ -33,7 +35,7 @@ class Losses(NamedTuple):
     @property
     def cost(self) -> np.ndarray:
         """What learners are ranked by."""
-        return self.loss + self.mistakes
+        return self.loss + MISTAKE * self.mistakes
 
 
 def joined(parts: list[Losses]) -> Losses:

@@ -36,6 +36,7 @@ FIRST = 256  # examples before the first rung, at least
 CLEARLY = 3.0  # standard errors by which the default must be worse to be dropped
 NOISE = 1.0  # standard errors by which the winner must beat the default
 PASSES = (1, 2, 3, 5, 8, 12, 20)  # after which finalists are judged
+SLOWEST = 3  # passes before any finalist is dropped: slow learners come late
 BLOCKS = 2  # between two rungs, each judged before it is learned from
 
 
@@ -145,7 +146,9 @@ class Race:
         self.ended_early: bool = False
         self._since: list[list[Losses]] = [[] for _ in self.contestants]  # the last rung
         self._order: list[int] = [one.number for one in self.standings if one.alive]  # from the best to the worst
-        self._held: dict[int, Losses] = {}  # the best of each finalist on rows held out
+        self._trials: dict[int, dict[int, Losses]] = {}  # of finalists, by passes, on rows held out
+        self._usual: dict[int, int] = {}  # passes that finalists make if nothing is said
+        self.learned: int = 0  # examples that all of them have learned from together
 
     # ------------------------------------------------------------------ fresh rows
 
@@ -174,6 +177,7 @@ class Race:
             if losses is not None:
                 self._since[number].append(losses)
 
+        self.learned += len(rows) * len(self.alive)
         self._side_by_side(work, self.alive)
         self.examples += len(rows)
 
@@ -195,7 +199,7 @@ class Race:
             cost = float(one.cost.mean()) if len(one.cost) else math.inf
             rung = Rung(examples, float(one.loss.mean()), int(one.mistakes.sum()), len(one.loss), cost, passes)
             if not math.isfinite(cost):
-                self._drop_one(number, "diverged: its loss is not finite")
+                self.drop(number, "diverged: its loss is not finite")
             else:
                 self.standings[number].rungs.append(rung)
         return sorted(
@@ -207,9 +211,10 @@ class Race:
         for number in order[keep:]:
             if number == 0 and not beats(losses[order[0]], losses[0], CLEARLY):
                 continue
-            self._drop_one(number, why)
+            self.drop(number, why)
 
-    def _drop_one(self, number: int, why: str) -> None:
+    def drop(self, number: int, why: str) -> None:
+        """A contestant leaves the race."""
         standing = self.standings[number]
         standing.why, standing.dropped_at = why, self.examples
         self.contestants[number] = None  # its memory is free
@@ -227,7 +232,7 @@ class Race:
         with np.errstate(all="ignore"):
             over_pieces(piece, len(numbers), min(self.workers, max(1, len(numbers))))
         for number, why in failed.items():
-            self._drop_one(number, why)
+            self.drop(number, why)
 
     def _ends(self) -> bool:
         self.ended_early = self.ended_early or self.over()
@@ -239,55 +244,74 @@ class Race:
         self,
         folds: Sequence[tuple[np.ndarray, np.ndarray]],
         make: Callable[[int, int], Contestant],
-        most: Callable[[int], Sequence[int]] = lambda number: PASSES,
+        passes: Callable[[int], Sequence[int]] = lambda number: PASSES,
+        usual: Callable[[int], int] = lambda number: PASSES[2],
         *,
         seed: int = 0,
-        begun: int = 0,
         keep: int = 2,
     ) -> None:
         """Passes over rows, after some of which rows held out are judged; ``folds`` are pairs of rows, seen and held.
 
-        ``make(number, fold)`` gives a contestant for each part, but the first ``begun`` folds go on with those of the
-        race, who have made their first pass. ``most(number)`` are the passes after which a contestant is judged. Each
-        time the worse half of the finalists is dropped, but for ``keep``.
+        ``make(number, fold)`` gives a new contestant for each part. ``passes(number)`` are the numbers of passes after
+        which it is judged; another than the ``usual`` one must be better by one standard error. From pass
+        ``SLOWEST`` on, the worse half of the finalists is dropped each time, but for ``keep`` of them.
         """
-        finalists: dict[int, list[Any]] = {
-            n: [self.contestants[n] if f < begun else None for f in range(len(folds))] for n in self.alive
-        }
-        judged = {n: sorted(set(most(n))) for n in finalists}
-        best: dict[int, float] = {}
-        for turn in range(1, max((max(one) for one in judged.values()), default=0) + 1):
-            running = [n for n in self.alive if turn <= max(judged[n])]
+        finalists: dict[int, list[Contestant]] = {n: [] for n in self.alive}
+        self._usual = {n: usual(n) for n in finalists}
+        judged = {n: sorted({*passes(n)}) for n in finalists}
+        self.contestants = [None for _ in self.contestants]  # their memory is free
+        for turn in range(1, max((one[-1] for one in judged.values()), default=0) + 1):
+            running = [n for n in self.alive if turn <= judged[n][-1]]
             if not running or self._ends():
                 break
-            found: dict[int, list[Losses]] = {n: [] for n in running}
-
-            def work(number: int, turn: int = turn, found: dict[int, list[Losses]] = found) -> None:
-                for f, (seen, held) in enumerate(folds):
-                    if finalists[number][f] is None:
-                        finalists[number][f] = make(number, f)
-                    one = finalists[number][f]
-                    if not (turn == 1 and f < begun):
-                        one.learn(np.random.default_rng([seed, turn, f]).permutation(seen))
-                    if turn in judged[number]:
-                        found[number].append(one.judge(held))
-
-            self._side_by_side(work, running)
-            losses = {n: joined(parts) for n, parts in found.items() if parts and self.standings[n].alive}
+            losses = self._pass(finalists, judged, folds, make, running, turn, seed)
             if not losses:
                 continue
-            order = self._ranked(losses, turn * max(len(seen) for seen, _ in folds), turn)
-            for number in order:
-                cost = self.standings[number].rungs[-1].cost
-                if number not in best or cost < best[number]:
-                    best[number], self.standings[number].passes = cost, turn
-                    self._held[number] = losses[number]
-            known = sorted((n for n in best if self.standings[n].alive), key=lambda n: (best[n], n))
-            self._drop(known, self._held, max(keep, math.ceil(len(known) / 2)), "half")
-            self._order = known
+            self.examples = turn * max(len(seen) for seen, _ in folds)
+            for number in self._ranked(losses, self.examples, turn):
+                self._trials.setdefault(number, {})[turn] = losses[number]
+            best = {n: self._best(n)[1] for n in self._trials if self.standings[n].alive}
+            self._order = sorted(best, key=lambda n: (float(best[n].cost.mean()), n))
+            if turn >= SLOWEST:
+                self._drop(self._order, best, max(keep, math.ceil(len(best) / 2)), "half")
             for number in [n for n in finalists if not self.standings[n].alive]:
                 finalists[number] = []
             self.on_rung(self)
+        for number in self._trials:
+            self.standings[number].passes = self._best(number)[0]
+
+    def _pass(
+        self,
+        finalists: dict[int, list[Contestant]],
+        judged: dict[int, list[int]],
+        folds: Sequence[tuple[np.ndarray, np.ndarray]],
+        make: Callable[[int, int], Contestant],
+        running: list[int],
+        turn: int,
+        seed: int,
+    ) -> dict[int, Losses]:
+        """One pass of each finalist over each fold; what the rows held out cost those that are judged after it."""
+        found: dict[int, list[Losses]] = {n: [] for n in running}
+
+        def work(number: int) -> None:
+            for f, (seen, held) in enumerate(folds):
+                if turn == 1:
+                    finalists[number].append(make(number, f))
+                finalists[number][f].learn(np.random.default_rng([seed, turn, f]).permutation(seen))
+                if turn in judged[number]:
+                    found[number].append(finalists[number][f].judge(held))
+
+        self.learned += len(running) * sum(len(seen) for seen, _ in folds)
+        self._side_by_side(work, running)
+        return {n: joined(parts) for n, parts in found.items() if parts and self.standings[n].alive}
+
+    def _best(self, number: int) -> tuple[int, Losses]:
+        """The number of passes at which a finalist was best, the usual one if noise would decide; and its losses."""
+        trials, usual = self._trials[number], self._usual[number]
+        best = min(trials, key=lambda turn: (float(trials[turn].cost.mean()), turn))
+        if usual in trials and not beats(trials[best], trials[usual], NOISE):
+            best = usual
+        return best, trials[best]
 
     # ------------------------------------------------------------------ the result
 
@@ -297,9 +321,13 @@ class Race:
         order = [n for n in self._order if self.standings[n].alive] or self.alive
         if not order:
             return None
-        if order[0] != 0 and 0 in order and self._held.keys() >= {0, order[0]}:
-            return order[0] if beats(self._held[order[0]], self._held[0], NOISE) else 0
+        if order[0] != 0 and 0 in order and self._trials.keys() >= {0, order[0]}:
+            return order[0] if beats(self._best(order[0])[1], self._best(0)[1], NOISE) else 0
         return order[0]
+
+    def usual_passes(self, number: int) -> int | None:
+        """The passes that a finalist makes if nothing is said."""
+        return self._usual.get(number)
 
     def finish(self) -> list[Standing]:
         """The standings from the winner on, with their ranks: who stayed longer is better, then who cost less."""
@@ -307,10 +335,11 @@ class Race:
 
         def key(one: Standing) -> tuple[Any, ...]:
             failed = one.why is not None and one.why != "half"
-            cost = self._held[one.number].cost.mean() if one.number in self._held else None
-            cost = cost if cost is not None else one.rungs[-1].cost if one.rungs else math.inf
+            cost = one.rungs[-1].cost if one.rungs else math.inf
+            if one.number in self._trials:
+                cost = float(self._best(one.number)[1].cost.mean())
             stayed = math.inf if one.dropped_at is None else len(one.rungs)
-            return one.number != won, failed, -stayed, float(cost), one.number
+            return one.number != won, failed, -stayed, cost, one.number
 
         ordered = sorted(self.standings, key=key)
         for rank, one in enumerate(ordered, 1):
