@@ -25,8 +25,12 @@ from onlearn.tune.race import Race, reason
 
 SAMPLE = 1 << 13  # rows from which on the first part of the race takes a sample of them
 SHARE = 4  # the part of the rows in that sample: one in so many
+SMALLEST = 1 << 11  # rows of such a sample
+MEMORY = 2 << 30  # bytes that the weights of all contestants may need; for finalists, if that is more, four times one's
+BYTES = 24  # for each weight: with its rate or its confidence, and its mean
 FEW = 1 << 12  # rows up to which twice as many finalists are left
-FINALISTS = 4
+EACH = 20  # examples of each class before the first rung, about
+FINALISTS = 3  # besides the default
 MOST_HELD = 20_000  # rows held out
 
 
@@ -53,6 +57,11 @@ class Matrix:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def needs(self) -> int:
+        """The bytes of a learner's weights, about."""
+        return int(self.X.shape[1]) * (self.classes if self.classes > 2 else 1) * BYTES
 
 
 class FileContestant:
@@ -116,37 +125,67 @@ def race_over(
     workers: int | None = None,
 ) -> Race:
     """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part."""
-    total = sum(len(batch) for batch in batches)
+    total = count(batches)
     order = np.random.default_rng([seed, 0x7261]).permutation(total)
     sampled = total > SAMPLE
-    some = picked(batches, np.sort(order[: max(SAMPLE // 2, total // SHARE)])) if sampled else batches
     matrices: dict[str, Matrix | str] = {}
+    some = batches
+    if sampled:
+        size = max(SAMPLE // 2, total // SHARE)
+        some = picked(batches, np.sort(order[:size]))
+        while size > SMALLEST and needs(runs[0], reader, some, matrices) * len(runs) > MEMORY:
+            size //= 2
+            some, matrices = picked(batches, np.sort(order[:size])), {}
     contestants: list[Any] = []
     for make in runs:
         late = len(contestants) > 0 and over()  # the default takes part in any case
         contestants.append("the time was over" if late else begin(make, reader, some, matrices))
+    first = EACH * max((one.classes for one in matrices.values() if isinstance(one, Matrix)), default=0)
     keep = 2 * FINALISTS if total <= FEW else FINALISTS
-    race = Race(contestants, keep=keep, over=over, workers=workers, on_rung=on_rung)
-    race.run(np.random.default_rng([seed, 0x7262]).permutation(sum(len(batch) for batch in some)))
+    race = Race(contestants, keep=keep, first=first, over=over, workers=workers, on_rung=on_rung)
+    contestants.clear()
+    race.run(np.random.default_rng([seed, 0x7262]).permutation(count(some)))
     matrices = {} if sampled else matrices
     final: dict[int, tuple[Run, Matrix]] = {}
-    for number in race.alive:
+    room = 0
+    for number in [0, *(n for n in race.order if n != 0)]:
         if race.ended_early or over():
             race.ended_early = True
             return race
+        if not race.standings[number].alive:
+            continue
         found = entrant(runs[number], reader, batches, matrices)
         if isinstance(found, str):
             race.drop(number, found)
-        else:
-            final[number] = found
+            continue
+        room = room or max(MEMORY, 4 * found[1].needs)
+        if sum(matrix.needs for _, matrix in final.values()) + found[1].needs > room:
+            race.drop(number, f"memory: it needs {found[1].needs >> 20:,} MB")
+            continue
+        final[number] = found
+    needed = sum(matrix.needs for _, matrix in final.values())
     race.finals(
-        folds(total, seed),
+        folds(total, seed, most=max(1, room // max(1, needed))),
         lambda number, fold: FileContestant(*final[number]),
         lambda number: judged_passes(*final[number]),
         lambda number: usual_passes(*final[number]),
         seed=seed,
     )
     return race
+
+
+def count(batches: list[Batch]) -> int:
+    """The rows of batches."""
+    return sum(len(batch) for batch in batches)
+
+
+def needs(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> int:
+    """The bytes that a configuration needs for its weights."""
+    try:
+        found = entrant(make, reader, batches, known)
+    except Exception:  # which is said when it begins
+        return 0
+    return 0 if isinstance(found, str) else found[1].needs
 
 
 def begin(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> Any:
@@ -185,7 +224,7 @@ def entrant(
 def features_key(run: Run) -> str:
     """What the features of a run depend on."""
     plan, learner = run.plan, run.plan.learner
-    usual = None if learner is None else learner.usual_features
+    usual = {} if learner is None else dict(learner.usual_features)
     parts = (plan.roles, plan.text, plan.number, plan.category, plan.interactions, plan.max_names, plan.bits)
     return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual))
 
@@ -201,12 +240,12 @@ def picked(batches: list[Batch], rows: np.ndarray) -> list[Batch]:
     return made
 
 
-def folds(rows: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn from and rows held out, several times if there are few."""
+def folds(rows: int, seed: int, most: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows held out, a fifth; up to five times if there are few."""
     order = np.random.default_rng([seed, 0x666F]).permutation(rows)
-    count = 5 if rows < 3_000 else 3 if rows < 12_000 else 1
-    size = min(MOST_HELD, rows // 5) if count < 5 else rows // count
-    parts = [(order[k * size : (k + 1) * size] if k < 4 else order[4 * size :]) for k in range(count)]
+    times = min(most, 5 if rows < 3_000 else 3 if rows < 12_000 else 1)
+    size = min(MOST_HELD, rows // 5)
+    parts = [order[k * size : (k + 1) * size] if k < 4 else order[4 * size :] for k in range(times)]
     return [(np.setdiff1d(order, held, assume_unique=True), held) for held in parts if len(held)]
 
 

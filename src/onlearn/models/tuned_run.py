@@ -137,7 +137,8 @@ class TunedRun(Run):
         if self.space is not None:
             most = self.options.configurations or CONFIGURATIONS
             return different([{}, *resolved(self.space.sample(most, self.options.seed))])
-        fixed = {name for name in ("passes", *self.options.given("in_model")) if self.options.is_given(name)}
+        fixed = {"passes", *self.options.given("in_model")} - {"learner", "space", "configurations", "time_limit"}
+        fixed = {name for name in fixed if self.options.is_given(name)}
         usual = configurations(self._kind(reader, batches))
         free = [one for one in usual if fixed.isdisjoint(one)]
         return different([{}, *free])[: self.options.configurations]
