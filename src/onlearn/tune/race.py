@@ -10,9 +10,10 @@ After the race over fresh rows come the ``finals``: the contestants that are lef
 out, not the progressive loss, decide between them and about the number of passes; more passes fit the rows that were
 seen better and better, and others worse at some time. Of few rows, several parts are held out in turn.
 
-Contestant 0 is the default. It stays unless it is clearly worse (three standard errors of the paired differences), and
-the winner must beat it by two of them: what noise decides is decided for the default. Other ties go to the
-earlier one. A contestant that raises an error, or whose loss is not finite, is dropped with the reason.
+Contestant 0 is the default. It stays until it is clearly worse (by three standard errors of the paired differences) on
+rows held out, after the passes it usually makes; and the winner must beat it by two of them: what noise decides is
+decided for the default. Other ties go to the earlier one. A contestant that raises an error, or whose loss is not
+finite, is dropped with the reason.
 
 A race knows nothing of files: rows are numbers of rows in data that its contestants share. They learn in threads, since
 compiled loops release Python's lock; the results do not depend on how many there are.
@@ -116,13 +117,13 @@ class Race:
     >>> learners = [Learner("LogisticRegression", rate=rate) for rate in (1e-6, 0.1)]
     >>> race = Race([ArrayContestant(one, X, y, classes=[0, 1]) for one in learners])
     >>> race.run(np.arange(4000))
-    >>> race.winner, race.standings[0].why
-    (1, 'half')
+    >>> race.winner, race.alive
+    (1, [0, 1])
     """
 
     def __init__(
         self,
-        contestants: Sequence[Contestant | str],
+        contestants: Sequence[Contestant | str | None],
         *,
         keep: int = 1,
         first: int = 0,
@@ -131,6 +132,7 @@ class Race:
         on_rung: Callable[[Race], None] | None = None,
     ) -> None:
         """``keep`` contestants are left by halving; one that is a text could not begin, for that reason.
+        One that is None takes part in ``finals`` only.
 
         The first rung is not before ``first`` examples.
 
@@ -211,11 +213,15 @@ class Race:
         )
 
     def _drop(self, order: list[int], losses: dict[int, Losses], keep: int, why: str) -> None:
-        """Drop all but the first so many; the default stays unless it is clearly worse than the best."""
+        """Drop all but the first so many; the default stays until it is clearly worse after its usual passes."""
         for number in order[keep:]:
-            if number == 0 and not beats(losses[order[0]], losses[0], CLEARLY):
+            if number == 0 and not (self._is_judged() and beats(losses[order[0]], losses[0], CLEARLY)):
                 continue
             self.drop(number, why)
+
+    def _is_judged(self) -> bool:
+        """Whether the default has made its passes, on which rows held out were judged."""
+        return self._usual.get(0, 0) in self._trials.get(0, {})
 
     def drop(self, number: int, why: str) -> None:
         """A contestant leaves the race."""
