@@ -227,8 +227,6 @@ def entrant(
     if run.reading.learner is None:  # another run of the same features has made the matrix
         run.model.features = found.model.features
         run.reading.learner = run.reading.choose_learner()
-    if run.reading.learner.positive_only and found.X.nnz and found.X.data.min() < 0:
-        return f"ValueError: {run.reading.learner.name} takes no negative values"
     return run, found
 
 
@@ -237,7 +235,8 @@ def features_key(run: Run) -> str:
     plan, learner = run.plan, run.plan.learner
     usual = {} if learner is None else dict(learner.usual_features)
     parts = (plan.roles, plan.text, plan.number, plan.category, plan.interactions, plan.max_names, plan.bits)
-    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual))
+    positive = learner is not None and learner.positive_only  # such a learner refuses rows
+    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual, positive))
 
 
 def picked(batches: list[Batch], rows: np.ndarray) -> list[Batch]:

@@ -81,7 +81,8 @@ class TunedRun(Run):
         on_decided: Said | None = None,
     ) -> Model:
         """Race, and learn by the winner's configuration."""
-        self.decide()
+        if self.tuning is None:
+            self.decide()
         return self.learn(watch, checkpoint, every, on_decided)
 
     def decide(self) -> dict[str, Any]:
@@ -181,7 +182,7 @@ class TunedRun(Run):
         """Why rows cannot be raced over; None if they can."""
         rows = sum(len(batch) for batch in batches)
         if rows < FEWEST:
-            return f"{rows} rows are too few for a race"
+            return f"{rows} row{'s are' if rows != 1 else ' is'} too few"
         if self.plan.task == "classify":
             labels = {int(code) for batch in batches if batch.codes is not None for code in np.unique(batch.codes)}
             if len(labels) < 2:
@@ -239,6 +240,7 @@ class TunedRun(Run):
             "rows": 0 if self.race is None else self.race.examples,
             "seconds": round(seconds, 3),
             "ended_early": self.race is not None and self.race.ended_early,
+            "classifies": self.plan.task == "classify",
             "why_not": why,
         }
 

@@ -287,8 +287,9 @@ class Race:
             for number in [n for n in finalists if not self.standings[n].alive]:
                 finalists[number] = []
             self.on_rung(self)
-        for number in self._trials:
-            self.standings[number].passes = self._best(number)[0]
+        for number, trials in self._trials.items():
+            cut_short = self.ended_early and max(trials) < self._usual[number] in judged[number]
+            self.standings[number].passes = self._usual[number] if cut_short else self._best(number)[0]
 
     def _pass(
         self,
@@ -384,13 +385,18 @@ def blocks(rows: int, contestants: int, keep: int, least: int = FIRST) -> Iterab
     """
     halvings = max(1, math.ceil(math.log2(max(2, contestants) / max(1, keep))))
     first = min(rows, max(least, rows >> halvings))
-    done, rung = 0, first
+    done, rung = 0, _or_all(first, rows)
     while done < rows:
         parts = 2 * BLOCKS if not done else BLOCKS
         ends = np.unique(np.linspace(done, rung, parts + 1).astype(int)).tolist()
         for start, stop in pairwise(ends):
             yield start, stop, stop == rung
-        done, rung = rung, min(rows, 2 * rung) if 2 * rung <= rows - rung // 2 else rows
+        done, rung = rung, _or_all(2 * rung, rows)
+
+
+def _or_all(rung: int, rows: int) -> int:
+    """A rung, or all rows if what is left behind it is less than half as much."""
+    return rung if rung + rung // 2 < rows else rows
 
 
 def reason(error: BaseException) -> str:
