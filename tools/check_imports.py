@@ -31,6 +31,8 @@ LAYERS = {
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
+    # search spaces and races know learners by what they can do, and nothing of files
+    "tuning": "tune",
     # labels for the tokens of sequences: features of tokens are hashed as those of rows
     "sequences": "sequence",
     "estimators": "estimators rules stabilizers geometry calibrate",
