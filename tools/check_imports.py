@@ -36,6 +36,7 @@ LAYERS = {
     "estimators": "estimators rules stabilizers geometry calibrate",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
+    "tuning": "tune",
     "models": "models",
     "streams": "drift streaming",
     "programs": "warm reproduce",

@@ -58,6 +58,7 @@ class Reading:
         self.feature_counts: Counts = Counts()  # for min_count
         self.namespaces: Namespaces = Namespaces()
         self.on_start: Callable[[], None] = lambda: None  # called when the first rows are read, before any is learned
+        self.read: Callable[..., Any] = data.read  # or what gives rows that were read before
 
     @property
     def examples_a_pass(self) -> int:
@@ -77,7 +78,7 @@ class Reading:
             "id_required": self.start.fresh or "id" in plan.reading,
             "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
         }
-        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
+        with self.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
             self.reader = reader
             self._limit_row_cache(reader)
             for batch in reader:

@@ -98,7 +98,8 @@ def paired_bootstrap(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Di
     means += difference - float(units.mean())  # nothing, unless rows are left over
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     against = min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0))
-    return Difference("bootstrap", difference, float(low), float(high), min(1.0, 2 * (against + 1) / (RESAMPLES + 1)))
+    p = min(1.0, 2 * (int(against) + 1) / (RESAMPLES + 1))
+    return Difference("bootstrap", difference, float(low), float(high), p)
 
 
 def holm(values: Sequence[float]) -> list[float]:
