@@ -8,10 +8,11 @@ and the paired bootstrap on the same test rows (see ``significance``), or by the
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,178 +20,27 @@ import numpy as np
 from onlearn import data
 from onlearn.engine.registry import full_name, parse_call
 from onlearn.errors import PlanError
+from onlearn.models.comparison_table import ComparisonTable, Entry, Pair
 from onlearn.models.contestants import Contestant, Curve, OurLearner, PeerLearner, Split, Trial
 from onlearn.models.kept_rows import KeptRows
 from onlearn.models.peers import is_peer, parse_peer
-from onlearn.models.plan import Plan
+from onlearn.models.plan import Plan, is_text
 from onlearn.models.run_reading import held_out
 from onlearn.models.significance import LEVEL, Difference, holm, mcnemar, paired_bootstrap
-from onlearn.models.train_options import FilePath, TrainOptions, part
+from onlearn.models.train_options import NOT_COMPARED, FilePath, TrainOptions, part
 from onlearn.models.training import checked_files, plan_of
 from onlearn.tune.cross_validation import corrected_interval, fold_numbers
 
 HOLDOUT = "20%"
 DEFAULT = "default"  # the name of the learner that ``onlearn train`` takes if none is named
 
-# Learners that are compared if none are named.
-USUAL = {
-    "classify": (DEFAULT, "LogisticRegression", "AROW", "AveragedPerceptron", "NaiveBayes"),
-    "regress": (DEFAULT, "OnlineRegressor(geometry='scinol', stabilizer='last')", "OnlineRegressor(rule='pa1')"),
-}
-
-# Options of training that have no use here: a comparison writes no model, and learners are spelled with their choices.
-LEFT_OUT = (
-    "output", "learner", "resume", "checkpoint_every", "column", "template", "rule", "geometry", "stabilizer",
-    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One learner: how good it was on the test rows, what it cost, and how it got there; None where not measured.
-
-    With folds, figures are means over them, and ``low`` and ``high`` the interval of the accuracy or RMSE.
-    """
-
-    name: str
-    learner: str | None = None  # spelled in full
-    peer: bool = False
-    accuracy: float | None = None
-    log_loss: float | None = None
-    rmse: float | None = None
-    mae: float | None = None
-    low: float | None = None
-    high: float | None = None
-    mistakes: int | None = None
-    seconds: float | None = None
-    memory_bytes: int | None = None
-    model_bytes: int | None = None
-    curve: tuple[dict[str, Any], ...] = ()
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The best learner, ``a``, against another: a positive difference is in favour of the best.
-
-    ``adjusted`` is the p-value by Holm's method, and ``shown`` whether it is below 5 %: more than noise explains.
-    """
-
-    a: str
-    b: str
-    measure: str  # accuracy, log_loss or squared_error
-    test: str  # mcnemar, bootstrap or corrected-t
-    difference: float
-    low: float
-    high: float
-    p: float
-    adjusted: float
-    shown: bool
-
-    def verdict(self) -> str:
-        """A few words, such as ``worse by 0.0123 (p 0.002)``."""
-        chance = f"p {self.adjusted:.2g}" if self.adjusted >= 0.001 else "p < 0.001"
-        if not self.shown:
-            return f"no difference shown ({chance})"
-        return f"{'worse' if self.difference > 0 else 'better'} by {abs(self.difference):.4g} ({chance})"
-
-
-@dataclass(frozen=True)
-class ComparisonTable:
-    """The result of ``compare``, the best learner first; it prints as a table."""
-
-    data: tuple[str, ...]
-    task: str
-    rows: int
-    test_rows: int
-    tested_on: str
-    seed: int
-    learners: tuple[Entry, ...]
-    pairs: tuple[Pair, ...]
-    notes: tuple[str, ...] = ()
-    bad_rows: int = 0
-    stopped: bool = False
-
-    @property
-    def best(self) -> Entry | None:
-        """The learner with the highest accuracy, or the smallest squared error; None if all failed."""
-        return next((one for one in self.learners if one.error is None), None)
-
-    def pair(self, name: str, measure: str | None = None) -> Pair | None:
-        """The best against the learner of a name, by accuracy or the squared error unless a measure is named."""
-        measures = ("accuracy", "squared_error") if measure is None else (measure,)
-        return next((one for one in self.pairs if one.b == name and one.measure in measures), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain JSON."""
-        made = {one.name: getattr(self, one.name) for one in fields(self)}
-        made["data"] = list(self.data)
-        made["notes"] = list(self.notes)
-        made["learners"] = [{**vars(one), "curve": list(one.curve)} for one in self.learners]
-        made["pairs"] = [dict(vars(one)) for one in self.pairs]
-        made["best"] = None if self.best is None else self.best.name
-        return made
-
-    def table(self) -> list[list[str]]:
-        """The cells of the table, a header first."""
-        regression = self.task == "regress"
-        figures = ["RMSE", "MAE"] if regression else ["accuracy", "log-loss"]
-        lines = [["learner", *figures, "mistakes", "seconds", "memory", "model", "against the best"]]
-        if regression:
-            lines[0].remove("mistakes")
-        for one in self.learners:
-            known = [one.rmse, one.mae] if regression else [one.accuracy, one.log_loss]
-            form = "{:.5g}" if regression else "{:.4f}"
-            shown = ["-" if value is None else form.format(value) for value in known]
-            if one.low is not None and one.high is not None:
-                shown[0] += f" [{form.format(one.low)}, {form.format(one.high)}]"
-            counted = [] if regression else ["-" if one.mistakes is None else f"{one.mistakes:,}"]
-            seconds = "-" if one.seconds is None else f"{one.seconds:.2f}"
-            lines.append([
-                one.name, *shown, *counted, seconds, as_size(one.memory_bytes), as_size(one.model_bytes),
-                self._verdict(one),
-            ])  # fmt: skip
-        return lines
-
-    def _verdict(self, one: Entry) -> str:
-        if one.error is not None:
-            return f"failed: {one.error}"
-        pair = self.pair(one.name)
-        if pair is None:
-            return "best" if one is self.best and len(self.learners) > 1 else ""
-        by_loss = self.pair(one.name, "log_loss")
-        if not pair.shown and by_loss is not None and by_loss.shown:
-            return f"{pair.verdict()}; log-loss {by_loss.verdict()}"
-        return pair.verdict()
-
-    def __str__(self) -> str:
-        lines = self.table()
-        widths = [max(len(line[n]) for line in lines) for n in range(len(lines[0]))]
-        last = len(widths) - 1
-        text = [
-            "  ".join(
-                cell.ljust(width) if n in (0, last) else cell.rjust(width) for n, (cell, width) in enumerate(zip(line, widths))
-            ).rstrip()
-            for line in lines
-        ]
-        return "\n".join([f"{self.rows:,} rows to learn from, {self.tested_on}", *text])
-
-    __repr__ = __str__
-
-
-def as_size(count: int | None) -> str:
-    """A number of bytes in short.
-
-    >>> as_size(1_234_567), as_size(999), as_size(None)
-    ('1.2 MB', '999 B', '-')
-    """
-    if count is None:
-        return "-"
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} B"
-
+# Learners that are compared if none are named, besides the one that ``train`` takes.
+ON_TEXT = ("LogisticRegression", "LinearSVM", "AveragedPerceptron", "NaiveBayes")
+ON_OTHERS = ("AROW", "AveragedPerceptron", "ScInOL", "NaiveBayes")
+OF_NUMBERS = (
+    "OnlineRegressor(geometry='scinol', stabilizer='last')",
+    "OnlineRegressor(rule='pa_epsilon', geometry='additive')",
+)
 
 Watch = Callable[[str, "Entry | None"], None]  # called with a name when a learner begins, and with its entry at the end
 
@@ -224,21 +74,25 @@ def compare(
     >>> result.best.accuracy, [pair.verdict() for pair in result.pairs if pair.measure == "accuracy"]
     (1.0, ['no difference shown (p 1)'])
     """
-    refused = [name for name in LEFT_OUT if name in options]
+    refused = [name for name in NOT_COMPARED if name in options]
     if refused:
         raise PlanError(f"{refused[0]}= has no use in a comparison: learners are spelled with their parameters")
     test, holdout = options.pop("test", None), options.pop("holdout", None)
-    given = [name for name, value in (("test", test), ("holdout", holdout), ("folds", folds)) if value not in (None, [])]
+    given = [
+        name for name, value in (("test", test), ("holdout", holdout), ("folds", folds)) if value not in (None, [])
+    ]
     if len(given) > 1:
         raise PlanError(f"{given[0]}= and {given[1]}= are two ways of testing: give one of them")
     asked = TrainOptions(sources=sources, test=test, **options)
-    contestants = contestants_of(asked, learners, peers)
-    plan = next((one.plan for one in contestants if isinstance(one, OurLearner)), None) or plan_of(asked)
-    kept = KeptRows.of(plan, checked_files(asked, None))
-    usual = plan_of(TrainOptions(**{**given_options(asked), "task": plan.task}))
+    task = task_of(asked, learners, peers)
+    contestants = contestants_of(asked, learners, peers, task)
+    usual = _plan(asked, None, task)
+    kept = KeptRows.of(usual, checked_files(asked, None))
+    if not learners:
+        contestants = contestants_of(asked, usual_learners(usual, kept), (), task) + contestants
     splits = splits_of(kept, usual, asked, holdout, folds)
     trials, stopped = hold(contestants, splits, curves, watch)
-    return result(kept, asked, plan.task, contestants, trials, splits, stopped)
+    return result(kept, asked, task, contestants, trials, splits, stopped)
 
 
 def given_options(options: TrainOptions) -> dict[str, Any]:
@@ -246,20 +100,34 @@ def given_options(options: TrainOptions) -> dict[str, Any]:
     return {one.name: getattr(options, one.name) for one in fields(options)}
 
 
-def contestants_of(options: TrainOptions, learners: Any, peers: Any) -> list[Contestant]:
+def task_of(options: TrainOptions, learners: Any, peers: Any) -> str:
+    """The task that is given, or that one of the learners decides."""
+    asked = [one for _, one in (*_named(learners), *_named(peers))]
+    return options.task or next((known for known in map(_task_of, asked) if known), "classify")
+
+
+def usual_learners(plan: Plan, kept: KeptRows) -> tuple[str, ...]:
+    """Learners that suit the data, what ``train`` takes first."""
+    if plan.task == "regress":
+        return DEFAULT, *OF_NUMBERS
+    plan = copy.deepcopy(plan)
+    plan.taken = {
+        str(column): role for role, column in kept.reader.found().items() if role in ("target", "weight", "id")
+    }
+    features, _ = plan.features(kept.batches[0].parsed)
+    return DEFAULT, *(ON_TEXT if is_text(features) else ON_OTHERS)
+
+
+def contestants_of(options: TrainOptions, learners: Any, peers: Any, task: str) -> list[Contestant]:
     """Those that take part, by name; a ``PlanError`` if one is not known or two are called the same."""
-    asked = [*_named(learners), *((name, one, True) for name, one, _ in _named(peers))]
-    task = options.task or next((known for known in map(_task_of, (one for _, one, _ in asked)) if known), "classify")
-    if not learners:
-        asked = [(None, name, False) for name in USUAL[task]] + asked
     made: list[Contestant] = []
-    for name, one, peer in asked:
-        if peer or is_peer(one):
-            spelled, estimator = parse_peer(one) if isinstance(one, str) else (type(one).__name__, one)
-            made.append(PeerLearner(name or spelled, estimator))
+    for name, one in _named(learners):
+        if is_peer(one):
+            made.append(_peer(name, one))
         else:
             known = one if isinstance(one, str) else type(one).__name__
             made.append(OurLearner(name or known, _plan(options, None if one == DEFAULT else one, task)))
+    made += [_peer(name, one) for name, one in _named(peers)]
     names = [one.name for one in made]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -267,13 +135,18 @@ def contestants_of(options: TrainOptions, learners: Any, peers: Any) -> list[Con
     return made
 
 
-def _named(given: Any) -> list[tuple[str | None, Any, bool]]:
+def _peer(name: str | None, one: Any) -> PeerLearner:
+    spelled, estimator = parse_peer(one) if isinstance(one, str) else (type(one).__name__, one)
+    return PeerLearner(name or spelled, estimator)
+
+
+def _named(given: Any) -> list[tuple[str | None, Any]]:
     if given is None:
         return []
     if isinstance(given, Mapping):
-        return [(str(name), one, False) for name, one in given.items()]
+        return [(str(name), one) for name, one in given.items()]
     single = isinstance(given, str) or hasattr(given, "fit")
-    return [(None, one, False) for one in ([given] if single else given)]
+    return [(None, one) for one in ([given] if single else given)]
 
 
 def _task_of(learner: Any) -> str | None:
@@ -393,7 +266,9 @@ def _largest(sizes: list[int | None]) -> int | None:
 
 
 def _rounded(curve: Curve) -> Curve:
-    return [{key: round(value, 6) if isinstance(value, float) else value for key, value in one.items()} for one in curve]
+    return [
+        {key: round(value, 6) if isinstance(value, float) else value for key, value in one.items()} for one in curve
+    ]
 
 
 def result(
@@ -435,25 +310,24 @@ def _rank(entry: Entry) -> tuple[bool, float, float]:
 
 
 def pairs_of(names: list[str], trials: dict[str, list[Trial]], test_part: float, seed: int) -> list[Pair]:
-    """The first of the names against each of the others, by each measure that both have."""
+    """By each measure, the first of the names that has it against each of the others."""
     made: list[Pair] = []
     for measure in ("accuracy", "log_loss", "squared_error"):
+        there = [name for name in names if _paired(trials[name][0], trials[name][0], measure) is not None]
         found: dict[str, Difference] = {}
-        for name in names[1:]:
-            one = difference(trials[names[0]], trials[name], measure, test_part, seed)
+        for name in there[1:]:
+            one = difference(trials[there[0]], trials[name], measure, test_part, seed)
             if one is not None:
                 found[name] = one
         adjusted = holm([one.p for one in found.values()])
         made += [
-            Pair(names[0], name, measure, one.test, one.difference, one.low, one.high, one.p, p, p < 1 - LEVEL)
+            Pair(there[0], name, measure, one.test, one.difference, one.low, one.high, one.p, p, p < 1 - LEVEL)
             for (name, one), p in zip(found.items(), adjusted)
         ]
     return made
 
 
-def difference(
-    first: list[Trial], second: list[Trial], measure: str, test_part: float, seed: int
-) -> Difference | None:
+def difference(first: list[Trial], second: list[Trial], measure: str, test_part: float, seed: int) -> Difference | None:
     """How much better the first of two is; None if one of them was not measured so."""
     parts = [_paired(one, other, measure) for one, other in zip(first, second)]
     known = [part for part in parts if part is not None and len(part[0])]

@@ -1,9 +1,9 @@
 """Contestants of a comparison: our learners, trained as ``onlearn train`` trains them, and peers.
 
 Each learns from the training rows of a split and predicts its test rows; a ``Trial`` says how that went, row by row.
-The seconds are those from parsed rows to a trained learner, features included and compiling left out. All learners get
-the same rows; peers get the features that ours have by default, as one matrix, and in regression targets of mean 0 and
-deviation 1, as ours.
+Seconds and memory are those from parsed rows to a trained learner, features included and compiling left out. All
+learners get the same rows; peers get the features that ours have by default, as one matrix, and in regression targets
+of mean 0 and deviation 1, as ours.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from onlearn.data.batch import as_public
 from onlearn.engine.csr import stacked
 from onlearn.engine.registry import spell_learner
 from onlearn.models.evaluation import TINY, predictions
-from onlearn.models.kernel_run import as_one_matrix
 from onlearn.models.kept_rows import KeptRows
+from onlearn.models.kernel_run import as_one_matrix
 from onlearn.models.model import Model
 from onlearn.models.peers import Matrices, answers_of, fit_peer, fresh_copy, peer_bytes, peer_curve
 from onlearn.models.plan import Plan
@@ -88,15 +88,16 @@ class Split:
         """The rows as features, and the model that has made them, which has learned nothing."""
         if self._matrices is None:
             began = perf_counter() - compile_seconds()
-            run = self.run(self.plan, Run)
-            run.passes.wait = True  # labels and features are final when all rows are read
-            batches = list(run.reading.examples())
-            numbers, model = run.reading.sort_labels(), run.model
-            kept = run.reading.drop_rare_features() if run.plan.min_count > 1 else None
-            X = as_one_matrix(batches, model.features.n_features_out_, kept, None)
+            with MemoryGrowth() as growth:
+                run = self.run(self.plan, Run)
+                run.passes.wait = True  # labels and features are final when all rows are read
+                batches = list(run.reading.examples())
+                numbers, model = run.reading.sort_labels(), run.model
+                kept = run.reading.drop_rare_features() if run.plan.min_count > 1 else None
+                X = as_one_matrix(batches, model.features.n_features_out_, kept, None)
+            seconds = perf_counter() - compile_seconds() - began
             y = np.concatenate([y for _, y, _ in batches])
             weight = None if batches[0][2] is None else np.concatenate([weight for _, _, weight in batches])
-            seconds = perf_counter() - compile_seconds() - began
             tests = stacked([model.numbered(batch) for batch in self.test_batches(model)])
             held = sum(array.nbytes for array in model.features.pack()[1].values())
             made = Matrices(
@@ -106,6 +107,7 @@ class Split:
                 X_test=tests.toarray() if isinstance(X, np.ndarray) else as_public(tests),
                 classes=len(model.labels or ()),
                 seconds=seconds,
+                memory_bytes=growth.peak,
                 feature_bytes=int(held),
             )
             self._matrices = made, model
@@ -137,15 +139,13 @@ class OurLearner:
             began = perf_counter() - compile_seconds()
             model = run.go()
             seconds = perf_counter() - compile_seconds() - began
-        gold, predicted, proba = [], [], []
-        for batch in split.test_batches(model):
-            found = predictions(model, batch, proba=model.labels is not None)
-            gold.append(gold_of(model, batch))
-            predicted.append(found.answers)
-            proba.append(found.proba)
+        batches = split.test_batches(model)
+        gold = np.concatenate([gold_of(model, batch) for batch in batches])
+        found = [predictions(model, batch, proba=model.labels is not None) for batch in batches]
+        proba = [one.proba for one in found if one.proba is not None]
         curve = first_pass(model.learner) if model.learner.is_progressive else []
         return Trial(
-            **marks(np.concatenate(gold), np.concatenate(predicted), None if proba[0] is None else np.vstack(proba)),
+            **marks(gold, np.concatenate([one.answers for one in found]), np.vstack(proba) if proba else None),
             mistakes=curve[-1].get("mistakes") if curve else None,
             seconds=seconds,
             memory_bytes=growth.peak,
@@ -177,7 +177,7 @@ class PeerLearner:
             **marks(gold, predicted, found.proba),
             mistakes=curve[-1].get("mistakes") if curve else None,
             seconds=rows.seconds + seconds,
-            memory_bytes=growth.peak,
+            memory_bytes=None if growth.peak is None else growth.peak + (rows.memory_bytes or 0),
             model_bytes=None if own is None else own + rows.feature_bytes,
             curve=curve,
             learner=" ".join(repr(fitted).split()),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlearn import data
-from onlearn.data import Batch, BadRows, DataError, Reader
+from onlearn.data import BadRows, Batch, DataError, Reader
 from onlearn.data.batch import Sentences
 from onlearn.models.plan import Plan
 

@@ -62,11 +62,12 @@ def _parse_call(text: str, call: str) -> tuple[str, dict[str, Any]]:
     try:
         tree: Any = ast.parse(call.strip(), mode="eval").body
         tree = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
-        if tree.args:
-            raise PlanError(f"cannot read {text!r}: say the names of parameters, as in alpha=0.1", "peer")
-        return str(tree.func.id), {str(one.arg): _constant(one.value) for one in tree.keywords if one.arg is not None}
+        name, given = str(tree.func.id), {str(one.arg): _constant(one.value) for one in tree.keywords}
     except (SyntaxError, ValueError, AttributeError, RecursionError, MemoryError):
         raise PlanError(f"cannot read {text!r}: {FORM}", "peer") from None
+    if tree.args:
+        raise PlanError(f"cannot read {text!r}: say the names of parameters, as in alpha=0.1", "peer")
+    return name, given
 
 
 def _constant(node: ast.expr) -> Any:
@@ -97,6 +98,7 @@ class Matrices(NamedTuple):
     X_test: Any
     classes: int  # 0 in regression
     seconds: float  # that the features took
+    memory_bytes: int | None  # likewise
     feature_bytes: int  # of what the features have learned: the vocabulary and the like
 
 
@@ -115,7 +117,7 @@ def fresh_copy(estimator: Any, seed: int) -> Any:
 
     made = clone(estimator)
     seeds = [name for name, value in made.get_params().items() if name.endswith("random_state") and value is None]
-    return made.set_params(**{name: seed for name in seeds})
+    return made.set_params(**dict.fromkeys(seeds, seed))
 
 
 def fit_peer(estimator: Any, rows: Matrices) -> tuple[Any, float]:

@@ -1,9 +1,9 @@
 """Paired significance: is the difference between two learners on the same rows more than noise?
 
 - ``mcnemar``: of the rows that exactly one of two classifiers gets right, b and c many, about half would be the first
-  one's if both were equally good: b ~ Binomial(b + c, 1/2). The p-value is two-sided, by the mid-p convention (Fagerland,
-  Lydersen & Laake 2013): exact, but an outcome as extreme as the observed one counts half. The interval of the
-  difference of accuracies is that of Bonett & Price (2012).
+  one's if both were equally good: b ~ Binomial(b + c, 1/2). The p-value is two-sided, by the mid-p convention
+  (Fagerland, Lydersen & Laake 2013): exact, but an outcome as extreme as the observed one counts half. The interval of
+  the difference of accuracies is that of Bonett & Price (2012).
 - ``paired_bootstrap``: rows are drawn again with replacement, both losses of a row together, and the mean difference is
   computed each time (Efron & Tibshirani 1993); the interval holds the middle 95 % of these differences.
 - ``holm``: p-values of several comparisons, so adjusted that all verdicts together are right with 95 % (Holm 1979).

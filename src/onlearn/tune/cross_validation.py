@@ -186,7 +186,7 @@ def scorer_of(estimator: Any, scoring: Any) -> Callable[..., Any]:
         return _own_score
     from sklearn.metrics import check_scoring
 
-    return check_scoring(estimator, scoring=scoring)  # type: ignore[no-any-return]
+    return check_scoring(estimator, scoring=scoring)
 
 
 def _own_score(estimator: Any, X: Any, y: Any) -> float:
@@ -194,7 +194,9 @@ def _own_score(estimator: Any, X: Any, y: Any) -> float:
 
 
 def _name_of(scoring: Any) -> str:
-    return "score" if scoring is None else scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    return (
+        "score" if scoring is None else scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    )
 
 
 def labels_of(y: Any) -> np.ndarray | None:
