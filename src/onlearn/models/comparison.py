@@ -21,14 +21,14 @@ from onlearn import data
 from onlearn.engine.registry import full_name, parse_call
 from onlearn.errors import PlanError
 from onlearn.models.comparison_table import ComparisonTable, Entry, Pair
-from onlearn.models.contestants import Contestant, Curve, OurLearner, PeerLearner, Split, Trial
+from onlearn.models.contestants import Contestant, Curve, MakeRun, OurLearner, PeerLearner, Split, Trial
 from onlearn.models.kept_rows import KeptRows
 from onlearn.models.peers import is_peer, parse_peer
 from onlearn.models.plan import Plan, is_text
 from onlearn.models.run_reading import held_out
 from onlearn.models.significance import LEVEL, Difference, holm, mcnemar, paired_bootstrap
-from onlearn.models.train_options import NOT_COMPARED, FilePath, TrainOptions, part
-from onlearn.models.training import checked_files, plan_of
+from onlearn.models.train_options import AUTO, NOT_COMPARED, FilePath, TrainOptions, part
+from onlearn.models.training import checked_files, plan_of, run_of
 from onlearn.tune.cross_validation import corrected_interval, fold_numbers
 
 HOLDOUT = "20%"
@@ -86,7 +86,7 @@ def compare(
     asked = TrainOptions(sources=sources, test=test, **options)
     task = task_of(asked, learners, peers)
     contestants = contestants_of(asked, learners, peers, task)
-    usual = _plan(asked, None, task)
+    usual = plan_of(_with(asked, None, task))
     kept = KeptRows.of(usual, checked_files(asked, None))
     if not learners:
         contestants = contestants_of(asked, usual_learners(usual, kept), (), task) + contestants
@@ -126,7 +126,7 @@ def contestants_of(options: TrainOptions, learners: Any, peers: Any, task: str) 
             made.append(_peer(name, one))
         else:
             known = one if isinstance(one, str) else type(one).__name__
-            made.append(OurLearner(name or known, _plan(options, None if one == DEFAULT else one, task)))
+            made.append(OurLearner(name or known, run_maker(options, None if one == DEFAULT else one, task)))
     made += [_peer(name, one) for name, one in _named(peers)]
     names = [one.name for one in made]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -163,11 +163,21 @@ def _task_of(learner: Any) -> str | None:
     return "regress" if kind == "regressor" or name.endswith(("Regressor", "SVR")) else None
 
 
-def _plan(options: TrainOptions, learner: Any, task: str) -> Plan:
-    values = given_options(options)
-    if task == "regress":
-        values["task"] = task
-    return plan_of(TrainOptions(**{**values, "learner": learner, "test": None}))
+def run_maker(options: TrainOptions, learner: Any, task: str) -> MakeRun:
+    """What makes training runs of a learner; a ``PlanError`` if there can be none."""
+    asked = _with(options, learner, task)
+    if learner == AUTO:
+        from onlearn.models.tuned_run import TunedRun
+
+        TunedRun(asked)
+        return lambda bad: TunedRun(asked, bad)
+    plan = plan_of(asked)
+    return lambda bad: run_of(copy.deepcopy(plan), None, bad)
+
+
+def _with(options: TrainOptions, learner: Any, task: str) -> TrainOptions:
+    given = {"task": task} if task == "regress" else {}
+    return TrainOptions(**{**given_options(options), **given, "learner": learner, "test": None})
 
 
 def splits_of(

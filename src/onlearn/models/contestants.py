@@ -31,9 +31,9 @@ from onlearn.models.peers import Matrices, answers_of, fit_peer, fresh_copy, pee
 from onlearn.models.plan import Plan
 from onlearn.models.resident_memory import MemoryGrowth
 from onlearn.models.run import Run
-from onlearn.models.training import run_of
 
 Curve = list[dict[str, Any]]
+MakeRun = Callable[[data.BadRows], Run]
 
 
 class Trial(NamedTuple):
@@ -66,10 +66,11 @@ class Split:
         self._batches: list[Batch] | None = None
         self._matrices: tuple[Matrices, Model] | None = None
 
-    def run(self, plan: Plan, make: Callable[..., Run] = run_of) -> Run:
-        """A training run of a plan over the training rows; the plan is left as it is."""
-        run = make(copy.deepcopy(plan), None, data.BadRows(limit=1.0))
-        run.reading.read = self.kept.part(self.train)
+    def run(self, make: MakeRun) -> Run:
+        """A training run over the training rows."""
+        run = make(data.BadRows(limit=1.0))
+        reader: Any = self.kept.part(self.train)
+        run.reading.reader = reader
         return run
 
     def test_batches(self, model: Model) -> list[Batch]:
@@ -89,7 +90,7 @@ class Split:
         if self._matrices is None:
             began = perf_counter() - compile_seconds()
             with MemoryGrowth() as growth:
-                run = self.run(self.plan, Run)
+                run = self.run(lambda bad: Run(copy.deepcopy(self.plan), None, bad))
                 run.passes.wait = True  # labels and features are final when all rows are read
                 batches = list(run.reading.examples())
                 numbers, model = run.reading.sort_labels(), run.model
@@ -125,16 +126,16 @@ class Contestant(Protocol):
 
 
 class OurLearner:
-    """A learner of ours, by the plan of its training run."""
+    """A learner of ours, by what makes its training runs."""
 
     is_peer = False
 
-    def __init__(self, name: str, plan: Plan) -> None:
+    def __init__(self, name: str, make: MakeRun) -> None:
         self.name: str = name
-        self.plan: Plan = plan
+        self.make: MakeRun = make
 
     def compete(self, split: Split, curves: bool) -> Trial:
-        run = split.run(self.plan)
+        run = split.run(self.make)
         with MemoryGrowth() as growth:
             began = perf_counter() - compile_seconds()
             model = run.go()

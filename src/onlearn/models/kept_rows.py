@@ -1,12 +1,12 @@
 """Rows that are read once and handed to several training runs, whole or in part.
 
-``KeptRows.part`` gives a function that a run's ``reading.read`` is set to: instead of opening the files again, the run
-gets some of the rows that are kept, in the order of the files, with all that the reader had found out about them.
+``KeptRows.part`` gives what a run's ``reading.reader`` is set to: instead of opening the files again, the run gets some
+of the rows that are kept, in the order of the files, with all that the reader had found out about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from onlearn import data
 from onlearn.data import BadRows, Batch, DataError, Reader
 from onlearn.data.batch import Sentences
+from onlearn.data.file_reader import size_of
 from onlearn.models.plan import Plan
 
 
@@ -27,6 +28,8 @@ class KeptRows:
         for batch in reader:
             if isinstance(batch.parsed, Sentences):
                 raise DataError(f"{batch.file} holds tagged sentences: only learners of rows can be compared")
+            if batch.label_names is not None:  # as the batch knew them: the list grows
+                batch.label_names = list(batch.label_names)
             self.batches.append(batch)
         self.rows: int = sum(map(len, self.batches))
         if not self.rows:
@@ -53,10 +56,9 @@ class KeptRows:
         parts = [np.flatnonzero(part) for part in np.split(rows, ends[:-1])]
         return [batch.take(part) for batch, part in zip(self.batches, parts) if len(part)]
 
-    def part(self, rows: np.ndarray | None) -> Callable[..., KeptReader]:
-        """What reads the rows of which a mask is True, in place of ``onlearn.data.read``."""
-        batches = self.take(rows)
-        return lambda *_, **__: KeptReader(self.reader, batches)
+    def part(self, rows: np.ndarray | None) -> KeptReader:
+        """What reads the rows of which a mask is True; None: all."""
+        return KeptReader(self.reader, self.take(rows))
 
 
 class KeptReader(AbstractContextManager["KeptReader"]):
@@ -79,6 +81,15 @@ class KeptReader(AbstractContextManager["KeptReader"]):
         for n, batch in enumerate(self.batches, 1):
             self.bytes_read = (self.bytes_total or 0) * n // len(self.batches)
             yield batch
+
+    def keep(self, rows: int, size: int) -> tuple[list[Batch], bool]:
+        """The first batches, until there are so many rows or bytes; and whether these are all there are."""
+        count = used = 0
+        for n, batch in enumerate(self.batches, 1):
+            count, used = count + len(batch), used + size_of(batch.parsed)
+            if count >= rows or used >= size:
+                return self.batches[:n], False
+        return list(self.batches), True
 
     def found(self) -> dict[str, Any]:
         """What the reader decided about the columns."""

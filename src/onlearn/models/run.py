@@ -169,6 +169,7 @@ class Run:
 
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         self.plan: Plan = plan
+        self.tuning: dict[str, Any] | None = None  # the race that decided about the learner, if there was one
         self.model: Model = Model() if model is None else model
         self.model.learner = as_learner(self.model.learner)
         if model is None:

@@ -5,7 +5,7 @@ The first rows decide about features, labels, learner and the number of passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,7 +58,6 @@ class Reading:
         self.feature_counts: Counts = Counts()  # for min_count
         self.namespaces: Namespaces = Namespaces()
         self.on_start: Callable[[], None] = lambda: None  # called when the first rows are read, before any is learned
-        self.read: Callable[..., Any] = data.read  # or what gives rows that were read before
 
     @property
     def examples_a_pass(self) -> int:
@@ -72,20 +71,12 @@ class Reading:
 
     def examples(self) -> Iterator[Examples]:
         """Read the data."""
-        plan, model = self.plan, self.model
-        options = {**model.reading, **plan.reading, "task": plan.task}
-        required: dict[str, Any] = {
-            "id_required": self.start.fresh or "id" in plan.reading,
-            "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
-        }
-        with self.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
+        model = self.model
+        with self.open() if self.reader is None else self.reader as reader:
             self.reader = reader
             self._limit_row_cache(reader)
             for batch in reader:
-                if isinstance(batch.parsed, Sentences):
-                    raise DataError(f"{batch.file} holds tagged sentences: say task=tag to learn from those")
-                if not self.rows:
-                    self._begin(reader, batch, options)
+                self.begin_with(batch)
                 batch = self._without_held_out(batch)
                 reader.after_parse = model.features.look_up
                 if len(batch):
@@ -98,6 +89,33 @@ class Reading:
             raise DataError("all rows are held out, so there is nothing to learn from")
         if model.features.n_features_out_ == 0:
             raise DataError("there are no features to learn from")
+
+    def open(self) -> data.Reader:
+        """A reader of the data."""
+        plan = self.plan
+        required: dict[str, Any] = {
+            "id_required": self.start.fresh or "id" in plan.reading,
+            "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
+        }
+        return data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {**self.model.reading, **self.plan.reading, "task": self.plan.task}
+
+    def examples_of(self, reader: data.Reader, batches: Iterable[Batch]) -> Iterator[Examples]:
+        """Examples of some of the batches that a reader has read, the first of which decide as usual."""
+        self.reader = reader
+        for batch in batches:
+            self.begin_with(batch)
+            self.rows += len(batch)
+            yield self._numbered(batch)
+
+    def begin_with(self, batch: Batch) -> None:
+        """Decide by the first rows, if these are the first."""
+        if isinstance(batch.parsed, Sentences):
+            raise DataError(f"{batch.file} holds tagged sentences: say task=tag to learn from those")
+        if not self.rows and self.reader is not None:
+            self._begin(self.reader, batch, self._options())
 
     def held_out_batches(self) -> Iterator[Batch]:
         """The rows that are not learned from, read again."""
@@ -174,7 +192,12 @@ class Reading:
             return
         model.features, notes = self._features(rows)
         self.report.notes += notes
-        self.learner = as_learner(plan.learner) or default_learner(plan.task, model.features, plan.choices)
+        self.learner = self.choose_learner()
+
+    def choose_learner(self) -> Any:
+        """The learner that is given, or one that suits the features."""
+        plan = self.plan
+        return as_learner(plan.learner) or default_learner(plan.task, self.model.features, plan.choices)
 
     def _features(self, rows: Any) -> tuple[Any, list[str]]:
         """Features for rows such as these, and notes about what was decided."""

@@ -9,6 +9,7 @@ is imported here, so that the command line shows its help at once.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from onlearn.errors import PlanError
 MAX_NAMES = 1 << 21  # names of features that are kept
 BITS = 22  # hashed features share 2^BITS weights
 MAX_BAD = "1%"  # rows that may be bad
+AUTO = "auto"  # the learner that a race of configurations decides
 
 FilePath = str | os.PathLike[str]
 
@@ -70,8 +72,20 @@ class TrainOptions:
     )
     learner: Any = option(
         None,
-        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; see onlearn demo.',
+        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; auto: the winner of a race.',
         in_model=True,
+    )
+    space: Any = option(
+        None,
+        "With --learner auto: values to race, such as rate=log(0.01,1) or weighting=idf,tfidf; or a JSON file.",
+        list,
+        in_model=True,
+    )
+    configurations: int | None = option(
+        None, "With --space: the most configurations to race, by default 16.", int, min=1, in_model=True
+    )
+    time_limit: float | None = option(
+        None, "With --learner auto: seconds after which the race ends.", float, min=0, in_model=True
     )
     rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
@@ -164,7 +178,7 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if one.metadata["about"].type is list:
+            if one.metadata["about"].type is list and not isinstance(getattr(self, one.name), Mapping):
                 setattr(self, one.name, as_list(getattr(self, one.name)))
 
     def is_given(self, name: str) -> bool:

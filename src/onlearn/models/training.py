@@ -31,6 +31,7 @@ from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.stored_model import load_learner
 from onlearn.models.tag_files import is_tagging
 from onlearn.models.train_options import (
+    AUTO,
     MAX_BAD,
     FilePath,
     TrainOptions,
@@ -131,6 +132,12 @@ def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = No
 def prepare(options: TrainOptions) -> Run:
     """The run that the options ask for; a ``PlanError`` or ``DataError`` if there can be none."""
     output = checked_output(options)
+    if options.learner == AUTO:
+        from onlearn.models.tuned_run import TunedRun  # a race takes a while to import
+
+        return TunedRun(options, checked_files(options, output))
+    if refused := [name for name in ("space", "configurations", "time_limit") if options.is_given(name)]:
+        raise PlanError(f"{refused[0]}= is about the race of learner=auto, which is not given")
     plan = plan_of(options)
     bad = checked_files(options, output)
     model = None
