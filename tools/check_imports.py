@@ -36,10 +36,10 @@ LAYERS = {
     # labels for the tokens of sequences: features of tokens are hashed as those of rows
     "sequences": "sequence",
     "estimators": "estimators rules stabilizers geometry calibrate",
-    # searches that are estimators, or of any estimator
-    "searches": "tune.tuner tune.optuna_search",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
+    # searches that are estimators, or of any estimator
+    "searches": "tune.candidates tune.tuner tune.optuna_search",
     "models": "models",
     "streams": "drift streaming",
     "programs": "warm reproduce",

@@ -2,8 +2,8 @@
 
 Each learns from the training rows of a split and predicts its test rows; a ``Trial`` says how that went, row by row.
 Seconds and memory are those from parsed rows to a trained learner, features included and compiling left out. All
-learners get the same rows; peers get the features that ours have by default, as one matrix, and in regression targets
-of mean 0 and deviation 1, as ours.
+learners get the same rows; peers get the features that ours have by default, as one matrix in random order, and in
+regression targets of mean 0 and deviation 1, as ours.
 """
 
 from __future__ import annotations
@@ -99,12 +99,13 @@ class Split:
             seconds = perf_counter() - compile_seconds() - began
             y = np.concatenate([y for _, y, _ in batches])
             weight = None if batches[0][2] is None else np.concatenate([weight for _, _, weight in batches])
+            order = np.random.default_rng([self.seed, 3]).permutation(len(y))  # some peers learn rows as they come
             tests = stacked([model.numbered(batch) for batch in self.test_batches(model)])
             held = sum(array.nbytes for array in model.features.pack()[1].values())
             made = Matrices(
-                X=as_public(X),
-                y=y if model.labels is None else numbers[y],
-                weight=weight,
+                X=as_public(X)[order],
+                y=(y if model.labels is None else numbers[y])[order],
+                weight=None if weight is None else weight[order],
                 X_test=tests.toarray() if isinstance(X, np.ndarray) else as_public(tests),
                 classes=len(model.labels or ()),
                 seconds=seconds,

@@ -90,7 +90,7 @@ def is_peer(learner: Any) -> bool:
 
 
 class Matrices(NamedTuple):
-    """The rows of a split as ours learn from them: features, and class numbers or scaled numbers to predict."""
+    """The rows of a split as features, in random order, and class numbers or scaled numbers to predict."""
 
     X: Any
     y: np.ndarray
@@ -157,17 +157,15 @@ def peer_bytes(estimator: Any) -> int | None:
 
 
 def peer_curve(estimator: Any, rows: Matrices, seed: int) -> list[dict[str, Any]]:
-    """Mistakes and mean loss on rows before they are learned from, at doubling counts; one pass in random order.
+    """Mistakes and mean loss on rows before they are learned from, at doubling counts, in one pass.
 
     With ``partial_fit`` the peer learns small blocks, each predicted first. Without it, it is fitted anew to the first
     64, 128, 256, ... rows and predicts as many more: the rows before the first fit are not counted. The loss is the
     log-loss (None without probabilities), or half the squared error in regression.
     """
-    order = np.random.default_rng([seed, 7]).permutation(len(rows.y))
-    X, y = rows.X[order], rows.y[order]
     if hasattr(estimator, "partial_fit"):
-        return _curve_of_blocks(fresh_copy(estimator, seed), X, y, rows.classes)
-    return _curve_of_fits(estimator, X, y, rows.classes, seed)
+        return _curve_of_blocks(fresh_copy(estimator, seed), rows.X, rows.y, rows.classes)
+    return _curve_of_fits(estimator, rows.X, rows.y, rows.classes, seed)
 
 
 class _Tally:
