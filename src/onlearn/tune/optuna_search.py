@@ -178,7 +178,8 @@ class _Trial:
 
     def present(self) -> dict[str, Any] | None:
         """The parameters that the estimator has now, as Optuna knows them; None if the space does not have them."""
-        known, made = self.estimator.get_params(), {}
+        known = self.estimator.get_params()
+        made: dict[str, Any] = {}
         for name, values in self.space.values.items():
             value = known[name]
             if isinstance(values, tuple):
@@ -205,7 +206,8 @@ class _Trial:
         return made
 
     def __call__(self, trial: Any) -> float:
-        params, began, scores = self.suggest(trial), perf_counter(), []
+        params, began = self.suggest(trial), perf_counter()
+        scores: list[float] = []
         entry: dict[str, Any] = {
             "number": trial.number, "params": {name: plain(value) for name, value in params.items()},
             "state": "stopped", "score": None, "folds": 0, "why": None, "seconds": 0.0,
