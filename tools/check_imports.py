@@ -38,6 +38,8 @@ LAYERS = {
     "estimators": "estimators rules stabilizers geometry calibrate",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
+    # searches that are estimators, or of any estimator
+    "searches": "tune.candidates tune.tuner tune.optuna_search",
     "models": "models",
     "streams": "drift streaming",
     "programs": "warm reproduce",
@@ -45,7 +47,7 @@ LAYERS = {
 }
 
 
-FACES = ("onlearn", "features", "theory")
+FACES = ("onlearn", "features", "theory", "tune")
 
 
 def check(package: Path, layers: Mapping[str, str] = LAYERS) -> list[str]:

@@ -40,6 +40,7 @@ COMMANDS = (
     "stream",
     "predict",
     "evaluate",
+    "compare",
     "inspect",
     "explain",
     "data",
@@ -90,6 +91,7 @@ def _start(
       onlearn stream - -o m.onl                learn row by row, as data come
       onlearn predict m.onl new.jsonl          a label for each row
       onlearn evaluate m.onl test.jsonl        how good the model is
+      onlearn compare reviews.jsonl            several learners side by side
       onlearn inspect m.onl                    what it has learned
       onlearn bounds recommend train.csv       which family of learners suits data
       onlearn demo                             every named learner on small data

@@ -23,6 +23,12 @@ AUTO = "auto"  # the learner that a race of configurations decides
 
 FilePath = str | os.PathLike[str]
 
+# What has no use in a comparison: it writes no model, and learners are spelled with their parameters.
+NOT_COMPARED = (
+    "output", "learner", "resume", "checkpoint_every", "column", "template", "rule", "geometry", "stabilizer",
+    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights",
+)  # fmt: skip
+
 
 class About(NamedTuple):
     """The description of an option: its meaning, its range, and its form on the command line."""

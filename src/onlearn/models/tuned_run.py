@@ -89,7 +89,7 @@ class TunedRun(Run):
         """Race over the first rows; the table of the race, ready for JSON, which ``tuning`` keeps."""
         began = perf_counter()
         self.clock.began = began
-        reader = self.reading.open()
+        reader = self.reading.open() if self.reading.reader is None else self.reading.reader
         self.reading.reader = reader
         self.reading._limit_row_cache(reader)
         batches, _ = reader.keep(ROWS, BYTES)
