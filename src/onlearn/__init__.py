@@ -60,6 +60,7 @@ _MODULES = [
     "features",
     "geometry",
     "kernels",
+    "report",
     "reproduce",
     "rules",
     "stabilizers",
@@ -120,6 +121,7 @@ __all__ = [
     "geometry",
     "kernels",
     "load",
+    "report",
     "reproduce",
     "rule",
     "rules",
@@ -133,7 +135,20 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory, tune
+    from onlearn import (
+        calibrate,
+        data,
+        drift,
+        features,
+        geometry,
+        kernels,
+        report,
+        reproduce,
+        rules,
+        stabilizers,
+        theory,
+        tune,
+    )
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.crf import CRF

@@ -13,6 +13,7 @@ from onlearn.cli.options import (
     MaxBad,
     ModelFile,
     Quiet,
+    Report,
     Strict,
     Target,
     Unconstrained,
@@ -21,6 +22,7 @@ from onlearn.cli.options import (
     only_taggers,
     reading,
 )
+from onlearn.cli.reporting import check_report, evidence_of, note_model, write_report
 from onlearn.cli.terminal import echo_json, print_message
 from onlearn.models.train_options import MAX_BAD
 
@@ -37,6 +39,7 @@ def evaluate(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    report_file: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,18 +51,19 @@ def evaluate(
 
     \b
     Examples:
-      onlearn evaluate m.onl test.jsonl
+      onlearn evaluate m.onl test.jsonl --report quality.html
       onlearn evaluate m.onl test.csv --target income --json
       onlearn evaluate tagger.onl test.conllu --column upos
     """
     from onlearn.cli.tagging import tagger_in
 
+    check_report(report_file, model, *data, outputs=[] if bad_rows is None else [bad_rows])
     tagger = tagger_in(model)
     if tagger is not None:
         from onlearn.cli import tagging
 
         return tagging.evaluate(
-            tagger, data, column, target, unconstrained, json, quiet,
+            tagger, data, column, target, unconstrained, json, report_file, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained, column=column)
@@ -68,6 +72,7 @@ def evaluate(
 
     opened = open_model(model)
     evaluation = evaluation_of(opened)
+    evidence = evidence_of(report_file, opened.labels, data)
     options: dict[str, Any] = dict(
         format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
     )
@@ -76,8 +81,10 @@ def evaluate(
             with as_data_error(reader):
                 some = usable_rows(opened, batch, reader.bad)
                 if len(some):
-                    evaluation.add_batch(opened, some)
+                    evaluation.add_batch(opened, some, evidence)
         bad = reader.bad.count
+        if evidence is not None:
+            evidence.note_bad(reader.bad, "the data")
         names = ", ".join(source.name for source in reader.sources[:3])
     report = {**evaluation.report(), "bad_rows": bad}
     if not report["n"]:
@@ -86,6 +93,9 @@ def evaluate(
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
     if not quiet:
         print_warnings(report, opened.labels or [])
+    if evidence is not None:
+        note_model(evidence, opened)
+        write_report(report_file, "evaluate", {**report, "model": model}, evidence)
     if json:
         echo_json(report)
     else:

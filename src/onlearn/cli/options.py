@@ -44,6 +44,15 @@ Unconstrained = Annotated[
     bool, typer.Option("--unconstrained", help="Of taggers: also predict spans that their scheme does not allow.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a report: a page (.html) that needs nothing else, or its numbers (.json).",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 

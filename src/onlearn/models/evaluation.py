@@ -7,7 +7,7 @@ row whose label the model does not know counts as an error, and is left out of w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,12 @@ class Predictions(NamedTuple):
     answers: np.ndarray
     scores: np.ndarray | None = None
     proba: np.ndarray | None = None
+
+
+class Observer(Protocol):
+    """Sees what is evaluated: batches, the classes of their rows (-1: none, or unknown) or numbers, and predictions."""
+
+    def observe(self, batch: Batch, gold: np.ndarray, made: Predictions) -> None: ...
 
 
 def usable_rows(model: Model, batch: Batch, bad: BadRows) -> Batch:
@@ -210,7 +216,7 @@ class Evaluation:
         if self.ranking is not None:
             self.ranking.add(gold == 1, proba[:, 1] if scores is None else scores.reshape(-1))
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Predict a batch and add it; rows without a label are counted separately."""
         if batch.codes is None:
             self.unlabelled += len(batch)
@@ -218,6 +224,8 @@ class Evaluation:
         names = batch.label_names or []
         gold = self._table(names)[batch.codes]
         made = predictions(model, batch, scores=True, proba=True)
+        if observer is not None:
+            observer.observe(batch, gold, made)
         labelled = batch.codes >= 0
         for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
             self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
@@ -304,7 +312,7 @@ class RegressionEvaluation:
         self.mean += away * count / total
         self.n = total
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Predict a batch and add it; rows without a number are counted separately."""
         if batch.y is None:
             self.unlabelled += len(batch)
@@ -312,7 +320,10 @@ class RegressionEvaluation:
         gold = np.asarray(batch.y, dtype=np.float64)
         known = ~np.isnan(gold)
         self.unlabelled += int(np.count_nonzero(~known))
-        self.add(gold[known], predictions(model, batch).answers[known])
+        made = predictions(model, batch)
+        if observer is not None:
+            observer.observe(batch, gold, made)
+        self.add(gold[known], made.answers[known])
 
     def report(self) -> dict[str, Any]:
         """Everything, ready for JSON; None where there is nothing to compute it from."""
@@ -331,13 +342,18 @@ def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 
-def evaluate(model: Model, batches: Iterable[Batch], bad: BadRows | None = None) -> Evaluation | RegressionEvaluation:
-    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``."""
+def evaluate(
+    model: Model, batches: Iterable[Batch], bad: BadRows | None = None, observer: Observer | None = None
+) -> Evaluation | RegressionEvaluation:
+    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``.
+
+    An ``observer``, such as the evidence of a report, sees all that is predicted.
+    """
     evaluation, bad = evaluation_of(model), BadRows(limit=1.0) if bad is None else bad
     for batch in batches:
         some = usable_rows(model, batch, bad)
         if len(some):
-            evaluation.add_batch(model, some)
+            evaluation.add_batch(model, some, observer)
     return evaluation
 
 

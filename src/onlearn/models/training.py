@@ -178,16 +178,26 @@ def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     )
 
 
-def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRows | None:
-    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files."""
+def test(
+    run: Run,
+    options: TrainOptions,
+    report: dict[str, Any],
+    observer: evaluation.Observer | None = None,  # noqa: PT028 (it is no test of pytest's)
+) -> data.BadRows | None:
+    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files.
+
+    An ``observer`` sees the rows of the files; without files, those held out.
+    """
     if run.plan.holdout:
-        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches()).report()
+        sees = None if options.test else observer
+        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches(), None, sees).report()
     if not options.test:
         return None
     reader = None
     try:
         reader = run.model.read(options.test, labels="required", weight=None)
-        report["test"] = {**evaluation.evaluate(run.model, reader, reader.bad).report(), "bad_rows": reader.bad.count}
+        found = evaluation.evaluate(run.model, reader, reader.bad, observer).report()
+        report["test"] = {**found, "bad_rows": reader.bad.count}
     except (TypeError, ValueError) as error:
         why = str(error)
         if reader is not None and not isinstance(error, data.DataError):
