@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
 
 from onlearn.cli.options import (
     BadRowsFile,
     Column,
     Data,
+    DecisionThreshold,
     Format,
     Json,
     MaxBad,
     ModelFile,
+    Positive,
     Quiet,
     Strict,
     Target,
@@ -20,6 +25,7 @@ from onlearn.cli.options import (
     batches,
     only_taggers,
     reading,
+    set_threshold,
 )
 from onlearn.cli.terminal import echo_json, print_message
 from onlearn.models.train_options import MAX_BAD
@@ -33,6 +39,12 @@ def evaluate(
     target: Target = None,
     column: Column = None,
     format: Format = None,
+    threshold: DecisionThreshold = None,
+    positive: Positive = None,
+    best_threshold: Annotated[
+        str | None,
+        typer.Option(metavar="CRITERION", help="Find the threshold best by f1, balanced or cost(FP,FN) on the data."),
+    ] = None,
     unconstrained: Unconstrained = False,
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
@@ -50,6 +62,8 @@ def evaluate(
     Examples:
       onlearn evaluate m.onl test.jsonl
       onlearn evaluate m.onl test.csv --target income --json
+      onlearn evaluate m.onl test.csv --threshold 0.2 --positive yes
+      onlearn evaluate m.onl dev.csv --best-threshold "cost(1,5)"
       onlearn evaluate tagger.onl test.conllu --column upos
     """
     from onlearn.cli.tagging import tagger_in
@@ -58,6 +72,7 @@ def evaluate(
     if tagger is not None:
         from onlearn.cli import tagging
 
+        tagging.refuse(threshold=threshold, positive=positive, best_threshold=best_threshold)
         return tagging.evaluate(
             tagger, data, column, target, unconstrained, json, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
@@ -65,9 +80,13 @@ def evaluate(
     only_taggers(unconstrained=unconstrained, column=column)
     from onlearn.models import open_model
     from onlearn.models.evaluation import evaluation_of, usable_rows
+    from onlearn.models.threshold import figures_at
 
     opened = open_model(model)
+    if threshold is not None or best_threshold is None:
+        set_threshold(opened, threshold, positive)
     evaluation = evaluation_of(opened)
+    search = None if best_threshold is None else _searching(evaluation, best_threshold, positive)
     options: dict[str, Any] = dict(
         format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
     )
@@ -84,12 +103,48 @@ def evaluate(
         from onlearn.data import DataError
 
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
+    if opened.threshold is not None:
+        report["threshold"] = figures_at(opened.threshold, opened.labels or [], report)
+    if search is not None:
+        report["best_threshold"] = search()
     if not quiet:
         print_warnings(report, opened.labels or [])
     if json:
         echo_json(report)
     else:
         _print(report)
+
+
+def _searching(evaluation: Any, criterion: str, positive: str | None) -> Callable[[], dict[str, Any]]:
+    """Let an evaluation look for the best threshold; what gives it when all rows are there."""
+    from onlearn.data import DataError
+    from onlearn.models.evaluation import Evaluation
+    from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place
+
+    hint = "--best-threshold"
+    if not isinstance(evaluation, Evaluation) or len(evaluation.labels) != 2:
+        raise typer.BadParameter("it is for models of two labels", param_hint=hint)
+    try:
+        wanted = parse_criterion(criterion)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=hint) from None
+    try:
+        place = positive_place(positive, evaluation.labels)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--positive") from None
+    assert place is not None
+    search = ThresholdSearch()
+    evaluation.search = place, search
+
+    def best() -> dict[str, Any]:
+        try:
+            found = search.best(wanted)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        about = {"criterion": str(wanted), "probability": found, "positive": evaluation.labels[place]}
+        return {**about, **search.figures(found)}
+
+    return best
 
 
 def print_warnings(report: dict[str, Any], labels: list[str]) -> None:
@@ -128,9 +183,21 @@ def _print(report: dict[str, Any]) -> None:
         if report.get(key) is not None:
             small = key in ("rmse", "mae", "r2")
             summary.add_row(name, f"{report[key]:.6g}" if small else f"{report[key]:.4f}")
+    for title, facts in (("threshold", report.get("threshold")), ("best threshold", report.get("best_threshold"))):
+        if facts is not None:
+            summary.add_row(*_threshold_row(title, facts))
     show(summary)
     if "per_class" in report:
         _print_classes(report)
+
+
+def _threshold_row(title: str, facts: dict[str, Any]) -> tuple[str, str]:
+    """A threshold, and what it makes of the data."""
+    names = {"precision": "precision", "recall": "recall", "f1": "F1", "answered": "answered", "accuracy": "accuracy"}
+    parts = [f"{name} {facts[key]:.4f}" for key, name in names.items() if facts.get(key) is not None]
+    by = f" by {facts['criterion']}" if "criterion" in facts else ""
+    label = f" of {facts['positive']!r}" if facts["positive"] is not None else ""
+    return f"{title}{by}", f"{facts['probability']:.4g}{label}: {', '.join(parts)}"
 
 
 def _print_classes(report: dict[str, Any]) -> None:

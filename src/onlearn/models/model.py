@@ -28,6 +28,7 @@ from onlearn.features.tables import as_source, column, is_plain_texts, is_text
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar
 from onlearn.models.plan import Plan, default_learner
+from onlearn.models.threshold import Threshold, threshold_of
 
 if TYPE_CHECKING:
     from onlearn.models.explain import Explanation
@@ -70,8 +71,9 @@ class Model:
     ``features`` makes the matrix, and ``learner`` (a ``Learner``) predicts from it. ``labels`` names its classes (None
     in regression); ``target`` is the mean and the deviation that scale the targets of regression. ``reading`` holds the
     options its files were read with, ``trained`` how it was trained, and ``far`` maps indices that are too large for a
-    weight each. ``before`` is, while a run that continues a model is unfinished, ``features`` and ``far`` as they were
-    when it began. ``report_`` is the report of ``onlearn.train``; files do not hold it.
+    weight each. ``threshold`` is the least probability of a label that is predicted (see ``set_threshold``); None: that
+    of the best label does. ``before`` is, while a run that continues a model is unfinished, ``features`` and ``far`` as
+    they were when it began. ``report_`` is the report of ``onlearn.train``; files do not hold it.
     """
 
     def __init__(self) -> None:
@@ -83,6 +85,7 @@ class Model:
         self.trained: dict[str, Any] = {}
         self.target: tuple[float, float] = (0.0, 1.0)
         self.far: FarIndices = HashedFar()
+        self.threshold: Threshold | None = None
         self.before: tuple[Any, FarIndices] | None = None
         self.report_: dict[str, Any] = {}
         self._lock = threading.RLock()  # held while features are learned, and while rows become features
@@ -153,7 +156,9 @@ class Model:
             return self.numbered(rows)
 
     def predict(self, rows: Any) -> np.ndarray:
-        """The label of each row, or for regression the number."""
+        """The label of each row, or for regression the number; None where no label is as probable as the threshold."""
+        if self.threshold is not None:
+            return self.named(self.threshold.decide(self.predict_proba(rows)))
         return self.named(self.learner.predict(self._features_of(rows)))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
@@ -161,6 +166,40 @@ class Model:
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
         return np.asarray(self.learner.predict_proba(self._features_of(rows)))
+
+    def predict_top(self, rows: Any, k: int = 5) -> list[list[tuple[str, float]]]:
+        """The ``k`` most probable labels of each row with their probabilities, the best first; all if there are fewer.
+
+        The first is what ``predict`` answers without a threshold.
+
+        >>> texts = ["cheap pills", "see you at lunch", "the goal counts"]
+        >>> model = Model().partial_fit(texts * 4, ["ad", "ham", "news"] * 4)
+        >>> [[label for label, probability in row] for row in model.predict_top(["cheap lunch", "a goal"], 2)]
+        [['ad', 'ham'], ['news', 'ad']]
+        """
+        from onlearn.models.top_labels import top_labels
+
+        if self.labels is None:
+            raise ValueError("a regression model has no labels")
+        X = self._features_of(rows)
+        proba, scores = np.asarray(self.learner.predict_proba(X)), np.asarray(self.learner.decision_function(X))
+        best = top_labels(proba, scores, k)
+        names = [[self.labels[code] for code in row] for row in best.codes.tolist()]
+        return [list(zip(row, numbers)) for row, numbers in zip(names, best.proba.tolist())]
+
+    def set_threshold(self, probability: float | None, positive: str | None = None) -> Model:
+        """Predict a label from this probability on; None: predict the best label again.
+
+        Of two labels, ``positive`` is predicted where its probability is at least that, and the other one elsewhere; it
+        is the second label unless named. Of several, the best label is predicted where its probability is at least
+        that, and None elsewhere. Probabilities and scores stay as they are. The model file holds the threshold.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model.set_threshold(0.01, positive="spam").predict(["see you at lunch"]).tolist()
+        ['spam']
+        """
+        self.threshold = None if probability is None else threshold_of(probability, positive, self.labels)
+        return self
 
     # ------------------------------------------------------------------ one row at a time
 
@@ -176,7 +215,10 @@ class Model:
         return self.partial_fit(one_row(x), [y], None if type(weight) is float and weight == 1.0 else [weight])
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one raw row, or for regression the number."""
+        """The label of one raw row, or for regression the number; by the threshold, as ``predict`` does."""
+        if self.threshold is not None:
+            proba = np.array([list(self.predict_proba_one(x).values())])
+            return self.named(self.threshold.decide(proba))[0]
         found = self.learner.predict_one(self._features_of_one(x))
         return found * self.target[1] + self.target[0] if self.labels is None else self.labels[found]
 
@@ -256,7 +298,7 @@ class Model:
         if self.labels is None:
             # In double precision: single precision loses a small deviation from a large mean.
             return np.asarray(predicted, dtype=np.float64) * self.target[1] + self.target[0]
-        return np.array(self.labels, dtype=object)[predicted]
+        return np.array([*self.labels, None], dtype=object)[predicted]  # class -1 is no label
 
     def encode(self, batch: data.Batch) -> np.ndarray:
         """The classes of a batch's labels; -1 for a label this model does not know, or none."""
@@ -324,6 +366,8 @@ class Model:
             "target": list(self.target),
             "far": far,
         }
+        if self.threshold is not None:
+            facts["threshold"] = self.threshold.facts(self.labels or [])
         if self.before is not None:
             *facts["before"], made = _pack_features(*self.before)
             arrays.update({f"before.{key}": array for key, array in made.items()})
@@ -343,6 +387,8 @@ class Model:
         mean, deviation = mine["target"]
         self.target = float(mean), float(deviation)
         self.features, self.far = _unpack_features(facts["features"], mine.get("far", far_indices.UNSAID), arrays)
+        if mine.get("threshold") is not None:
+            self.set_threshold(mine["threshold"]["probability"], mine["threshold"]["positive"])
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
@@ -470,7 +516,8 @@ def _score(model: Model, rows: Any, y: Any, sample_weight: Any = None) -> float:
         gold = np.asarray(y, dtype=np.float64)
         spread = np.average((gold - np.average(gold, weights=weight)) ** 2, weights=weight)
         return float(1 - np.average((gold - predicted) ** 2, weights=weight) / spread) if spread else 0.0
-    answers = np.array(positions(list(predicted), model.labels))
+    places = positions(["" if one is None else one for one in predicted], model.labels)
+    answers = np.where([one is None for one in predicted], -2, places)  # no label is never right
     return float(np.average(np.array(positions(_as_labels(y), model.labels)) == answers, weights=weight))
 
 

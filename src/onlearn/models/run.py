@@ -26,6 +26,7 @@ from onlearn.models.model import Model, as_learner, learn_from, tell_sources
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
+from onlearn.models.threshold_choice import set_threshold
 from onlearn.models.train_options import BITS
 
 LESSON = 1 << 16  # examples between two looks at the clock and the keyboard
@@ -289,6 +290,8 @@ class Run:
         if self.start.fresh and note is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
             report.warnings.append("bits= has no use here: each index has a weight of its own")
         model.before = None
+        if self.plan.threshold is not None:
+            report.notes.append(set_threshold(model, self.plan, self.reading.held_out_batches))
         report.record(self, unfinished=None)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from onlearn.models.run import Run
 
 # The parts of a plan that the model keeps, so that an unfinished run can be resumed.
-KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
+KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout", "threshold", "positive")
 
 
 class Progress(NamedTuple):
@@ -159,6 +159,7 @@ def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, 
         **kernel_facts(model.learner),
         **mixture_facts(model.learner),
         **described(model.learner),
+        **({} if model.threshold is None else {"threshold": model.threshold.facts(model.labels or [])}),
         "bad_rows": run.reading.bad.count,
         "seconds": round(seconds, 3),
         **({"progressive": _progressive(run)} if model.learner.is_progressive else {}),

@@ -96,6 +96,13 @@ class TrainOptions:
     passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
+    threshold: str | float | None = option(
+        None,
+        "From which probability on a label is predicted: a number, or f1, balanced or cost(FP,FN), to choose the best "
+        "on held-out rows (--holdout) or else on those of the first pass.",
+        classes_only=True,
+    )
+    positive: str | None = option(None, "Of two labels, the one that --threshold is about.", classes_only=True)
     resume: FilePath | None = option(None, "A model to continue training.")
     checkpoint_every: int | None = option(None, "Save the model every so many examples.", int, min=1)
     format: str | None = option(None, "The format of the files, if the extension does not say.")

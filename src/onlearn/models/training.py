@@ -30,6 +30,7 @@ from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.stored_model import load_learner
 from onlearn.models.tag_files import is_tagging
+from onlearn.models.threshold import parse_criterion
 from onlearn.models.train_options import (
     MAX_BAD,
     FilePath,
@@ -220,6 +221,8 @@ def plan_of(options: TrainOptions) -> Plan:
         prune_weights=options.prune_weights,
         holdout=held_out(options.holdout),
         cache=cache_of(options),
+        threshold=threshold_of(options),
+        positive=options.positive,
     )
 
 
@@ -304,6 +307,25 @@ def cache_of(options: TrainOptions) -> bool | str:
     if not Path(folder).is_dir():
         raise PlanError(f"there is no directory {folder}", "cache")
     return str(folder)
+
+
+def threshold_of(options: TrainOptions) -> str | float | None:
+    """The threshold that is given: a probability, or the criterion it is to suit."""
+    given = options.threshold
+    if given is None:
+        if options.positive is not None:
+            raise PlanError("positive= is about threshold=, which is not given")
+        return None
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        try:
+            return str(parse_criterion(str(given)))
+        except ValueError as error:
+            raise PlanError(f"{error}; a number is one from 0 to 1", "threshold") from None
+    if not 0.0 <= number <= 1.0:
+        raise PlanError(f"{given} is not a probability from 0 to 1", "threshold")
+    return number
 
 
 def choices_of(options: TrainOptions) -> dict[str, Any]:
