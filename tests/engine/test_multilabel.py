@@ -83,10 +83,23 @@ def test_new_labels_and_features_while_learning():
     learner = MultilabelLearner(learner="AROW", random_state=1, grow=True).partial_fit(X[:40, :4], Y[:40, :2])
     learner.partial_fit(X[40:], Y[40:])
     assert learner.predict(X).shape == (80, 4)
-    late = alone("AROW", random_state=1, grow="features").partial_fit(X[40:], Y[40:, 3].astype(int), classes=[0, 1])
+    late = alone("AROW", random_state=1, grow="features").partial_fit(X[:40, :4], np.zeros(40, int), classes=[0, 1])
+    late.partial_fit(X[40:], Y[40:, 3].astype(int))
     np.testing.assert_array_equal(learner.decision_function(X)[:, 3], late.decision_function(X))
     with pytest.raises(ValueError, match="y has 3 labels"):
         MultilabelLearner().partial_fit(X, Y[:, :2]).partial_fit(X, Y[:, :3])
+
+
+@pytest.mark.parametrize("spelling", MEMBERS)
+def test_labels_that_come_late_are_learned_as_if_known_before(spelling):
+    X, Y = sample()
+    Y[:30, 2:] = False
+    late = MultilabelLearner(learner=spelling, random_state=1, grow=True).partial_fit(X[:30], Y[:30, :2])
+    late.partial_fit(X[30:], Y[30:])
+    before = MultilabelLearner(learner=spelling, random_state=1, grow=True).partial_fit(X[:30], Y[:30])
+    before.partial_fit(X[30:], Y[30:])
+    np.testing.assert_array_equal(late.decision_function(X), before.decision_function(X))
+    np.testing.assert_array_equal(late.predict_proba(X), before.predict_proba(X))
 
 
 def test_labels_that_all_rows_have_or_none():

@@ -99,7 +99,7 @@ def evaluate(
         bad = reader.bad.count
         names = ", ".join(source.name for source in reader.sources[:3])
     report = {**evaluation.report(), "bad_rows": bad}
-    if not report["n"]:
+    if not report["n"] or report.get("labels_a_row") == 0:
         from onlearn.data import DataError
 
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
@@ -119,29 +119,36 @@ def _searching(evaluation: Any, criterion: str, positive: str | None) -> Callabl
     """Let an evaluation look for the best threshold; what gives it when all rows are there."""
     from onlearn.data import DataError
     from onlearn.models.evaluation import Evaluation
+    from onlearn.models.multilabel_evaluation import MultilabelEvaluation
     from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place
 
     hint = "--best-threshold"
-    if not isinstance(evaluation, Evaluation) or len(evaluation.labels) != 2:
+    several = isinstance(evaluation, MultilabelEvaluation)
+    if several and positive is not None:
+        raise typer.BadParameter("it is for models of two labels, of which a row has one", param_hint="--positive")
+    if not several and (not isinstance(evaluation, Evaluation) or len(evaluation.labels) != 2):
         raise typer.BadParameter("it is for models of two labels", param_hint=hint)
     try:
         wanted = parse_criterion(criterion)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=hint) from None
     try:
-        place = positive_place(positive, evaluation.labels)
+        place = None if several else positive_place(positive, evaluation.labels)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--positive") from None
-    assert place is not None
     search = ThresholdSearch()
-    evaluation.search = place, search
+    evaluation.search = search if several else (place, search)
 
     def best() -> dict[str, Any]:
         try:
             found = search.best(wanted)
         except ValueError as error:
             raise DataError(str(error)) from None
-        about = {"criterion": str(wanted), "probability": found, "positive": evaluation.labels[place]}
+        about = {
+            "criterion": str(wanted),
+            "probability": found,
+            "positive": None if place is None else evaluation.labels[place],
+        }
         return {**about, **search.figures(found)}
 
     return best
@@ -171,7 +178,12 @@ def _print(report: dict[str, Any]) -> None:
     names = {
         "accuracy": "accuracy",
         "majority": "  of always the most common label",
+        "subset_accuracy": "rows with all labels right",
+        "hamming_loss": "Hamming loss",
+        "micro_f1": "F1 over all labels",
         "macro_f1": "F1, mean of the classes",
+        **{f"precision_at_{k}": f"precision of the best {k}" for k in (1, 3, 5)},
+        "labels_a_row": "labels a row",
         "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
         "log_loss": "log-loss",
         "calibration_error": "calibration error",
@@ -207,7 +219,7 @@ def _print_classes(report: dict[str, Any]) -> None:
     for label, mine in report["per_class"].items():
         table.add_row(label, *(f"{mine[key]:.4f}" for key in ("precision", "recall", "f1")), f"{mine['support']:,}")
     show(table)
-    confusion, labels = report["confusion"], report["labels"]
+    confusion, labels = report.get("confusion"), report["labels"]
     if confusion is None or len(labels) > FEW:
         return
     table = plain_table("label \\ predicted", *labels)

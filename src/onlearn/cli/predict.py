@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -165,11 +166,21 @@ def answers(model: Model, batch: Batch, scores: bool, proba: bool, top: int | No
 
 
 class CsvWriter:
-    """A header, and a line for each row; with ``files``, each line names the file."""
+    """A header, and a line for each row; with ``files``, each line names the file.
+
+    Several labels of a row have the separator between them that the model learned from, or a semicolon.
+    """
 
     def __init__(self, model: Model, files: bool = False) -> None:
         self.labels: list[str] | None = model.labels
         self.files: bool = files
+        self.separator: str = model.reading.get("label_separator") or ";"
+        self.several: bool = model.task == "multilabel"
+
+    def _predictions(self, answers: np.ndarray) -> Any:
+        if answers.ndim == 2:
+            return _sets(answers, self.labels or [], self.separator.join)
+        return _answers(self.labels, answers)
 
     def header(self, scores: bool, proba: bool, top: int | None) -> bytes:
         """The names of the columns."""
@@ -179,7 +190,7 @@ class CsvWriter:
             for place in range(1, min(top, len(labels)) + 1):
                 names += [f"label{place}", f"proba{place}"] + [f"score{place}"] * scores
         elif scores:
-            names += ["score"] if len(labels) == 2 else [f"score:{label}" for label in labels]
+            names += ["score"] if len(labels) == 2 and not self.several else [f"score:{label}" for label in labels]
         if proba:
             names += [f"proba:{label}" for label in labels]
         text = io.StringIO()
@@ -196,7 +207,7 @@ class CsvWriter:
 
         columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(batch.file))] * self.files
         made, top = answers.made, answers.top
-        columns += [_ids(batch), _answers(self.labels, made.answers)]
+        columns += [_ids(batch), self._predictions(made.answers)]
         if top is not None:
             for place in range(top.codes.shape[1]):
                 columns += [_answers(self.labels, top.codes[:, place]), from_numpy(top.proba[:, place])]
@@ -246,8 +257,11 @@ class JsonWriter:
             names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
         parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
         quoted = None if self.labels is None else [json.dumps(label) for label in labels]
-        parts.append(pc.fill_null(_answers(quoted, made.answers).cast(pa.string()), scalar("null")))
-        if made.scores is not None and made.scores.shape[1] == 1:
+        if made.answers.ndim == 2:
+            parts.append(_sets(made.answers, labels, lambda several: json.dumps(list(several))))
+        else:
+            parts.append(pc.fill_null(_answers(quoted, made.answers).cast(pa.string()), scalar("null")))
+        if made.scores is not None and made.scores.shape[1] == 1 and made.answers.ndim == 1:
             parts += [', "score": ', _text(made.scores[:, 0])]
         elif made.scores is not None:
             parts += _object("scores", labels, made.scores)
@@ -292,6 +306,18 @@ def _answers(labels: list[str] | None, codes: np.ndarray) -> Any:
     if codes.min(initial=0) < 0:
         found = pc.if_else(from_numpy(codes < 0), null(found.type), found)
     return from_strings(labels).take(found)
+
+
+def _sets(truth: np.ndarray, labels: list[str], written: Callable[[list[str]], str]) -> Any:
+    """Sets of labels as an Arrow array of strings; each distinct set is written once."""
+    import numpy as np
+
+    from onlearn.data.arrow import from_numpy, from_strings
+
+    packed = np.packbits(truth, axis=1)
+    _, first, places = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    names = [written([labels[k] for k in np.flatnonzero(row)]) for row in truth[first]]
+    return from_strings(names).take(from_numpy(places.reshape(-1)))
 
 
 def _text(numbers: np.ndarray) -> Any:

@@ -2,8 +2,11 @@
 
 Member k learns whether a row has label k, y_k = +1 or -1, and knows nothing of the other labels: its hypothesis is to
 the last bit that of the same learner taught label k alone. A row has every label whose score is above zero, which may
-be none (Tsoumakas & Katakis 2007). A label that is first met in the course of a stream gets its learner then, which
-learns from these rows on.
+be none (Tsoumakas & Katakis 2007).
+
+Labels may come in the course of a stream. All labels that were not met yet have the same past, rows without them; so
+one learner more, that of the unmet label, learns from every row that it lacks the label, and a new label starts with a
+copy of it. What is learned is then the same whether labels are named beforehand or come as they come.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlearn.engine import csr
-from onlearn.engine.base_learner import BaseLearner
+from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.engine.compositions import COMPOSITIONS, Composition, refuse_changes, seed_of
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.learner import Learner
@@ -112,7 +115,13 @@ class MultilabelTraining(Chronicle):
     def __init__(self, members: list[Learner]) -> None:
         super().__init__()
         self.members: list[Learner] = members
+        self.unmet: Learner | None = None  # the learner of labels that no row had yet, where more may come
         self.first_sizes: list[float] | None = None  # of the hypotheses after the first pass of a run
+
+    @property
+    def learners(self) -> list[Learner]:
+        """Those of all labels, and then that of unmet ones, if there is one."""
+        return [*self.members, *([] if self.unmet is None else [self.unmet])]
 
     @property
     def outputs(self) -> int:
@@ -190,19 +199,23 @@ class MultilabelLearner(BaseLearner):
 
     # ------------------------------------------------------------------ learning
 
-    def _new_member(self, place: int) -> Learner:
+    def _new_member(self) -> Learner:
         """The learner of one label, before it has learned anything."""
         given = self.member
         grow = {"grow": "features"} if self.settings.grow else {}
         return Learner(given.name, warning=self.warning, **{**given.get_params(), "random_state": self.seed, **grow})
 
+    def _started(self) -> Learner:
+        """The learner of one label, ready to learn."""
+        one = self._new_member()
+        one._start(self.features, np.zeros(2), self.dtype)
+        return one
+
     def _add_labels(self, labels: int) -> None:
         """Learners for labels up to so many."""
-        members = self.training.members
-        for place in range(len(members), labels):
-            one = self._new_member(place)
-            one._start(self.features, np.zeros(2), self.dtype)
-            members.append(one)
+        members, unmet = self.training.members, self.training.unmet
+        for _ in range(len(members), labels):
+            members.append(self._started() if unmet is None else copy.deepcopy(unmet))
         self.task = Classification(np.arange(len(members)), np.zeros(len(members) + 1))
 
     def _begin_labels(self, features: int, labels: int, dtype: Any) -> None:
@@ -211,6 +224,8 @@ class MultilabelLearner(BaseLearner):
         self.seed, self.dtype = seed_of(self.settings.random_state), np.dtype(dtype)
         self._call_columns(features, None)
         self.training = MultilabelTraining([])
+        if self.settings.grow is True:
+            self.training.unmet = self._started()
         self._add_labels(labels)
 
     @all_or_nothing
@@ -227,8 +242,11 @@ class MultilabelLearner(BaseLearner):
                 for _ in range(one.settings.epochs or 1):
                     one.partial_fit(X, Y[:, place].astype(np.int64), sample_weight=weight)
             else:
-                one = training.members[place] = self._new_member(place)
+                one = training.members[place] = self._new_member()
                 one.fit(X, Y[:, place].astype(np.int64), weight)
+        if training.unmet is not None:
+            for _ in range(training.unmet.settings.epochs or 1):
+                training.unmet.partial_fit(X, np.zeros(len(Y), dtype=np.int64), sample_weight=weight)
         training.count(int(np.count_nonzero(weight)), np.zeros(len(training.tally)))
         training.end_pass()
         return self
@@ -261,7 +279,8 @@ class MultilabelLearner(BaseLearner):
     def _learn_columns(self, X: Any, Y: np.ndarray, weight: np.ndarray) -> None:
         training = self.training
         before = training.total()
-        for place, one in enumerate(training.members):
+        Y = np.column_stack([Y, np.zeros(len(Y), dtype=bool)])  # no row has an unmet label
+        for place, one in enumerate(training.learners):
             one.partial_fit(X, Y[:, place].astype(np.int64), sample_weight=weight)
         training.count(int(np.count_nonzero(weight)), before)
 
@@ -270,12 +289,12 @@ class MultilabelLearner(BaseLearner):
     def _start(self, features: int, counts: np.ndarray, dtype: Any) -> None:
         """Make ready to learn from rows of this width; ``counts`` are of rows with each label, after that of all."""
         self._begin_labels(features, len(counts) - 1, dtype)
-        for place, one in enumerate(self.training.members):
-            one._start(features, np.array([counts[0] - counts[place + 1], counts[place + 1]]), dtype)
+        for one, mine in zip(self.training.learners, [*counts[1:].tolist(), 0.0]):
+            one._start(features, np.array([counts[0] - mine, mine]), dtype)
 
     def _take_in(self, features: int, classes: int) -> None:
         self.features = max(features, self.features)
-        for one in self.training.members:
+        for one in self.training.learners:
             one._take_in(self.features, 2)
         if self.settings.grow is True:
             self._add_labels(classes)
@@ -283,10 +302,10 @@ class MultilabelLearner(BaseLearner):
     def _learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
         training = self.training
         before = training.total()
-        Y = self.sets.indicator(np.asarray(y)[order], len(training.members))
+        Y = self.sets.indicator(np.asarray(y)[order], len(training.learners))
         weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight)[order]
         whole = np.zeros(X.shape[0], dtype=np.int64)
-        for place, one in enumerate(training.members):
+        for place, one in enumerate(training.learners):
             whole[order] = Y[:, place]
             one._learn_rows(X, whole, sample_weight, order, first=first)
         training.count(int(np.count_nonzero(weight)), before)
@@ -294,22 +313,22 @@ class MultilabelLearner(BaseLearner):
     def _end_pass(self) -> None:
         training = self.training
         training.end_pass()
-        for one in training.members:
+        for one in training.learners:
             one._end_pass()
         if training.first_sizes is None:
-            training.first_sizes = [one.training.size() for one in training.members]
+            training.first_sizes = [one.training.size() for one in training.learners]
 
     def _finish_run(self) -> None:
         """Scores for calibration are those of the first pass, when weights were smaller: scale those of each label."""
         training = self.training
         sizes, training.first_sizes = training.first_sizes, None
         if sizes is not None and training.passes > 1:
-            for one, first in zip(training.members, sizes):
+            for one, first in zip(training.learners, sizes):
                 if first:
                     one.training.rescale_audit(one.training.size() / first)
 
     def keep_features(self, kept: np.ndarray) -> None:
-        for one in self.training.members:
+        for one in self.training.learners:
             one.keep_features(kept)
         self._call_columns(len(kept), None)
 
@@ -318,6 +337,7 @@ class MultilabelLearner(BaseLearner):
             made = copy.copy(self)
             if self.training is not None:
                 made.training = MultilabelTraining([one.renewed() for one in self.training.members])
+                made.training.unmet = None if self.training.unmet is None else self.training.unmet.renewed()
         return made
 
     # ------------------------------------------------------------------ what was learned
@@ -331,6 +351,9 @@ class MultilabelLearner(BaseLearner):
     def intercept_(self) -> np.ndarray:
         """What is added to the weighted sum: one a label."""
         return np.concatenate([np.atleast_1d(one.intercept_) for one in self._trained().members])
+
+    def contributions(self, X: Any) -> Contributions:
+        raise ValueError("several labels a row are not explained: each label has a learner of its own")
 
     # ------------------------------------------------------------------ predicting
 
@@ -361,10 +384,11 @@ class MultilabelLearner(BaseLearner):
             "estimator": self._facts(),
             "multilabel": {name: getattr(training, name) for name in ("passes", "by_pass", "since")},
             "first_sizes": training.first_sizes,
+            "labels": len(training.members),
             "members": [],
         }
         arrays = {"tally": training.tally, "doubling": training.doubling}
-        for place, one in enumerate(training.members):
+        for place, one in enumerate(training.learners):
             made, kept = one._pack()
             facts["members"].append(made)
             arrays.update({f"member.{place}.{key}": array for key, array in kept.items()})
@@ -379,20 +403,23 @@ class MultilabelLearner(BaseLearner):
         members = []
         for place, one in enumerate(facts["members"]):
             prefix = f"member.{place}."
-            member = self._new_member(place)
+            member = self._new_member()
             kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             member._unpack(one, kept)
             if member.features != self.features:
                 raise ValueError(f"{member.features} features of a label do not go with {self.features}")
             members.append(member)
-        self.training = MultilabelTraining(members)
+        if len(members) != facts["labels"] + (self.settings.grow is True):
+            raise ValueError(f"{len(members)} learners do not go with {facts['labels']} labels")
+        self.training = MultilabelTraining(members[: facts["labels"]])
+        self.training.unmet = members[-1] if self.settings.grow is True else None
         for name in ("tally", "doubling"):
             check_array(name, arrays[name], "float64", (len(getattr(self.training, name)),), low=0)
             setattr(self.training, name, arrays[name])
         for name, value in chronicle.items():
             setattr(self.training, name, value)
         self.training.first_sizes = facts.get("first_sizes")
-        self._add_labels(len(members))
+        self._add_labels(facts["labels"])
         self.began_with = copy.deepcopy(self._depends_on())
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
+from onlearn.models.multilabel import MULTILABEL, truth_of
 from onlearn.models.threshold import ThresholdSearch
 
 
 class Predictions(NamedTuple):
     """``answers`` are positions in the labels of the model (-1: no label); numbers in regression.
 
-    The rest is None unless asked for.
+    If rows may have several labels, they are truth values, one column a label. The rest is None unless asked for.
 
     ``scores`` has one column for two classes (positive: the second label), else one for each.
     """
@@ -55,6 +56,10 @@ def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predicti
     learner, X = model.learner_for(model.numbered(rows))
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
+    if model.task == MULTILABEL:
+        likely = np.asarray(learner.predict_proba(X)) if proba else None
+        found = np.asarray(learner.decision_function(X)) if scores else None
+        return Predictions(truth_of(model, learner, X, likely), found, likely)
     if model.threshold is not None:
         probabilities = np.asarray(learner.predict_proba(X))
         scored = np.asarray(learner.decision_function(X)).reshape(len(probabilities), -1) if scores else None
@@ -342,12 +347,16 @@ class RegressionEvaluation:
         }
 
 
-def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
+def evaluation_of(model: Model) -> Any:
     """An empty evaluation of the kind that suits a model."""
+    if model.task == MULTILABEL:
+        from onlearn.models.multilabel_evaluation import MultilabelEvaluation
+
+        return MultilabelEvaluation(model.labels or [])
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 
-def evaluate(model: Model, batches: Iterable[Batch], bad: BadRows | None = None) -> Evaluation | RegressionEvaluation:
+def evaluate(model: Model, batches: Iterable[Batch], bad: BadRows | None = None) -> Any:
     """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``."""
     evaluation, bad = evaluation_of(model), BadRows(limit=1.0) if bad is None else bad
     for batch in batches:

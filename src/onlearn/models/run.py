@@ -255,7 +255,7 @@ class Run:
         undecided = self.start.from_first_row and self.plan.passes is None
         if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
             passes = f"{PASSES} to {MOST} passes, by the number of rows"
-        task = "classification" if self.plan.task == "classify" else "regression"
+        task = {"classify": "classification", "regress": "regression"}.get(self.plan.task, "several labels a row")
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
 
     def _begin_learning(self, rows: Any) -> None:
@@ -266,14 +266,19 @@ class Run:
             self.passes.feature_numbers = self.reading.drop_rare_features()
         if self.start.fresh:
             model.learner = self.reading.make_learner(self.reading.rows)
-            counts = np.zeros(len(model.labels or ()))
-            for _, y, weight in rows if model.labels is not None else ():
-                counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
+            counts = self._class_counts(rows, numbers)
             tell_sources(model)
             if not model.learner.whole:
                 model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
         elif model.learner.waits:
             model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
+
+    def _class_counts(self, rows: Any, numbers: np.ndarray) -> np.ndarray:
+        """The weight of the rows of each class; ``numbers`` are those of labels in the order in which they came."""
+        counts = np.zeros(len(self.model.labels or ()))
+        for _, y, weight in rows if self.model.labels is not None else ():
+            counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
+        return counts
 
     def _finish(self) -> None:
         model, report = self.model, self.report

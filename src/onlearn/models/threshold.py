@@ -18,6 +18,7 @@ import numpy as np
 from onlearn.engine.calibration import fit_curve
 from onlearn.engine.inputs import positions
 from onlearn.engine.learner import Learner
+from onlearn.engine.multilabel import MultilabelLearner
 from onlearn.engine.spec import did_you_mean
 
 NO_LABEL = -1  # the class of a row whose best label is not probable enough
@@ -50,15 +51,19 @@ class Threshold(NamedTuple):
         }
 
 
-def threshold_of(probability: Any, positive: Any, labels: Sequence[str] | None) -> Threshold:
+def threshold_of(probability: Any, positive: Any, labels: Sequence[str] | None, several: bool = False) -> Threshold:
     """A threshold for a model of these labels, checked; by default the second of two labels is the positive one.
+
+    If a row may have ``several`` of them, the threshold is that of each.
 
     >>> threshold_of(0.3, None, ["ham", "spam"])
     Threshold(probability=0.3, positive=1)
     """
     if labels is None:
         raise ValueError("a threshold is for labels, but a regression model predicts numbers")
-    place = positive_place(positive, labels)
+    if several and positive is not None:
+        raise ValueError("a positive label is for two labels, of which a row has one; here it may have several")
+    place = None if several else positive_place(positive, labels)
     try:
         number = float(probability)
     except (TypeError, ValueError):
@@ -228,6 +233,9 @@ def figures_at(threshold: Threshold, labels: Sequence[str], report: dict[str, An
     and the accuracy among those.
     """
     made = threshold.facts(labels)
+    if "micro_f1" in report:  # several labels a row
+        names = {"precision": "micro_precision", "recall": "micro_recall", "f1": "micro_f1"}
+        return {**made, **{name: report[key] for name, key in names.items()}}
     if threshold.positive is not None:
         mine = report["per_class"][labels[threshold.positive]]
         return {**made, **{name: mine[name] for name in ("precision", "recall", "f1")}}
@@ -244,8 +252,11 @@ def progressive_probabilities(learner: Any) -> tuple[np.ndarray, np.ndarray] | N
     """Probabilities of examples by their scores before they were learned from, and their classes.
 
     They are those that a linear learner keeps for calibration, a part of the latter half of the stream; None for other
-    learners, which keep none.
+    learners, which keep none. For several labels a row they are those of every label: 0 is without it, and 1 with it.
     """
+    if isinstance(learner, MultilabelLearner) and learner.training is not None:
+        parts = [one for member in learner.training.members if (one := progressive_probabilities(member)) is not None]
+        return np.concatenate([proba for proba, _ in parts]), np.concatenate([codes for _, codes in parts])
     if type(learner) is not Learner or learner.training is None or not learner.task.classifies:
         return None
     training = learner.training

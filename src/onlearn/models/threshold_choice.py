@@ -8,15 +8,16 @@ from typing import Any
 from onlearn.data import BadRows, Batch
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
-from onlearn.models.evaluation import Evaluation, usable_rows
+from onlearn.models.evaluation import Evaluation, evaluation_of, usable_rows
 from onlearn.models.model import Model
+from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.plan import Plan
 from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place, progressive_probabilities
 
 
 def check_threshold(plan: Plan, labels: list[str], learner: Any) -> None:
     """Refuse a threshold that these labels cannot have, or that this learner has no probabilities to choose by."""
-    if plan.threshold is None:
+    if plan.threshold is None or plan.task == MULTILABEL:
         return
     try:
         positive = positive_place(plan.positive, labels)
@@ -39,6 +40,8 @@ def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
     """
     labels = model.labels or []
     check_threshold(plan, labels, model.learner)
+    if plan.task == MULTILABEL:
+        return _set_for_each(model, plan, held_out)
     positive = positive_place(plan.positive, labels)
     if not isinstance(plan.threshold, str):
         model.set_threshold(plan.threshold, plan.positive)
@@ -69,4 +72,33 @@ def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
     return (
         f"{labels[positive]!r} is predicted where its probability is at least {chosen:.4g}: "
         f"the best by {plan.threshold} on {found.count:,} {where}"
+    )
+
+
+def _set_for_each(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:
+    """Set the threshold of every label, where rows may have several."""
+    if not isinstance(plan.threshold, str):
+        model.set_threshold(plan.threshold)
+        return f"a row has the labels with a probability of at least {plan.threshold}"
+    model.set_threshold(None)
+    found = ThresholdSearch()
+    if plan.holdout:
+        evaluation = evaluation_of(model)
+        evaluation.search = found
+        for batch in held_out():
+            evaluation.add_batch(model, batch)
+        where = "of held-out rows"
+    else:
+        made = progressive_probabilities(model.learner)
+        assert made is not None
+        found.add(made[1] == 1, made[0][:, 1])
+        where = "of rows of the first pass, each before it was learned from"
+    try:
+        chosen = found.best(parse_criterion(plan.threshold))
+    except ValueError as error:
+        raise PlanError(str(error), "threshold") from None
+    model.set_threshold(chosen)
+    return (
+        f"a row has the labels with a probability of at least {chosen:.4g}: the best by {plan.threshold} "
+        f"on {found.count:,} labels {where}"
     )

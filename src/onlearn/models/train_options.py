@@ -60,7 +60,10 @@ class TrainOptions:
     target: str | int | None = option(None, "The column to predict; guessed by default.")
     column: str | int | None = option(None, "Of taggers: the column of labels, such as upos; --target does the same.")
     task: str | None = option(
-        None, "classify (by default), regress, or tag, which is the default for CoNLL files.", in_model=True
+        None,
+        "classify (by default), regress, multilabel (several labels a row), or tag, which is the default for CoNLL "
+        "files.",
+        in_model=True,
     )
     learner: Any = option(
         None,
@@ -110,6 +113,9 @@ class TrainOptions:
     header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
     weight: str | int | None = option(None, "The column that holds the weight of a row.")
     id: str | int | None = option(None, "The column that identifies a row.")
+    label_separator: str | None = option(
+        None, "What stands between several labels in a cell, such as ;. It makes the task multilabel.", in_model=True
+    )
     numeric: str | list[str] | None = option(None, "A column of numbers.", list, in_model=True, of_features=True)
     categorical: str | list[str] | None = option(None, "A column of categories.", list, in_model=True, of_features=True)
     text: str | list[str] | None = option(None, "A column of text.", list, in_model=True)
