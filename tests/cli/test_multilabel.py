@@ -26,7 +26,7 @@ def trained(run, tmp_path):
     path.write_text("text,tags\n" + "".join(f"{text},{labels}\n" for labels, text in ROWS * 12))
     model = tmp_path / "m.onl"
     out = run("train", path, "-o", model, "--target", "tags", "--label-separator", ";", "--text", "text")
-    assert "several labels a row by Multilabel" in out
+    assert "several labels a row by MultilabelClassifier" in out
     return str(model), str(path)
 
 

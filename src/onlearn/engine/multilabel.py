@@ -29,7 +29,7 @@ from onlearn.engine.registry import parse_learner, spell_learner
 from onlearn.engine.spec import param, parameters
 from onlearn.engine.tasks import Classification
 from onlearn.engine.training import Chronicle
-from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts
+from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts, pack_labels, unpack_labels
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -50,7 +50,7 @@ class MultilabelSettings:
 
 
 MULTILABEL = Composition(
-    "Multilabel",
+    "MultilabelClassifier",
     "One binary learner for each label of rows that may have several labels, or none.",
     own=parameters(dataclass(MultilabelSettings)),
     shared=("grow", "random_state"),
@@ -159,6 +159,9 @@ class MultilabelLearner(BaseLearner):
     training: Any
     sets: LabelSets  # of a run over files, whose targets are numbers of sets
 
+    label_names: np.ndarray | None = None  # what an estimator calls the labels; None: by their numbers
+    takes_lists: bool = False  # an estimator learned from lists of labels, and answers with such
+
     def __init__(self, *, warning: type[Warning] = UserWarning, **params: Any) -> None:
         self.sets = LabelSets()
         super().__init__(warning=warning, **params)
@@ -218,11 +221,11 @@ class MultilabelLearner(BaseLearner):
             members.append(self._started() if unmet is None else copy.deepcopy(unmet))
         self.task = Classification(np.arange(len(members)), np.zeros(len(members) + 1))
 
-    def _begin_labels(self, features: int, labels: int, dtype: Any) -> None:
+    def _begin_labels(self, features: int, labels: int, dtype: Any, names: Any = None) -> None:
         self.check()
         self.began_with = copy.deepcopy(self._depends_on())
         self.seed, self.dtype = seed_of(self.settings.random_state), np.dtype(dtype)
-        self._call_columns(features, None)
+        self._call_columns(features, names)
         self.training = MultilabelTraining([])
         if self.settings.grow is True:
             self.training.unmet = self._started()
@@ -231,10 +234,11 @@ class MultilabelLearner(BaseLearner):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, names: list[str] | None = None) -> Self:
         """Learn from all rows, anew: in as many passes as the learner of each label says."""
-        X = self._rows(X, first=True)
+        self.check()
+        X = self._rows(X, first=True, names=names)
         Y = check_indicator(y, X.shape[0])
         weight = check_weights(sample_weight, X.shape[0], sees_all=True)
-        self._begin_labels(X.shape[1], Y.shape[1], X.dtype)
+        self._begin_labels(X.shape[1], Y.shape[1], X.dtype, names)
         training = self.training
         for place, one in enumerate(training.members):
             column = Y[:, place][weight > 0]
@@ -257,13 +261,16 @@ class MultilabelLearner(BaseLearner):
         first = self.training is None
         if not first:
             refuse_changes(self.began_with, self._depends_on())
-        X = self._rows(X, first=first or (bool(self.settings.grow) and X.shape[1] > self.features))
+        wider = not first and bool(self.settings.grow) and X.shape[1] > self.features
+        X = self._rows(X, first=first or wider, names=names)
         Y = check_indicator(y, X.shape[0])
         weight = check_weights(sample_weight, X.shape[0], sees_all=False)
         if first:
-            self._begin_labels(X.shape[1], Y.shape[1], X.dtype)
+            self._begin_labels(X.shape[1], Y.shape[1], X.dtype, names)
         elif self.settings.grow:
             self._take_in(X.shape[1], Y.shape[1])
+            if wider and names is not None:
+                self._call_columns(X.shape[1], names)
         if Y.shape[1] != len(self.training.members):
             raise ValueError(
                 f"y has {Y.shape[1]} labels, but there were {len(self.training.members)} when learning began"
@@ -385,9 +392,13 @@ class MultilabelLearner(BaseLearner):
             "multilabel": {name: getattr(training, name) for name in ("passes", "by_pass", "since")},
             "first_sizes": training.first_sizes,
             "labels": len(training.members),
+            "takes_lists": self.takes_lists,
             "members": [],
         }
         arrays = {"tally": training.tally, "doubling": training.doubling}
+        if self.label_names is not None:
+            facts["label_names"], numbers = pack_labels(self.label_names)
+            arrays.update({} if numbers is None else {"label_names": numbers})
         for place, one in enumerate(training.learners):
             made, kept = one._pack()
             facts["members"].append(made)
@@ -399,7 +410,10 @@ class MultilabelLearner(BaseLearner):
         check_facts(mine, ESTIMATOR)
         check_facts(chronicle, {name: TRAINING[name] for name in ("passes", "by_pass", "since")})
         self.seed, self.dtype = mine["seed"], np.dtype(mine["dtype"])
-        self._call_columns(mine["n_features_in"], None)
+        names = mine["feature_names_in"]
+        self._call_columns(mine["n_features_in"], names)
+        if names is not None and len(names) != mine["n_features_in"]:
+            raise ValueError(f"{len(names)} names do not go with {mine['n_features_in']} features")
         members = []
         for place, one in enumerate(facts["members"]):
             prefix = f"member.{place}."
@@ -419,6 +433,11 @@ class MultilabelLearner(BaseLearner):
         for name, value in chronicle.items():
             setattr(self.training, name, value)
         self.training.first_sizes = facts.get("first_sizes")
+        if "label_names" in facts:
+            self.label_names = unpack_labels(facts["label_names"], arrays.get("label_names"))
+            if len(self.label_names) != facts["labels"]:
+                raise ValueError(f"{len(self.label_names)} names do not go with {facts['labels']} labels")
+        self.takes_lists = bool(facts["takes_lists"])
         self._add_labels(facts["labels"])
         self.began_with = copy.deepcopy(self._depends_on())
 

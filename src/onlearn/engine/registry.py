@@ -41,7 +41,7 @@ SEQUENCE_CLASSES = {
 }
 
 # Those that learn several labels a row, each by a learner of rows.
-MULTILABEL_CLASSES = {"Multilabel": "onlearn.engine.multilabel:MultilabelLearner"}
+MULTILABEL_CLASSES = {"MultilabelClassifier": "onlearn.engine.multilabel:MultilabelLearner"}
 
 # Short names on the command line; with two learners, the one that suits the task.
 SHORT = {
