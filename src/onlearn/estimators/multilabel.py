@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -148,7 +147,7 @@ class MultilabelClassifier(ClassifierMixin, LearnerEstimator):
 
 def is_lists(y: Any) -> bool:
     """Whether y is a list of lists of labels, and not a matrix; a list of equally long rows of 0 and 1 is a matrix."""
-    if hasattr(y, "shape") and (hasattr(y, "toarray") or len(y.shape) == 2):
+    if hasattr(y, "toarray") or len(getattr(y, "shape", ())) == 2 or not hasattr(y, "__iter__"):
         return False
     rows = list(y)
     if not rows or not all(isinstance(row, (list, tuple, set, frozenset)) for row in rows):
@@ -160,11 +159,11 @@ def is_lists(y: Any) -> bool:
 
 def encoded(y: Any, known: np.ndarray | None, grow: bool) -> tuple[np.ndarray, np.ndarray | None, bool]:
     """y as truth values, the labels of its columns (None: their numbers), and whether it was a list of lists."""
+    if y is None:
+        raise ValueError("MultilabelClassifier requires y to be passed, but the target y is None")
     if not is_lists(y):
-        if isinstance(y, Iterable) and not hasattr(y, "shape"):
-            y = np.asarray(list(y))
-        rows = y.shape[0]
-        return check_indicator(y, rows), known, False
+        y = y if hasattr(y, "toarray") else np.asarray(y)
+        return check_indicator(y, y.shape[0]), known, False
     sets = [list(dict.fromkeys(row)) for row in y]
     labels = [label for row in sets for label in row]
     names = known
