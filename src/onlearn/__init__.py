@@ -19,6 +19,7 @@ _HOMES = {
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.multilabel": ["MultilabelClassifier"],
     "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.crf": ["CRF"],
@@ -96,6 +97,7 @@ __all__ = [
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "MultilabelClassifier",
     "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
@@ -179,6 +181,7 @@ if TYPE_CHECKING:
     )
     from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
+    from onlearn.estimators.multilabel import MultilabelClassifier
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection

@@ -43,6 +43,20 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row th
 Unconstrained = Annotated[
     bool, typer.Option("--unconstrained", help="Of taggers: also predict spans that their scheme does not allow.")
 ]
+DecisionThreshold = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        metavar="P",
+        help="Two labels: the positive one where its probability is at least P; several: the best where its "
+        "probability is at least P, and no label elsewhere. By default as the model has it.",
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="Of two labels, the positive one; by default the second."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Report = Annotated[
     str | None,
@@ -155,6 +169,18 @@ def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[B
                         )
             yield batch
             advance(reader.bytes_read, len(batch))
+
+
+def set_threshold(model: Model, threshold: float | None, positive: str | None) -> None:
+    """Let a model predict by the threshold that is given, if one is."""
+    if threshold is None:
+        if positive is not None:
+            raise typer.BadParameter("it is about --threshold, which is not given", param_hint="--positive")
+        return
+    try:
+        model.set_threshold(threshold, positive)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--threshold" if positive is None else "--positive") from None
 
 
 def only_taggers(**given: Any) -> None:

@@ -21,6 +21,9 @@ from onlearn.models.train_options import TrainOptions
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
     "majority": "(most common label: {:.4f})",
+    "hamming_loss": "Hamming loss {:.4f}",
+    "micro_f1": "micro F1 {:.4f}",
+    "subset_accuracy": "all labels right {:.4f}",
     "log_loss": "log-loss {:.4f}",
     "loss": "loss {:.4f}",
     "auc": "AUC {:.4f}",

@@ -176,6 +176,8 @@ class Plan:
     holdout: float = 0.0
     memory: int = 512 << 20
     cache: bool | str = True
+    threshold: str | float | None = None  # a probability, or the criterion that it is to suit best
+    positive: str | None = None  # the label that it is about
 
     @property
     def small(self) -> int:

@@ -26,6 +26,7 @@ from onlearn.models.model import Model, as_learner, learn_from, tell_sources
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
+from onlearn.models.threshold_choice import set_threshold
 from onlearn.models.train_options import BITS
 
 LESSON = 1 << 16  # examples between two looks at the clock and the keyboard
@@ -255,7 +256,7 @@ class Run:
         undecided = self.start.from_first_row and self.plan.passes is None
         if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
             passes = f"{PASSES} to {MOST} passes, by the number of rows"
-        task = "classification" if self.plan.task == "classify" else "regression"
+        task = {"classify": "classification", "regress": "regression"}.get(self.plan.task, "several labels a row")
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
 
     def _begin_learning(self, rows: Any) -> None:
@@ -266,14 +267,19 @@ class Run:
             self.passes.feature_numbers = self.reading.drop_rare_features()
         if self.start.fresh:
             model.learner = self.reading.make_learner(self.reading.rows)
-            counts = np.zeros(len(model.labels or ()))
-            for _, y, weight in rows if model.labels is not None else ():
-                counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
+            counts = self._class_counts(rows, numbers)
             tell_sources(model)
             if not model.learner.whole:
                 model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
         elif model.learner.waits:
             model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
+
+    def _class_counts(self, rows: Any, numbers: np.ndarray) -> np.ndarray:
+        """The weight of the rows of each class; ``numbers`` are those of labels in the order in which they came."""
+        counts = np.zeros(len(self.model.labels or ()))
+        for _, y, weight in rows if self.model.labels is not None else ():
+            counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
+        return counts
 
     def _finish(self) -> None:
         model, report = self.model, self.report
@@ -290,6 +296,8 @@ class Run:
         if self.start.fresh and note is None and model.features.kind_ == MATRIX and self.plan.bits != BITS:
             report.warnings.append("bits= has no use here: each index has a weight of its own")
         model.before = None
+        if self.plan.threshold is not None:
+            report.notes.append(set_threshold(model, self.plan, self.reading.held_out_batches))
         report.record(self, unfinished=None)
 
 

@@ -21,6 +21,7 @@ from onlearn.features import Counts, FeatureMap, Interaction
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.models.model import Model, as_learner, sound_rows
 from onlearn.models.plan import PASSES, Plan, default_learner
+from onlearn.models.threshold_choice import check_threshold
 
 if TYPE_CHECKING:
     from onlearn.models.run import Passes
@@ -175,6 +176,8 @@ class Reading:
             self._choose_targets(batch)
             if self.start.fresh and not self.passes.wait:
                 self.model.learner = self.make_learner(rows_in(rows))
+        if not self.start.fresh and self.model.labels is not None:
+            check_threshold(self.plan, self.model.labels, self.learner)
         if not self.start.fresh and (new := unknown_columns(self.model, rows)) is not None:
             self.report.notes.append(f"{batch.file}: {new}")
         self.on_start()
@@ -231,6 +234,7 @@ class Reading:
         classes = self.model.labels or []
         if self.plan.task == "classify":
             refuse_one_label(classes, rows, self.plan.holdout > 0)
+            check_threshold(self.plan, classes, self.learner)
         seed = {"random_state": self.plan.seed} if "random_state" in self.learner.composition.parameters else {}
         return self.learner.set_params(**seed, **self._settings(len(classes)))
 
