@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlearn.engine import csr, tasks
+from onlearn.engine import csr, reserve, tasks
 from onlearn.engine.base_learner import BaseLearner
-from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
+from onlearn.engine.calibration import CALIBRATIONS, KEEP_BACK, HeldOut, fit_curve, held_out_rows
 from onlearn.engine.compositions import (
     COMPOSITIONS,
     Composition,
@@ -126,7 +126,13 @@ class Learner(BaseLearner):
         targets = self.task.targets(numbers, training.output)
         with self._traced(trace):
             if order == "pass":
-                self.separable = self._pass_over(X, targets, weight)
+                kept = self._kept_back(numbers, weight) if trace is False and not going_on else None
+                if kept is None:
+                    self.separable = self._pass_over(X, targets, weight)
+                else:
+                    self.separable = run_passes(
+                        training, X, targets, weight, self.settings, self.seed, self.warning, kept
+                    )
             else:
                 self.separable = learn_located(training, X, targets, weight, order, self.settings, self.seed,
                                                self.warning)  # fmt: skip
@@ -143,6 +149,19 @@ class Learner(BaseLearner):
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
         """Learn from rows in as many passes as the settings say; what was learned about separability."""
         return run_passes(self._trained(), X, targets, weight, self.settings, self.seed, self.warning)
+
+    def _kept_back(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+        """The rows that passes keep back for calibration, until the last has ended."""
+        passes = self.settings.epochs
+        many = passes is not None and passes > 1 and self.settings.shuffle
+        return reserve.of_rows(codes, weight) if many and self.keeps_back() else None
+
+    def keeps_back(self) -> bool:
+        """Whether several passes keep rows back for calibration."""
+        if type(self) is not Learner or not self.task.classifies:
+            return False
+        # shares of votes do not grow with the hypotheses
+        return self.choices["calibration"].name in KEEP_BACK and not self.choices["stabilizer"].every_hypothesis
 
     @contextmanager
     def _traced(self, trace: bool | Callback) -> Iterator[None]:
@@ -362,7 +381,8 @@ class Learner(BaseLearner):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         made, kept = super()._pack()
         if self.held_out is not None:
-            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
+            kept["held_out.scores"], kept["held_out.codes"], made["held_out"], given = self.held_out
+            made.update({"held_out_given": True} if given else {})
         return made, kept
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -15,7 +15,9 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data.cache import Cache
-from onlearn.engine.csr import select, stacked
+from onlearn.engine import reserve
+from onlearn.engine.csr import rows_at, select, stacked
+from onlearn.engine.learner import Learner
 from onlearn.engine.loops import SEEN
 from onlearn.engine.mixture import MixtureLearner
 from onlearn.errors import PlanError
@@ -108,6 +110,8 @@ class Passes:
         self.feature_numbers: np.ndarray | None = None  # new ones, once rare features are dropped
         self.label_numbers: np.ndarray | None = None  # new ones, once all labels are known
         self._batches: list[Any] | None = None
+        self._kept: np.ndarray | None = None  # the rows kept back for calibration, once all rows are counted
+        self._read: int = 0  # rows, as they are learned from while they are read
 
     def row_store(self) -> Any:
         """Where rows are kept for later passes."""
@@ -117,7 +121,62 @@ class Passes:
         """One pass over the rows that were kept."""
         for X, y, weight, order in self._shuffled(rows, turn):
             self.lessons.learn(X, y, weight, order, turn)
+        if turn == self.count - 1 and self._kept is not None:
+            self._learn_kept(turn)
         self.end(turn)
+
+    def learn_read(self, X: Any, y: np.ndarray, weight: Any) -> None:
+        """Learn from rows as they are read; some are kept back, if there are to be more passes."""
+        kept = reserve.while_reading(self._read, self._read + len(y))
+        self._read += len(y)
+        if self._keeps_back() and kept.any():
+            weight = np.where(kept, 0.0, 1.0 if weight is None else weight)
+        self.lessons.learn(X, y, weight)
+
+    def end_reading(self, rows: Any) -> None:
+        """All rows were read and learned from, but those kept back; of these more than are needed any further."""
+        if self._keeps_back():
+            self._kept = reserve.in_the_end(self._read, reserve.FEWEST_ROWS)
+            done = np.setdiff1d(np.flatnonzero(reserve.while_reading(0, self._read)), self._kept)
+            for X, y, weight, order in self._rows_at(self._all_batches(rows), done):
+                self.lessons.learn(X, y, weight, order)
+        self.end(0)
+
+    def keep_back(self, rows: Any) -> None:
+        """Choose the rows to keep back, after all are read and before any is learned from."""
+        if self._keeps_back():
+            _, codes, weights = zip(*self._all_batches(rows))
+            unweighted = any(weight is None for weight in weights)
+            self._kept = reserve.of_rows(np.concatenate(codes), None if unweighted else np.concatenate(weights))
+
+    def _keeps_back(self) -> bool:
+        """Whether rows are kept back for calibration."""
+        learner = self.model.learner
+        return self.count > 1 and isinstance(learner, Learner) and learner.keeps_back()
+
+    def _learn_kept(self, turn: int) -> None:
+        """Score the rows kept back by the last hypothesis, then learn from them."""
+        assert self._kept is not None
+        assert self._batches is not None
+        learner, lessons = self.model.learner, self.lessons
+        parts = list(self._rows_at(self._batches, self._kept))
+        if parts and lessons.skip <= lessons.learned:  # else an earlier part of this run has scored them
+            scores = np.concatenate([learner._scores(rows_at(X, order)) for X, _, _, order in parts])
+            codes = np.concatenate([y[order] for _, y, _, order in parts])
+            training = learner.training
+            training.take_reserve(scores, learner.task.targets(codes, training.output))
+        for X, y, weight, order in parts:
+            lessons.learn(X, y, weight, order, turn)
+
+    def _rows_at(self, batches: list[Any], numbers: np.ndarray) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
+        """The batches that have rows of these numbers, which rise, and the places of the rows in each."""
+        start = 0
+        for batch in batches:
+            count = len(batch[1])
+            first, last = np.searchsorted(numbers, [start, start + count])
+            if first < last:
+                yield *self._prepared(batch), numbers[first:last] - start
+            start += count
 
     def end(self, turn: int) -> None:
         """Count a pass, unless the earlier part of this run did."""
@@ -126,29 +185,49 @@ class Passes:
         if self.ended <= self.ended_before:
             return
         learner._end_pass()
+        kept = 0 if self._kept is None or turn == self.count - 1 else len(self._kept)
+        if kept:
+            learner.training.by_pass[-1]["kept_back"] = kept
         if turn == 0 and self.count > 1:
             self.model.trained["first_size"] = learner.training.size()
 
     def scale_calibration(self) -> None:
         """Scores for calibration are those of the first pass, when weights were smaller: scale them."""
         first = self.model.trained.pop("first_size", 0.0)
-        if self.count > 1 and first:
-            training = self.model.learner.training
+        training = self.model.learner.training
+        if self.count > 1 and first and not (self._kept is not None and len(self._kept)):
             training.rescale_audit(training.size() / first)
 
     def _shuffled(self, rows: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
-        """The rows in the order of this pass: batches are shuffled, and rows within each."""
-        width = self.model.features.n_features_out_
+        """The rows in the order of this pass: batches are shuffled, and rows within each; without those kept back."""
         rng = np.random.default_rng([self.plan.seed, turn])
+        batches = self._all_batches(rows)
+        starts = np.cumsum([0, *(len(y) for _, y, _ in batches)])
+        for place in rng.permutation(len(batches)):
+            X, y, weight = self._prepared(batches[place])
+            order = rng.permutation(X.shape[0])
+            if self._kept is not None and len(self._kept):
+                first, last = np.searchsorted(self._kept, starts[place : place + 2])
+                here = np.zeros(len(order), dtype=bool)
+                here[self._kept[first:last] - starts[place]] = True
+                order = order[~here[order]]
+            yield X, y, weight, order
+
+    def _all_batches(self, rows: Any) -> list[Any]:
+        """The batches that were kept; one, if there is memory for it."""
         if self._batches is None:
             self._batches = list(rows)
             if len(self._batches) > 1 and rows.nbytes <= self.plan.memory:
                 self._batches = [_joined(self._batches)]
-        for place in rng.permutation(len(self._batches)):
-            X, y, weight = self._batches[place]
-            X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
-            y = y if self.label_numbers is None or self.model.labels is None else self.label_numbers[y]
-            yield X, y, weight, rng.permutation(X.shape[0])
+        return self._batches
+
+    def _prepared(self, batch: Any) -> tuple[Any, Any, Any]:
+        """Rows, classes and weights of a batch, by the numbers that features and labels have in the end."""
+        X, y, weight = batch
+        width = self.model.features.n_features_out_
+        X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
+        y = y if self.label_numbers is None or self.model.labels is None else self.label_numbers[y]
+        return X, y, weight
 
 
 def _joined(batches: list[Any]) -> Any:
@@ -212,7 +291,7 @@ class Run:
                 for X, y, weight in self.reading.examples():
                     examples += len(y)
                     if not passes.wait:
-                        lessons.learn(X, y, weight)
+                        passes.learn_read(X, y, weight)
                     if passes.wait or passes.count > 1:
                         rows.append(X, y, weight)
                 rows.finish()
@@ -221,8 +300,9 @@ class Run:
                     passes.count = default_passes(learner, features, examples, self.reading.values)
                 if passes.wait:
                     self._begin_learning(rows)
+                    passes.keep_back(rows)
                 else:
-                    passes.end(0)
+                    passes.end_reading(rows)
                 for turn in range(0 if passes.wait else 1, passes.count):
                     passes.make(rows, turn)
             self._finish()
