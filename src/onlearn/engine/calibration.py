@@ -300,6 +300,11 @@ class Curve(NamedTuple):
 PLAIN = {"softmax": Curve(1.0, 0.0, "softmax"), "normalized": Curve(1.0, 0.0, "normalized")}  # of log-odds
 
 
+def own_curve(training: Any) -> Curve:
+    """The curve that takes scores for log-odds."""
+    return PLAIN["normalized" if training.output == "one-vs-all" else "softmax"]
+
+
 def fit_curve(
     choice: Any, training: Any, columns: Callable[[np.ndarray], np.ndarray], held_out: HeldOut | None
 ) -> Curve:
@@ -323,7 +328,7 @@ def _fitted(choice: Any, training: Any, columns: Any, held_out: HeldOut | None) 
     votes = training.stabilizer.every_hypothesis  # shares of votes are no log-odds, whatever the rule
     if choice.name == "own" and votes:
         raise ValueError("calibration='own' takes scores for log-odds, but those of voted learners are shares of votes")
-    own = PLAIN["normalized" if training.output == "one-vs-all" else "softmax"]
+    own = own_curve(training)
     if choice.name == "own":
         return own
     given = held_out is not None and held_out.given

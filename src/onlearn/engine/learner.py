@@ -16,7 +16,7 @@ import numpy as np
 
 from onlearn.engine import csr, reserve, tasks
 from onlearn.engine.base_learner import BaseLearner
-from onlearn.engine.calibration import CALIBRATIONS, KEEP_BACK, HeldOut, fit_curve, held_out_rows
+from onlearn.engine.calibration import CALIBRATIONS, KEEP_BACK, HeldOut, fit_curve, held_out_rows, own_curve
 from onlearn.engine.compositions import (
     COMPOSITIONS,
     Composition,
@@ -353,6 +353,13 @@ class Learner(BaseLearner):
             choice = self.choices["calibration"] if calibration is None else CALIBRATIONS.get(calibration)
             curve = fit_curve(choice, self._trained(), self.task.columns, self.held_out)
         return curve.probabilities(self.decision_function(X))
+
+    def own_probabilities(self, scores: np.ndarray) -> np.ndarray | None:
+        training = self._trained()
+        if training.stabilizer.every_hypothesis or not self.task.classifies:
+            return None
+        scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+        return own_curve(training).probabilities(scores)
 
     def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
         """The probability of each class for one row, by class."""

@@ -14,6 +14,7 @@ import numpy as np
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
+from onlearn.models.reliability import Reliability
 
 
 class Predictions(NamedTuple):
@@ -174,6 +175,8 @@ class Evaluation:
         self.loss: float = 0.0
         self.bins: np.ndarray = np.zeros((3, BINS))  # rows, those predicted right, sum of the top probability
         self.ranking: Ranking | None = Ranking() if count == 2 else None
+        self.reliability: Reliability = Reliability(count)
+        self.uncalibrated: Reliability = Reliability(count)  # of scores taken for log-odds as they are
 
     def add(
         self,
@@ -201,6 +204,7 @@ class Evaluation:
             self.confusion += pairs.reshape(count, count)
         if proba is None or not len(gold):
             return
+        self.reliability.add(gold, proba)
         self.rated += len(gold)
         self.loss -= float(np.log(np.clip(proba[np.arange(len(gold)), gold], TINY, 1 - TINY)).sum())
         top = proba[np.arange(len(gold)), predicted]
@@ -218,6 +222,9 @@ class Evaluation:
         names = batch.label_names or []
         gold = self._table(names)[batch.codes]
         made = predictions(model, batch, scores=True, proba=True)
+        raw = None if made.scores is None else model.learner.own_probabilities(made.scores)
+        if raw is not None:
+            self.uncalibrated.add(gold[gold >= 0], raw[gold >= 0])
         labelled = batch.codes >= 0
         for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
             self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
@@ -253,12 +260,16 @@ class Evaluation:
             "log_loss": self.loss / self.rated if self.rated else None,
             "calibration_error": self._calibration_error() if self.rated else None,
         }
+        figures = self.reliability.report()
+        made.update({name: figures.get(name) for name in ("class_calibration_error", "brier")})
+        made["uncalibrated"] = self.uncalibrated.report() or None
         if self.ranking is not None:
             made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
         made["per_class"] = {
             label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
             for k, label in enumerate(self.labels)
         }
+        made["calibration_by_class"] = dict(zip(self.labels, self.reliability.class_errors())) or None
         made["labels"] = self.labels
         made["confusion"] = None if self.confusion is None else self.confusion.tolist()
         made["unknown_labels"] = dict(self.unknown)
