@@ -400,6 +400,7 @@ def shrunk(scores: np.ndarray, gap: float) -> np.ndarray:
     return -np.log1p((scores.max(axis=1, keepdims=True) - scores) / gap)
 
 
+MOST_GIVEN = 1 << 14  # rows given for calibration of which scores are kept; of more, some that lie evenly
 FOLDS = 5
 FEWEST_STEPS = 200  # examples of which steps can be made
 GAIN = 1.0  # in the sum of logarithms, for which a curve with more freedom is preferred

@@ -16,7 +16,7 @@ import numpy as np
 
 from onlearn.engine import csr, reserve, tasks
 from onlearn.engine.base_learner import BaseLearner
-from onlearn.engine.calibration import CALIBRATIONS, KEEP_BACK, HeldOut, fit_curve, held_out_rows, own_curve
+from onlearn.engine.calibration import CALIBRATIONS, KEEP_BACK, MOST_GIVEN, HeldOut, fit_curve, held_out_rows, own_curve
 from onlearn.engine.compositions import (
     COMPOSITIONS,
     Composition,
@@ -26,7 +26,7 @@ from onlearn.engine.compositions import (
     what_learning_depends_on,
 )
 from onlearn.engine.initial_weights import begin_at
-from onlearn.engine.inputs import encode
+from onlearn.engine.inputs import encode, plain
 from onlearn.engine.mistake_order import check_order, learn_located
 from onlearn.engine.one_row import is_one_row
 from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
@@ -353,6 +353,35 @@ class Learner(BaseLearner):
             choice = self.choices["calibration"] if calibration is None else CALIBRATIONS.get(calibration)
             curve = fit_curve(choice, self._trained(), self.task.columns, self.held_out)
         return curve.probabilities(self.decision_function(X))
+
+    @all_or_nothing
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Fit probabilities to rows that were not learned from, and to none else until more is learned.
+
+        Which kind of curve is fitted is still the choice of ``calibration``; "own" takes no notice of the rows.
+
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> learner = Learner("Perceptron", random_state=0).fit(X, y)
+        >>> float(learner.calibrate(X, np.array([0, 1, 0, 1])).predict_proba(X)[:, 1].max()) < 0.9
+        True
+        """
+        self._trained()
+        X = self._rows(X, first=False)
+        y, weight = self._targets(X, y, None, sees_all=False)
+        strange = ~np.isin(y, self.task.classes)
+        if strange.any():
+            raise ValueError(
+                f"row {int(np.argmax(strange))} has the label {plain(y[strange][0])!r}, which was not learned"
+            )
+        self.calibrate_by(self.task.columns(self._scores(X)), self.task.numbers(y, weight, grows=False))
+        return self
+
+    def calibrate_by(self, scores: np.ndarray, codes: np.ndarray) -> None:
+        """Fit probabilities to scores by the present hypothesis, a column for each class (one for two), and classes."""
+        if not self.task.classifies:
+            raise AttributeError("regression has no probabilities")
+        some = np.arange(0, len(codes), max(1, -(-len(codes) // MOST_GIVEN)))
+        self.held_out = HeldOut(np.ascontiguousarray(scores[some], dtype=np.float64), codes[some], None, given=True)
 
     def own_probabilities(self, scores: np.ndarray) -> np.ndarray | None:
         training = self._trained()

@@ -63,9 +63,9 @@ def in_the_end(rows: int, first: int = 0) -> np.ndarray:
     return kept if len(kept) >= ENOUGH else kept[:0]
 
 
-def of_rows(codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """The rows to keep back of a data set with these classes and weights."""
-    kept = in_the_end(len(codes))
+def of_rows(codes: np.ndarray, weight: np.ndarray | None, share: float | None = None) -> np.ndarray:
+    """The rows to keep back of a data set with these classes and weights; ``share`` says how many, if that is given."""
+    kept = in_the_end(len(codes)) if share is None else np.flatnonzero(luck(0, len(codes)) < share)
     if not len(kept):
         return kept
     kept = kept[np.bincount(codes)[codes[kept]] >= RARE]

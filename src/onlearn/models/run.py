@@ -16,6 +16,7 @@ import numpy as np
 from onlearn import data
 from onlearn.data.cache import Cache
 from onlearn.engine import reserve
+from onlearn.engine.calibration import HeldOut
 from onlearn.engine.csr import rows_at, select, stacked
 from onlearn.engine.learner import Learner
 from onlearn.engine.loops import SEEN
@@ -23,6 +24,7 @@ from onlearn.engine.mixture import MixtureLearner
 from onlearn.errors import PlanError
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
+from onlearn.models.calibration import calibrate_by_files
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model, as_learner, learn_from, tell_sources
 from onlearn.models.plan import MOST, PASSES, Plan, default_passes
@@ -147,15 +149,23 @@ class Passes:
         if self._keeps_back():
             _, codes, weights = zip(*self._all_batches(rows))
             unweighted = any(weight is None for weight in weights)
-            self._kept = reserve.of_rows(np.concatenate(codes), None if unweighted else np.concatenate(weights))
+            joined = None if unweighted else np.concatenate(weights)
+            self._kept = reserve.of_rows(np.concatenate(codes), joined, self._held_out_share())
 
     def _keeps_back(self) -> bool:
         """Whether rows are kept back for calibration."""
         learner = self.model.learner
-        return self.count > 1 and isinstance(learner, Learner) and learner.keeps_back()
+        if not isinstance(learner, Learner) or learner.representation is not None:
+            return False
+        return learner._holds_out() or (self.count > 1 and learner.keeps_back())
+
+    def _held_out_share(self) -> float | None:
+        """The share of rows that are never learned from, if calibration asks for such."""
+        learner = self.model.learner
+        return float(learner.choices["calibration"].fraction) if learner._holds_out() else None
 
     def _learn_kept(self, turn: int) -> None:
-        """Score the rows kept back by the last hypothesis, then learn from them."""
+        """Score the rows kept back by the last hypothesis; then learn from them, unless they are held out for good."""
         assert self._kept is not None
         assert self._batches is not None
         learner, lessons = self.model.learner, self.lessons
@@ -163,7 +173,10 @@ class Passes:
         if parts and lessons.skip <= lessons.learned:  # else an earlier part of this run has scored them
             scores = np.concatenate([learner._scores(rows_at(X, order)) for X, _, _, order in parts])
             codes = np.concatenate([y[order] for _, y, _, order in parts])
-            training = learner.training
+            training, share = learner.training, self._held_out_share()
+            if share is not None:
+                learner.held_out = HeldOut(learner.task.columns(scores), codes.astype(np.int64), share)
+                return
             training.take_reserve(scores, learner.task.targets(codes, training.output))
         for X, y, weight, order in parts:
             lessons.learn(X, y, weight, order, turn)
@@ -263,7 +276,7 @@ class Run:
         self.report.notes += [] if note is None else [note]
         self.lessons: Lessons = self.lessons_type(self.model, start.skip)
         self.passes: Passes = self.passes_type(plan, self.model, start, self.lessons)
-        self.passes.wait |= learner is not None and (learner.waits or learner.whole)
+        self.passes.wait |= learner is not None and (learner.waits or learner.whole or learner._holds_out())
         bad = data.BadRows() if bad is None else bad
         self.reading: Reading = self.reading_type(plan, self.model, bad, self.start, self.passes, self.report)
 
@@ -351,7 +364,7 @@ class Run:
             tell_sources(model)
             if not model.learner.whole:
                 model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
-        elif model.learner.waits:
+        elif model.learner.waits or model.learner._holds_out():
             model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
 
     def _finish(self) -> None:
@@ -360,6 +373,8 @@ class Run:
         model.learner._finish_run()
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
+        if self.plan.calibrate:
+            report.notes.append(calibrate_by_files(model, self.plan.calibrate))
         if self.plan.prune_weights > 0:
             report.notes.append(drop_small_weights(model, self.plan.prune_weights))
         if self.start.from_first_row:
@@ -391,6 +406,7 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
         note = "the model is of an unfinished run over other data, which is not gone on with"
     if model.learner.n_seen_ > model.learner.training.since[SEEN]:
         model.learner._end_pass()  # it was cut short, and would continue in the first pass of this run
+    model.learner.held_out = None  # scores by the hypothesis before
     model.before = copy.deepcopy((model.features, model.far))
     return Start(fresh=False, from_first_row=False), note
 
