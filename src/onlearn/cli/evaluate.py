@@ -184,6 +184,7 @@ def _print(report: dict[str, Any]) -> None:
     summary = plain_table()
     summary.add_column(style="cyan")
     summary.add_column(justify="right")
+    summary.add_column(style="dim")
     summary.add_row("rows", f"{report['n']:,}")
     names = {
         "accuracy": "accuracy",
@@ -196,15 +197,19 @@ def _print(report: dict[str, Any]) -> None:
         "labels_a_row": "labels a row",
         "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
         "log_loss": "log-loss",
+        "brier": "Brier score",
         "calibration_error": "calibration error",
+        "class_calibration_error": "  mean of the classes",
         "rmse": "RMSE",
         "mae": "MAE",
         "r2": "R2",
     }
+    before = {key: value for key, value in (report.get("uncalibrated") or {}).items() if value != report.get(key)}
     for key, name in names.items():
         if report.get(key) is not None:
             small = key in ("rmse", "mae", "r2")
-            summary.add_row(name, f"{report[key]:.6g}" if small else f"{report[key]:.4f}")
+            shown = f"{report[key]:.6g}" if small else f"{report[key]:.4f}"
+            summary.add_row(name, shown, f"{before[key]:.4f} uncalibrated" if key in before else "")
     for title, facts in (("threshold", report.get("threshold")), ("best threshold", report.get("best_threshold"))):
         if facts is not None:
             summary.add_row(*_threshold_row(title, facts))

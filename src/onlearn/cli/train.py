@@ -27,6 +27,7 @@ FIGURES = {
     "log_loss": "log-loss {:.4f}",
     "loss": "loss {:.4f}",
     "auc": "AUC {:.4f}",
+    "brier": "Brier score {:.4f}",
     "calibration_error": "calibration error {:.4f}",
     "rmse": "RMSE {:.4g}",
     "mae": "MAE {:.4g}",

@@ -15,6 +15,7 @@ from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL, truth_of
+from onlearn.models.reliability import Reliability
 from onlearn.models.threshold import ThresholdSearch
 
 
@@ -193,6 +194,8 @@ class Evaluation:
         self.bins: np.ndarray = np.zeros((3, BINS))  # rows, those predicted right, sum of the top probability
         self.ranking: Ranking | None = Ranking() if count == 2 else None
         self.search: tuple[int, ThresholdSearch] | None = None  # the positive class, and what looks for its threshold
+        self.reliability: Reliability = Reliability(count)
+        self.uncalibrated: Reliability = Reliability(count)  # of scores taken for log-odds as they are
 
     def add(
         self,
@@ -222,6 +225,7 @@ class Evaluation:
             self.confusion += pairs.reshape(count, count)
         if proba is None or not len(gold):
             return
+        self.reliability.add(gold, proba)
         self.rated += len(gold)
         self.loss -= float(np.log(np.clip(proba[np.arange(len(gold)), gold], TINY, 1 - TINY)).sum())
         best = np.argmax(proba, axis=1)  # what is predicted, unless there is a threshold
@@ -245,6 +249,9 @@ class Evaluation:
         made = predictions(model, batch, scores=True, proba=True)
         if observer is not None:
             observer.observe(batch, gold, made)
+        raw = None if made.scores is None else model.learner.own_probabilities(made.scores)
+        if raw is not None:
+            self.uncalibrated.add(gold[gold >= 0], raw[gold >= 0])
         labelled = batch.codes >= 0
         for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
             self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
@@ -282,12 +289,16 @@ class Evaluation:
         }
         if self.rejected:
             made["rejected"] = self.rejected
+        figures = self.reliability.report()
+        made.update({name: figures.get(name) for name in ("class_calibration_error", "brier")})
+        made["uncalibrated"] = self.uncalibrated.report() or None
         if self.ranking is not None:
             made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
         made["per_class"] = {
             label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
             for k, label in enumerate(self.labels)
         }
+        made["calibration_by_class"] = dict(zip(self.labels, self.reliability.class_errors())) or None
         made["labels"] = self.labels
         made["confusion"] = None if self.confusion is None else self.confusion.tolist()
         made["unknown_labels"] = dict(self.unknown)

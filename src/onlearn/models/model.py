@@ -301,6 +301,23 @@ class Model:
             _partial_fit(self, rows, y, sample_weight, classes)
         return self
 
+    def calibrate(self, rows: Any, y: Any = None) -> Model:
+        """Fit probabilities to rows that were not learned from: files, or rows as of ``predict`` with their labels.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model = model.calibrate(["pills", "lunch", "pills", "lunch"], ["spam", "ham", "ham", "ham"])
+        >>> bool(model.predict_proba(["pills"])[0].max() < 0.9)
+        True
+        """
+        from onlearn.models.calibration import calibrate_by_files, calibrate_by_rows
+
+        with self._lock:
+            if y is None:
+                calibrate_by_files(self, rows)
+            else:
+                calibrate_by_rows(self, rows, y)
+        return self
+
     def renewed(self) -> Model:
         """A model with the same parameters, labels and features that has learned nothing."""
         with self._lock:

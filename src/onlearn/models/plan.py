@@ -174,6 +174,7 @@ class Plan:
     per_class: bool = False
     prune_weights: float = 0.0
     holdout: float = 0.0
+    calibrate: list[str] = field(default_factory=list)  # files that probabilities are fitted to
     memory: int = 512 << 20
     cache: bool | str = True
     threshold: str | float | None = None  # a probability, or the criterion that it is to suit best

@@ -210,6 +210,8 @@ class Reading:
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
         self.passes.count = self.plan.passes or self.learner.usual_passes or PASSES
+        if self.learner._holds_out():
+            self.passes.wait = True  # rows are held out of all of them
         if self.passes.count > 1 and size is not None and size < self.plan.small:
             self.passes.wait = True  # the other passes need them in memory anyway, and then the width is known
 

@@ -115,6 +115,15 @@ class TrainOptions:
         None, "With --kernel: memory for kernel values, in MB.", float, min=0, in_model=True, with_kernel=True
     )
     class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
+    calibration: Any = option(
+        None,
+        'Where probabilities come from: auto, own, online, "holdout(0.1)" or "online(method=\'isotonic\')".',
+        in_model=True,
+        classes_only=True,
+    )
+    calibrate: FilePath | list[FilePath] | None = option(
+        None, "Files whose rows are not learned from: probabilities are fitted to them.", list, classes_only=True
+    )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
     passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)

@@ -54,16 +54,9 @@ WORDS = {
     "scale": extractors.SCALES,
     "class_weight": ("balanced",),
 }
-READING = (
-    "format",
-    "target",
-    "weight",
-    "id",
-    "delimiter",
-    "header",
-    "label_separator",
-)  # options of ``onlearn.data.read``
-CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight")  # of a learner
+# Options of ``onlearn.data.read``.
+READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator")
+CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight", "calibration")  # of a learner
 KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
 
@@ -187,7 +180,10 @@ def checked_output(options: TrainOptions) -> str | None:
 
 def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     """Refuse files that do not exist or would be overwritten; what collects bad rows."""
-    read = [one.name for one in sources_of([*as_names(options.sources), *as_names(options.test)])]  # must exist
+    read = [
+        one.name
+        for one in sources_of([*as_names(options.sources), *as_names(options.test), *as_names(options.calibrate)])
+    ]  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
@@ -258,6 +254,7 @@ def plan_of(options: TrainOptions) -> Plan:
         per_class=options.per_class,
         prune_weights=options.prune_weights,
         holdout=held_out(options.holdout),
+        calibrate=as_names(options.calibrate),
         cache=cache_of(options),
         threshold=threshold_of(options),
         positive=options.positive,
@@ -399,6 +396,8 @@ def learner_of(options: TrainOptions) -> Any:
         made.check()
     except (TypeError, ValueError) as error:  # a wrong spelling, or a value that cannot be
         raise PlanError(str(error)) from None
+    if options.calibrate and not hasattr(made, "calibrate_by"):
+        raise PlanError(f"calibrate= has no use with {made.name}, whose probabilities are its own")
     if name is None:
         return None
     task = made.composition.task
