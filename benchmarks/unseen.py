@@ -171,7 +171,7 @@ def identifiers(home: Path, folder: Path) -> Set:
         values = rng.choice(size, rows, p=rng.permutation(shares / shares.sum()))
         score += rng.normal(0, 1.1, size)[values]
         columns.append(names[values])
-    refused = 1 / (1 + np.exp(score + 4.4 + 0.0 * score))
+    refused = 1 / (1 + np.exp(score + 4.4))
     labels = np.where(rng.random(rows) < refused, "refused", "granted")
     header = ["resource", "manager", "role_1", "role_2", "department", "family", "title", "label"]
     table = [[*map(str, row), label] for *row, label in zip(*columns, labels)]
@@ -183,14 +183,14 @@ def clicks(home: Path, folder: Path) -> Set:
     rng = np.random.default_rng(4)
     rows = 100_000
     score, columns = np.zeros(rows), []
-    for n in range(13):
+    for _ in range(13):
         log = rng.normal(rng.uniform(0, 4), rng.uniform(0.8, 2), rows)
         counts = np.floor(np.exp(log))
         score += rng.normal(0, 0.25) * (np.log1p(counts) - np.log1p(counts).mean())
         missing = rng.random(rows) < rng.uniform(0, 0.4)
         score += rng.normal(0, 0.2) * missing
         columns.append([("" if gone else f"{value:.0f}") for value, gone in zip(counts, missing)])
-    for n in range(26):
+    for _ in range(26):
         size = int(10 ** rng.uniform(0.7, 5))
         shares = 1 / np.arange(1, size + 1) ** rng.uniform(0.9, 1.4)
         values = rng.choice(size, rows, p=shares / shares.sum())

@@ -82,9 +82,9 @@ OUTPUTS: dict[str, Any] = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "soft
 def heft(importance: float) -> float:
     """What multiplies the squared length of an example of some weight, as a rule sees it; never below 1.
 
-    The step that minimises |v - w|^2 / 2 + h C loss(v) is h times that of an example with h |x|^2 in the place of |x|^2:
-    min(h C, loss / |x|^2) for passive-aggressive I, loss / (|x|^2 + 1/(2 h C)) for II and for AROW. So a heavy example is
-    learned well, but no step goes past where its loss ends, as h times the usual step would. An example of a weight
+    The step that minimises |v - w|^2 / 2 + h C loss(v) is h times that of an example whose squared length is h |x|^2:
+    min(h C, loss / |x|^2) for passive-aggressive I, loss / (|x|^2 + 1/(2 h C)) for II and for AROW. So a heavy example
+    is learned well, but no step goes past where its loss ends, as h times the usual step would. An example of a weight
     below 1 takes this part of its usual step.
     """
     return max(1.0, importance)
