@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler.inlining import Loop, helper
-from onlearn.engine.loops import decide, heft
+from onlearn.engine.loops import decide
 from onlearn.engine.protocol import clock, move, note, scale
 from onlearn.engine.rows import (
     ask_ahead,
@@ -155,7 +155,7 @@ def survey_one(rows, order, y, weight, rule, params, theta, g, st, steps):
     for n in range(len(order)):
         i = order[n]
         s = score(rows, i, g, st, np.uint64(0)) * scale(g, 0) - theta
-        steps[n] = weight[n] != 0.0 and rule(s, y[n], heft(weight[n]) * rows.sqnorms[i], params) != 0.0
+        steps[n] = weight[n] != 0.0 and rule(s, y[n], rows.sqnorms[i], params) != 0.0
 
 
 @Loop
@@ -166,7 +166,7 @@ def survey_many(rows, order, y, weight, out, rule, loss, params, theta, g, st, s
         scores(rows, i, g, st, out.s)
         for c in range(len(out.s)):
             out.s[c] = out.s[c] * scale(g, c) - theta
-        decide(out, y[n], heft(weight[n]), rule, loss, params, True, g, rows, i)
+        decide(out, y[n], 1.0, rule, loss, params, True, g, rows, i)
         steps[n] = False
         for c in range(len(out.t)):
             if weight[n] != 0.0 and out.t[c] != 0.0:
