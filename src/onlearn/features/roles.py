@@ -84,7 +84,7 @@ def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
             return Role("ignore", "it counts the rows")
         if whole and _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
             return Role("ignore", "it is named like an identifier, and all values differ")
-        there = None if targets is None else targets[values.is_valid().to_numpy(zero_copy_only=False)[: len(targets)]]
+        there = None if targets is None else targets[~arrow.is_missing(values)[: len(targets)]]
         return _guess_numbers(numbers, whole, there)
     if kinds.is_decimal(kind):
         return Role("numeric", "numbers")

@@ -117,15 +117,21 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
 def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
     """The number of passes over data of so many rows, with so many values that are not zero.
 
-    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
+    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap. Of a file that is
+    small enough for that, it is the most passes: a trial decides how many improve it (see ``trial``).
     """
     if learner.usual_passes is not None:
         return int(learner.usual_passes)
-    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
-    if chosen != AVERAGED or is_text(features):
+    if not takes_more_passes(learner, features):
         return PASSES
     enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
     return min(max(PASSES, math.ceil(enough)), MOST)
+
+
+def takes_more_passes(learner: Any, features: FeatureMap) -> bool:
+    """Whether more passes may be worth while than the usual number."""
+    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
+    return learner.usual_passes is None and chosen == AVERAGED and not is_text(features)
 
 
 def is_text(features: FeatureMap) -> bool:
