@@ -27,11 +27,12 @@ from onlearn.features.vocabulary import prune_weights
 from onlearn.models.calibration import calibrate_by_files
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model, as_learner, learn_from, tell_sources
-from onlearn.models.plan import MOST, PASSES, Plan, default_passes
+from onlearn.models.plan import MOST, PASSES, Plan, default_passes, takes_more_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.threshold_choice import set_threshold
 from onlearn.models.train_options import BITS
+from onlearn.models.trial import RATES, choose
 
 LESSON = 1 << 16  # examples between two looks at the clock and the keyboard
 
@@ -235,6 +236,10 @@ class Passes:
                 self._batches = [_joined(self._batches)]
         return self._batches
 
+    def numbered(self, rows: Any, place: int = 0) -> tuple[Any, Any, Any]:
+        """A batch of the rows that were kept, by the final numbers of features and labels."""
+        return self._prepared(self._all_batches(rows)[place])
+
     def _prepared(self, batch: Any) -> tuple[Any, Any, Any]:
         """Rows, classes and weights of a batch, by the numbers that features and labels have in the end."""
         X, y, weight = batch
@@ -315,6 +320,7 @@ class Run:
                     passes.count = default_passes(learner, features, examples, self.reading.values)
                 if passes.wait:
                     self._begin_learning(rows)
+                    self._try_passes(rows)
                     passes.keep_back(rows)
                 else:
                     passes.end_reading(rows)
@@ -348,7 +354,7 @@ class Run:
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
         if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
-            passes = f"{PASSES} to {MOST} passes, by the number of rows"
+            passes = f"up to {MOST} passes, as rows held out decide"
         task = {"classify": "classification", "regress": "regression"}.get(self.plan.task, "several labels a row")
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
 
@@ -373,6 +379,36 @@ class Run:
         for _, y, weight in rows if self.model.labels is not None else ():
             counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
         return counts
+
+    def _try_passes(self, rows: Any) -> None:
+        """Choose the number of passes, and the rate that is the default, by rows held out; see ``trial``.
+
+        A run that is resumed has both from its earlier part.
+        """
+        plan, model, most = self.plan, self.model, self.passes.count
+        learner = model.learner
+        tried = self.start.fresh and plan.passes is None and takes_more_passes(learner, model.features)
+        if not tried or most <= PASSES:
+            return
+        usual = learner.choices["geometry"]
+        free = plan.learner is None and "geometry" not in plan.choices
+        assert self.passes.label_numbers is not None
+        counts = self._class_counts(rows, self.passes.label_numbers)
+
+        def make(rate: float) -> Any:
+            changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+            made = Learner(learner.name, **{**learner.get_params(), **changed})
+            made._start(model.features.n_features_out_, counts, model.features.dtype)
+            return made
+
+        found = choose(make, self.passes.numbered(rows), usual.rate, most, plan.seed, RATES if free else ())
+        if found is None:
+            return
+        if found.rate != usual.rate:
+            model.learner = make(found.rate)
+        plan.passes = self.passes.count = found.passes  # the plan is stored, for a run that is resumed
+        rate = f"the rate {found.rate:g} and " if free else ""
+        self.report.notes.append(f"{rate}{found.passes} passes do best on rows held out for a trial")
 
     def _finish(self) -> None:
         model, report = self.model, self.report

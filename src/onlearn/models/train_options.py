@@ -167,7 +167,10 @@ class TrainOptions:
         of_features=True,
     )
     scale: str | None = option(
-        None, "Scaling of numbers: standard, max-abs, log1p, none or kept.", in_model=True, of_features=True
+        None,
+        "Scaling of numbers: standard, log-standard, max-abs, log1p, none or kept.",
+        in_model=True,
+        of_features=True,
     )
     missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
     interact: str | list[str] | None = option(
