@@ -31,11 +31,15 @@ LAYERS = {
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
+    # search spaces and races know learners by what they can do, and nothing of files
+    "tuning": "tune",
     # labels for the tokens of sequences: features of tokens are hashed as those of rows
     "sequences": "sequence",
     "estimators": "estimators rules stabilizers geometry calibrate",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
+    # searches that are estimators, or of any estimator
+    "searches": "tune.candidates tune.tuner tune.optuna_search",
     "models": "models",
     "streams": "drift streaming",
     "programs": "warm reproduce",
@@ -45,7 +49,7 @@ LAYERS = {
 }
 
 
-FACES = ("onlearn", "features", "theory")
+FACES = ("onlearn", "features", "theory", "tune")
 
 
 def check(package: Path, layers: Mapping[str, str] = LAYERS) -> list[str]:

@@ -19,6 +19,7 @@ _HOMES = {
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.multilabel": ["MultilabelClassifier"],
     "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.crf": ["CRF"],
@@ -45,6 +46,7 @@ _HOMES = {
         "ScInOL",
     ],
     "onlearn.features": ["Features", "feature"],
+    "onlearn.models.comparison": ["compare"],
     "onlearn.models.model": ["Model"],
     "onlearn.models.tagger": ["Tagger"],
     "onlearn.models.training": ["train"],
@@ -64,6 +66,7 @@ _MODULES = [
     "rules",
     "stabilizers",
     "theory",
+    "tune",
 ]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -94,6 +97,7 @@ __all__ = [
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "MultilabelClassifier",
     "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
@@ -111,6 +115,7 @@ __all__ = [
     "Winnow",
     "__version__",
     "calibrate",
+    "compare",
     "data",
     "drift",
     "feature",
@@ -126,6 +131,7 @@ __all__ = [
     "stream",
     "theory",
     "train",
+    "tune",
 ]
 
 if TYPE_CHECKING:
@@ -143,6 +149,7 @@ if TYPE_CHECKING:
         rules,
         stabilizers,
         theory,
+        tune,
     )
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
@@ -174,6 +181,7 @@ if TYPE_CHECKING:
     )
     from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
+    from onlearn.estimators.multilabel import MultilabelClassifier
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection
@@ -181,6 +189,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.svc import SVC, SVR
     from onlearn.features import Features, feature
     from onlearn.model_file import load
+    from onlearn.models.comparison import compare
     from onlearn.models.model import Model
     from onlearn.models.tagger import Tagger
     from onlearn.models.training import train

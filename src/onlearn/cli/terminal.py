@@ -191,7 +191,7 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    known = ["data", *(one.name for one in fields(TrainOptions))]  # data=: of ``reproduce``
+    known = ["data", "folds", *(one.name for one in fields(TrainOptions))]  # of ``reproduce`` and ``compare``
     names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
 

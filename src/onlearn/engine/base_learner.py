@@ -602,6 +602,10 @@ class BaseLearner:
             raise AttributeError("regression has no probabilities")
         return np.asarray(self._answer(X, self._probabilities))
 
+    def own_probabilities(self, scores: np.ndarray) -> np.ndarray | None:
+        """What scores are as probabilities before any calibration; None where that has no meaning."""
+        return None
+
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of the probability of each class; minus infinity where that is 0."""
         return logarithms(self.predict_proba(X))

@@ -9,6 +9,7 @@ is imported here, so that the command line shows its help at once.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +19,15 @@ from onlearn.errors import PlanError
 MAX_NAMES = 1 << 21  # names of features that are kept
 BITS = 22  # hashed features share 2^BITS weights
 MAX_BAD = "1%"  # rows that may be bad
+AUTO = "auto"  # the learner that a race of configurations decides
 
 FilePath = str | os.PathLike[str]
+
+# What has no use in a comparison: it writes no model, and learners are spelled with their parameters.
+NOT_COMPARED = (
+    "output", "learner", "resume", "checkpoint_every", "column", "template", "rule", "geometry", "stabilizer",
+    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights",
+)  # fmt: skip
 
 
 class About(NamedTuple):
@@ -60,12 +68,27 @@ class TrainOptions:
     target: str | int | None = option(None, "The column to predict; guessed by default.")
     column: str | int | None = option(None, "Of taggers: the column of labels, such as upos; --target does the same.")
     task: str | None = option(
-        None, "classify (by default), regress, or tag, which is the default for CoNLL files.", in_model=True
+        None,
+        "classify (by default), regress, multilabel (several labels a row), or tag, which is the default for CoNLL "
+        "files.",
+        in_model=True,
     )
     learner: Any = option(
         None,
-        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; see onlearn demo.',
+        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; auto: the winner of a race.',
         in_model=True,
+    )
+    space: Any = option(
+        None,
+        "With --learner auto: values to race, such as rate=log(0.01,1) or weighting=idf,tfidf; or a JSON file.",
+        list,
+        in_model=True,
+    )
+    configurations: int | None = option(
+        None, "With --space: the most configurations to race, by default 16.", int, min=1, in_model=True
+    )
+    time_limit: float | None = option(
+        None, "With --learner auto: seconds after which the race ends.", float, min=0, in_model=True
     )
     rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
@@ -92,10 +115,26 @@ class TrainOptions:
         None, "With --kernel: memory for kernel values, in MB.", float, min=0, in_model=True, with_kernel=True
     )
     class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
+    calibration: Any = option(
+        None,
+        'Where probabilities come from: auto, own, online, "holdout(0.1)" or "online(method=\'isotonic\')".',
+        in_model=True,
+        classes_only=True,
+    )
+    calibrate: FilePath | list[FilePath] | None = option(
+        None, "Files whose rows are not learned from: probabilities are fitted to them.", list, classes_only=True
+    )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
     passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
+    threshold: str | float | None = option(
+        None,
+        "From which probability on a label is predicted: a number, or f1, balanced or cost(FP,FN), to choose the best "
+        "on held-out rows (--holdout) or else on those of the first pass.",
+        classes_only=True,
+    )
+    positive: str | None = option(None, "Of two labels, the one that --threshold is about.", classes_only=True)
     resume: FilePath | None = option(None, "A model to continue training.")
     checkpoint_every: int | None = option(None, "Save the model every so many examples.", int, min=1)
     format: str | None = option(None, "The format of the files, if the extension does not say.")
@@ -103,6 +142,9 @@ class TrainOptions:
     header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
     weight: str | int | None = option(None, "The column that holds the weight of a row.")
     id: str | int | None = option(None, "The column that identifies a row.")
+    label_separator: str | None = option(
+        None, "What stands between several labels in a cell, such as ;. It makes the task multilabel.", in_model=True
+    )
     numeric: str | list[str] | None = option(None, "A column of numbers.", list, in_model=True, of_features=True)
     categorical: str | list[str] | None = option(None, "A column of categories.", list, in_model=True, of_features=True)
     text: str | list[str] | None = option(None, "A column of text.", list, in_model=True)
@@ -125,7 +167,10 @@ class TrainOptions:
         of_features=True,
     )
     scale: str | None = option(
-        None, "Scaling of numbers: standard, max-abs, log1p, none or kept.", in_model=True, of_features=True
+        None,
+        "Scaling of numbers: standard, log-standard, max-abs, log1p, none or kept.",
+        in_model=True,
+        of_features=True,
     )
     missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
     interact: str | list[str] | None = option(
@@ -158,7 +203,7 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if one.metadata["about"].type is list:
+            if one.metadata["about"].type is list and not isinstance(getattr(self, one.name), Mapping):
                 setattr(self, one.name, as_list(getattr(self, one.name)))
 
     def is_given(self, name: str) -> bool:
