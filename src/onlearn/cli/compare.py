@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.options import Quiet, options_command
+from onlearn.cli.options import Quiet, Report, options_command
+from onlearn.cli.reporting import check_train_report, evidence_of, write_report
 from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, print_message
 from onlearn.models.train_options import NOT_COMPARED, TrainOptions
 
@@ -45,6 +46,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, wit
     folds=(Folds, None),
     no_curves=(NoCurves, False),
     as_json=(AsJson, False),
+    report_file=(Report, None),
     quiet=(Quiet, False),
 )
 def compare(
@@ -54,6 +56,7 @@ def compare(
     folds: int | None,
     no_curves: bool,
     as_json: bool,
+    report_file: str | None,
     quiet: bool,
 ) -> None:
     """Compare learners on one data set, and tell differences from noise.
@@ -66,12 +69,13 @@ def compare(
 
     \b
     Examples:
-      onlearn compare reviews.jsonl
+      onlearn compare reviews.jsonl --report learners.html
       onlearn compare adult.csv --learner AROW --learner "LogisticRegression(rate=0.5)" --test adult.test.csv
       onlearn compare adult.csv --peer "sklearn.linear_model:SGDClassifier(loss=log_loss)" --folds 5
     """
     from onlearn.models import comparison
 
+    check_train_report(report_file, options)
     announce_compiling(quiet)
     given = {name: value for name, value in comparison.given_options(options).items() if name not in NOT_COMPARED}
 
@@ -92,6 +96,7 @@ def compare(
         echo_json(found.to_dict())
     else:
         _print(found)
+    write_report(report_file, "compare", found.to_dict(), evidence_of(report_file, None, found.data))
     if found.stopped:
         count = len(found.learners)
         raise Stopped(f"stopped by Ctrl-C; {count} learner{' was' if count == 1 else 's were'} finished")

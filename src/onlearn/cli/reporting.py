@@ -33,9 +33,9 @@ def check_report(path: str | None, *inputs: str, outputs: Sequence[str] = ()) ->
     keep_apart(path, *inputs, *found, parameter="report")
 
 
-def check_train_report(path: str | None, options: TrainOptions) -> None:
-    """The same for ``train``: data, models and bad rows are not to be written over."""
-    written = [os.fspath(one) for one in (options.output, options.bad_rows) if one is not None]
+def check_train_report(path: str | None, options: TrainOptions, *outputs: str) -> None:
+    """The same for ``train`` and the like: data, models, bad rows and other outputs are not to be written over."""
+    written = [os.fspath(one) for one in (options.output, options.bad_rows, *outputs) if one is not None]
     check_report(path, *as_list(options.sources), *as_list(options.test), outputs=written)
 
 
@@ -74,6 +74,8 @@ def note_run(evidence: Evidence, run: Run, options: TrainOptions) -> None:
     learner = run.model.learner
     if learner.is_progressive:
         evidence.note_progress(learner.history_)
+    if not evidence.rows and (kept := learner.scores_before_learning()) is not None:
+        evidence.observe_scores(*kept)
     from onlearn.models.run_certificate import run_certificate
 
     if (certificate := run_certificate(run)) is not None:

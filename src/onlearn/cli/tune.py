@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from onlearn.cli.options import Quiet, options_command, print_bad_rows
+from onlearn.cli.options import Quiet, Report, options_command, print_bad_rows
+from onlearn.cli.reporting import check_train_report, evidence_of, write_report
 from onlearn.cli.terminal import Stopped, announce_compiling, echo_json
 from onlearn.cli.train import carry_out, interruptible, print_report
 from onlearn.models.train_options import AUTO, TrainOptions
@@ -29,9 +30,12 @@ from onlearn.models.train_options import AUTO, TrainOptions
         None,
     ),
     as_json=(Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")], False),
+    report_file=(Report, None),
     quiet=(Quiet, False),
 )  # fmt: skip
-def tune(options: TrainOptions, table: str | None, resume: str | None, as_json: bool, quiet: bool) -> None:
+def tune(
+    options: TrainOptions, table: str | None, resume: str | None, as_json: bool, report_file: str | None, quiet: bool
+) -> None:
     """Race configurations of learner, features and passes, and print which is best.
 
     All configurations learn from the same rows, and the worse half is dropped again and again; rows held out decide
@@ -41,7 +45,7 @@ def tune(options: TrainOptions, table: str | None, resume: str | None, as_json: 
 
     \b
     Examples:
-      onlearn tune reviews.jsonl
+      onlearn tune reviews.jsonl --report race.html
       onlearn tune adult.csv --target income -o m.onl --test adult.test.csv
       onlearn tune day1.svm --space learner=AROW,LogisticRegression --space "rate=log(0.01,1)"
       onlearn tune reviews.jsonl --space space.json --configurations 30 --time-limit 60 --table race.json
@@ -53,6 +57,7 @@ def tune(options: TrainOptions, table: str | None, resume: str | None, as_json: 
     from onlearn.models.tuned_run import TunedRun
 
     options.learner = AUTO
+    check_train_report(report_file, options, *([] if table is None else [table]))
     if options.output is None and options.test:
         raise PlanError("test= needs output=: without a model there is nothing to test")
     if table is not None:
@@ -78,10 +83,11 @@ def tune(options: TrainOptions, table: str | None, resume: str | None, as_json: 
                 print_report(report, printed)
 
     if options.output is not None:
-        return carry_out(run, options, show, silent=silent, quiet=quiet)
+        return carry_out(run, options, show, silent=silent, quiet=quiet, report_file=report_file)
     if not quiet:
         print_bad_rows(run.reading.bad)
     show(None, [])
+    write_report(report_file, "tune", found, evidence_of(report_file, None, as_list(options.sources)))
     if run.clock.stopped:
         raise Stopped("stopped by Ctrl-C during the race; the best so far is shown")
 

@@ -548,6 +548,11 @@ class BaseLearner:
         """Weights of the examples that it keeps, one row a class (one for two classes), and intercepts; None: none."""
         return None
 
+    def scores_before_learning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Classes, scores and probabilities of examples that were scored before they were learned from, as far as they
+        are kept; None if there are none."""
+        return None
+
     def described(self) -> dict[str, Any]:
         """What the report of training and ``inspect`` tell about it, by name; plain JSON."""
         return {}

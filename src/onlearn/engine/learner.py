@@ -390,6 +390,17 @@ class Learner(BaseLearner):
         scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
         return own_curve(training).probabilities(scores)
 
+    def scores_before_learning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        with self.lock:
+            training = self._trained()
+            scores, gold = training.audited()
+            if not self.task.classifies or not len(gold):
+                return None
+            shaped = self.task.shaped(scores)
+            curve = fit_curve(self.choices["calibration"], training, self.task.columns, self.held_out)
+            codes = (gold > 0 if training.output is None else gold).astype(np.int64)
+            return codes, shaped.reshape(len(codes), -1), curve.probabilities(shaped)
+
     def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
         """The probability of each class for one row, by class."""
         if not self.task.classifies:

@@ -33,7 +33,10 @@ class Predictions(NamedTuple):
 
 
 class Observer(Protocol):
-    """Sees what is evaluated: batches, the classes of their rows (-1: none, or unknown) or numbers, and predictions."""
+    """Sees what is evaluated: batches, the classes of their rows (-1: none, or unknown) or numbers, and predictions.
+
+    If rows may have several labels, their classes are truth values, one column a label.
+    """
 
     def observe(self, batch: Batch, gold: np.ndarray, made: Predictions) -> None: ...
 

@@ -90,6 +90,13 @@ class Evidence:
             self._keep_worst(batch, known, classes, answers, proba, scores)
         self.rows += len(batch)
 
+    def observe_scores(self, classes: np.ndarray, scores: np.ndarray, proba: np.ndarray) -> None:
+        """Add rows of which only scores are known, as those kept from before they were learned from."""
+        if len(classes) and self.labels is not None:
+            self._rank(classes, proba, scores)
+            self._rate(classes, proba)
+            self.more["scored_before"] = self.more.get("scored_before", 0) + len(classes)
+
     def _rank(self, classes: np.ndarray, proba: np.ndarray | None, scores: np.ndarray | None) -> None:
         count = len(self.labels or ())
         if count == 2 and (scores is not None or proba is not None):

@@ -24,7 +24,7 @@ from onlearn.report.blocks import (
 )
 from onlearn.report.charts import Chart, Series
 from onlearn.report.contests import race_section
-from onlearn.report.quality import evaluated, learned, unread, wrong
+from onlearn.report.quality import curves, evaluated, learned, reliability, scores, unread, wrong
 
 EVALUATED = (("test", "test rows"), ("holdout", "held-out rows"), ("progressive", "rows of the first pass"))
 
@@ -41,6 +41,13 @@ def train_sections(document: dict[str, Any], caps: Caps) -> Iterator[Section]:
         yield Section("learning", "How it learned", [*course(progress, facts, evidence.get("certificate"))])
     if name in ("test", "holdout"):
         yield from evaluated(figures, evidence, of, caps)
+    elif evidence.get("scored_before"):
+        text = (
+            f"No rows were kept for testing: these are scores of {evidence['scored_before']:,} rows before they were "
+        )
+        text += "learned from, and the probabilities are fitted to them. --test FILE or --holdout 10% tells more."
+        blocks = [*curves(evidence), *reliability(evidence, {}), *scores(evidence, facts)]
+        yield Section("quality", "How good it was while it learned", [Text(text, "note"), *blocks])
     else:
         text = "No rows were kept for testing. With --test FILE or --holdout 10% the report shows curves, confusion, "
         yield Section(
