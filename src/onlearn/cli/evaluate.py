@@ -187,13 +187,17 @@ def _print(report: dict[str, Any]) -> None:
         "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
         "log_loss": "log-loss",
         "calibration_error": "calibration error",
+        "groups": "groups",
+        "pairs": "pairs of different relevance",
+        "pairwise_accuracy": "pairs in the right order",
+        **{f"ndcg_at_{k}": f"NDCG of the first {k}" for k in (1, 5, 10)},
         "rmse": "RMSE",
         "mae": "MAE",
         "r2": "R2",
     }
     for key, name in names.items():
         if report.get(key) is not None:
-            small = key in ("rmse", "mae", "r2")
+            small = key in ("rmse", "mae", "r2", "groups", "pairs")
             summary.add_row(name, f"{report[key]:.6g}" if small else f"{report[key]:.4f}")
     for title, facts in (("threshold", report.get("threshold")), ("best threshold", report.get("best_threshold"))):
         if facts is not None:
