@@ -64,6 +64,12 @@ def test_training_goes_on(trained, run, tmp_path):
     assert open_model(model).labels == ["a", "b", "c", "z"]
 
 
+def test_a_separator_is_proposed(trained, run):
+    model, path = trained
+    out = run("train", path, "-o", model, "--target", "tags", "--task", "multilabel", "--text", "text")
+    assert "say --label-separator if those such as" in out
+
+
 def test_descriptions_count_each_label(trained, run, refused):
     _, path = trained
     arguments = "data", "describe", path, "--target", "tags", "--json"
