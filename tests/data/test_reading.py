@@ -155,7 +155,9 @@ def wrote(path, raw):
 
 
 def test_wrong_options(plain):
-    with pytest.raises(ValueError, match="task must be 'classify' or 'regress' or 'tag', not 'x'"):
+    with pytest.raises(
+        ValueError, match="task must be 'classify' or 'regress' or 'tag' or 'multilabel' or 'rank', not 'x'"
+    ):
         read(plain, task="x")
     with pytest.raises(DataError, match="there is no format 'xml'; there are arrow, conll"):
         read(plain, format="xml")

@@ -249,12 +249,12 @@ class Plan:
         """Refuse options about columns for rows without columns, or for a target that is not among those ``found``."""
         if (kind := kind_of(rows)) != TABLE:
             self._refuse_columns(f"the rows have no columns but {'names' if kind == NAMED else 'numbers'}")
-        for name in ("target", "weight", "id"):
+        for name in ("target", "weight", "id", "group"):
             if name in self.reading and name not in found:
                 raise PlanError(f"{name}= has no use here: the rows have no columns but a text, behind its label")
 
     def _refuse_columns(self, why: str) -> None:
-        about_tables = ("target", "weight", "id", "delimiter", "header")
+        about_tables = ("target", "weight", "id", "group", "delimiter", "header")
         given = [f"{name}=" for name in about_tables if name in self.reading]
         given += [f"missing={self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
         if given:

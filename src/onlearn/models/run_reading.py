@@ -172,6 +172,11 @@ class Reading:
         """Decide about features, labels, learner and passes by the first rows."""
         rows = batch.parsed
         self.plan.check_columns(rows, reader.found())
+        if batch.groups is not None and not self.plan.certain and self.start.fresh:
+            raise PlanError(
+                "the rows have groups (qid): say task=rank to learn their order within each group, or task=classify or "
+                "task=regress to learn from each row by itself"
+            )
         if self.start.from_first_row:
             self._choose_features(batch, reader.found(), options)
             self._choose_passes(reader.bytes_total)
@@ -187,7 +192,7 @@ class Reading:
     def _choose_features(self, batch: Batch, found: dict[str, Any], options: dict[str, Any]) -> None:
         plan, model = self.plan, self.model
         named: dict[str, Any] = {
-            role: found[role] for role in ("target", "weight", "id") if role in found
+            role: found[role] for role in ("target", "weight", "group", "id") if role in found
         }  # not by position
         plan.taken = {str(column): role for role, column in named.items()}
         model.task, model.reading = plan.task, {**found, **options, **named}
@@ -408,7 +413,7 @@ def unknown_columns(model: Model, rows: Any) -> str | None:
     known = model.features.columns_
     if known is None or kind_of(rows) != TABLE:
         return None
-    taken = {str(model.reading.get(role)) for role in ("target", "weight", "id")}
+    taken = {str(model.reading.get(role)) for role in ("target", "weight", "group", "id")}
     new = [name for name in rows.column_names if name not in {*known, *taken}]
     if not new:
         return None

@@ -69,8 +69,8 @@ class TrainOptions:
     column: str | int | None = option(None, "Of taggers: the column of labels, such as upos; --target does the same.")
     task: str | None = option(
         None,
-        "classify (by default), regress, multilabel (several labels a row), or tag, which is the default for CoNLL "
-        "files.",
+        "classify (by default), regress, multilabel (several labels a row), rank (the order within groups), or tag, "
+        "which is the default for CoNLL files.",
         in_model=True,
     )
     learner: Any = option(
@@ -142,6 +142,9 @@ class TrainOptions:
     header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
     weight: str | int | None = option(None, "The column that holds the weight of a row.")
     id: str | int | None = option(None, "The column that identifies a row.")
+    group: str | int | None = option(
+        None, "With --task rank: the column that says which rows are ranked together; svmlight files have qid:N."
+    )
     label_separator: str | None = option(
         None, "What stands between several labels in a cell, such as ;. It makes the task multilabel.", in_model=True
     )
