@@ -18,6 +18,8 @@ import numpy as np
 from onlearn import data
 from onlearn.data import Batch
 from onlearn.engine.csr import select, stacked
+from onlearn.engine.learner import Learner
+from onlearn.engine.scoring import hypothesis, linear_scores
 from onlearn.models.model import tell_sources
 from onlearn.models.plan import MOST, PASSES, default_passes
 from onlearn.models.run import Run
@@ -32,6 +34,7 @@ SMALLEST = 1 << 11  # but so few, if memory has room for no more
 REPEATS = 3  # times that contestants learn from a block of the sample, as later passes would
 MEMORY = 2 << 30  # bytes that the weights of all contestants may need; for finalists, if that is more, four times one's
 BYTES = 24  # for each weight: with its rate or its confidence, and its mean
+MANY = 1 << 20  # weights from which on only those that rows need are looked at
 EACH = 20  # examples of each class before the first rung, about
 FINALISTS = 3  # besides the default
 MOST_HELD = 20_000  # rows held out
@@ -110,13 +113,28 @@ class FileContestant:
         if not self.matrix.classes:
             losses = of_numbers(self.learner.predict(X), y)
         elif self.learner.is_linear:
-            losses = of_scores(self.learner.decision_function(X), y)
+            losses = of_scores(self._scores(X), y)
         else:
             losses = of_probabilities(self.learner.predict_proba(X), y)
         if self.matrix.weight is None:
             return losses
         weight = self.matrix.weight[rows]
         return Losses(losses.loss * weight, losses.mistakes * weight)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores; of many features, only the weights of those in the rows are looked at."""
+        learner = self.learner
+        every = learner.training.stabilizer.every_hypothesis if isinstance(learner, Learner) else True
+        if every or X.shape[1] * learner.training.outputs < MANY:
+            return np.asarray(learner.decision_function(X))
+        there = np.zeros(X.shape[1], dtype=bool)
+        there[X.indices] = True
+        columns = np.flatnonzero(there)
+        numbers = np.full(X.shape[1], -1, dtype=np.int64)
+        numbers[columns] = np.arange(len(columns))
+        w, b = hypothesis(learner.training)
+        scores, _ = linear_scores(select(X, numbers, len(columns)), w[columns], b)
+        return np.asarray(learner.task.shaped(scores))
 
 
 def race_over(

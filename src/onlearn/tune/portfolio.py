@@ -53,7 +53,7 @@ ROWS: tuple[Options, ...] = (
     {"learner": "AROW(r=0.1)"},
     {"learner": "AROW(r=10.0)"},
     {"rule": "squared_hinge", "geometry": "adagrad(0.1)"},
-    {"learner": "AdaGrad(rate=0.1)"},
+    {"learner": "AdaGrad(rate=0.5)"},
     {"learner": "PassiveAggressive(aggressiveness=0.01)"},
     {"learner": "ScInOL"},
 )
