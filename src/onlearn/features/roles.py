@@ -24,6 +24,7 @@ ENOUGH = 20  # rows from which "all values differ" is evidence
 MANY = 100  # rows from which "nearly all values differ" is evidence
 NEARLY = 0.99
 LETTERS = {"ngrams": None, "chars": (2, 5)}  # for texts of one word, such as DNA: n-grams inside the word
+SHORT = 40  # words up to which texts are sentences and messages
 LONG = 50  # letters from which a string is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
@@ -33,13 +34,15 @@ NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 class Role(NamedTuple):
     """The role of a column, and the reason.
 
-    Of a numeric one: whether the logarithm is learned from, and whether each value is a category besides.
+    Of a numeric one: whether the logarithm is learned from, and whether each value is a category besides. Of texts:
+    whether they are short, so that punctuation tells something.
     """
 
     role: str
     reason: str
     log: bool = False
     values: bool = False
+    short: bool = False
 
     @property
     def one_word(self) -> bool:
@@ -120,7 +123,9 @@ def _guess_strings(name: str, values: list[str]) -> Role:
     if repeated and (words < 8 or distinct <= 0.02 * n):
         return Role("categorical", count)
     if words >= 3:
-        return Role("text", f"{words:.3g} words in a row")
+        short = words <= SHORT and n >= ENOUGH
+        said = f"{words:.3g} words in a row{', so punctuation counts' if short else ''}"
+        return Role("text", said, short=short)
     differ = (distinct == n and n >= ENOUGH) or (distinct >= NEARLY * n and n >= MANY)
     share = "all" if distinct == n else f"{100 * distinct / n:.3g} % of the"
     if differ and all(DIGEST.fullmatch(value) for value in values):
@@ -160,7 +165,8 @@ def extractors_for(
         if named[name] == "text":
             given = text or {}
             letters = LETTERS if getattr(roles[name], "one_word", False) and given.keys().isdisjoint(LETTERS) else {}
-            made.append(Text(name, **{**alone, **letters, **given}))
+            marks = {"tokens": "punctuation"} if getattr(roles[name], "short", False) else {}
+            made.append(Text(name, **{**alone, **letters, **marks, **given}))
         elif named[name] == "numeric":
             scale = {"scale": "log-standard"} if getattr(roles[name], "log", False) else {}
             made.append(Number(name, **{**scale, **(number or {})}))

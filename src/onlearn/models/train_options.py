@@ -116,6 +116,12 @@ class TrainOptions:
     weighting: str | None = option(
         None, "Weights of words: counts, binary, log, idf, tfidf or log-tfidf.", in_model=True, of_features=True
     )
+    tokens: str | None = option(
+        None,
+        "What a text is cut into: words, or words and punctuation; by default punctuation counts in short texts.",
+        in_model=True,
+        of_features=True,
+    )
     norm: bool | None = option(
         None,
         "Scale the vector of a text to length 1.",
