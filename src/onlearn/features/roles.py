@@ -57,8 +57,9 @@ class OneWord(Role):
 def guess_roles(rows: Any, targets: np.ndarray | None = None) -> dict[str, Role]:
     """The role of each column: numeric, categorical, text or ignore.
 
-    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes. By them,
-    whole numbers that act as names (see ``value_effects``) are told from amounts.
+    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes, or NaN
+    where they are not to be looked at. By them, whole numbers that act as names (see ``value_effects``) are told from
+    amounts.
 
     >>> guess_roles({"age": [31, 54], "review": ["a fine film, really", "not worth my time"]})["review"].role
     'text'
@@ -104,7 +105,8 @@ def _guess_numbers(values: np.ndarray, whole: bool, targets: np.ndarray | None) 
     said = f"{kind}, taken as logarithms" if skewed else kind
     if not whole or targets is None or finite.size < len(values) or np.ptp(values) < 2:
         return Role("numeric", said, log=skewed)
-    found = effects(values[: len(targets)], targets)
+    told = ~np.isnan(targets[:, 0])
+    found = effects(values[: len(targets)][told], targets[told])
     if found.as_names:
         return Role("categorical", "whole numbers that act as names: the target depends on the value, not on the order")
     if found.bent:
