@@ -264,7 +264,7 @@ class Plan:
 
 def plain(role: Role) -> Role:
     """The role of a number that is taken as it stands; other roles unchanged."""
-    return Role("numeric", role.reason.partition(",")[0]) if role.log or role.values else role
+    return Role("numeric", role.reason.partition(",")[0]) if role.role == "numeric" and role.treatment else role
 
 
 def in_lines(roles: dict[str, Role]) -> list[str]:
