@@ -16,6 +16,7 @@ import numpy as np
 from onlearn import data
 from onlearn.data.cache import Cache
 from onlearn.engine.csr import select, stacked
+from onlearn.engine.learner import Learner
 from onlearn.engine.loops import SEEN
 from onlearn.engine.mixture import MixtureLearner
 from onlearn.errors import PlanError
@@ -23,10 +24,11 @@ from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model, as_learner, learn_from, tell_sources
-from onlearn.models.plan import MOST, PASSES, Plan, default_passes
+from onlearn.models.plan import MOST, PASSES, Plan, default_passes, takes_more_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.train_options import BITS
+from onlearn.models.trial import RATES, choose
 
 LESSON = 1 << 16  # examples between two looks at the clock and the keyboard
 
@@ -138,17 +140,26 @@ class Passes:
 
     def _shuffled(self, rows: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
         """The rows in the order of this pass: batches are shuffled, and rows within each."""
-        width = self.model.features.n_features_out_
         rng = np.random.default_rng([self.plan.seed, turn])
+        for place in rng.permutation(len(self._joined_batches(rows))):
+            X, y, weight = self.numbered(rows, place)
+            yield X, y, weight, rng.permutation(X.shape[0])
+
+    def _joined_batches(self, rows: Any) -> list[Any]:
+        """The rows that were kept: one batch, if memory is large enough."""
         if self._batches is None:
             self._batches = list(rows)
             if len(self._batches) > 1 and rows.nbytes <= self.plan.memory:
                 self._batches = [_joined(self._batches)]
-        for place in rng.permutation(len(self._batches)):
-            X, y, weight = self._batches[place]
-            X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
-            y = y if self.label_numbers is None or self.model.labels is None else self.label_numbers[y]
-            yield X, y, weight, rng.permutation(X.shape[0])
+        return self._batches
+
+    def numbered(self, rows: Any, place: int = 0) -> tuple[Any, Any, Any]:
+        """A batch of the rows that were kept, by the final numbers of features and labels."""
+        width = self.model.features.n_features_out_
+        X, y, weight = self._joined_batches(rows)[place]
+        X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
+        y = y if self.label_numbers is None or self.model.labels is None else self.label_numbers[y]
+        return X, y, weight
 
 
 def _joined(batches: list[Any]) -> Any:
@@ -222,6 +233,7 @@ class Run:
                     passes.count = default_passes(learner, features, examples, self.reading.values)
                 if passes.wait:
                     self._begin_learning(rows)
+                    self._try_passes(rows)
                 else:
                     passes.end(0)
                 for turn in range(0 if passes.wait else 1, passes.count):
@@ -254,7 +266,7 @@ class Run:
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
         if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
-            passes = f"{PASSES} to {MOST} passes, by the number of rows"
+            passes = f"up to {MOST} passes, as rows held out decide"
         task = "classification" if self.plan.task == "classify" else "regression"
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
 
@@ -272,8 +284,37 @@ class Run:
             tell_sources(model)
             if not model.learner.whole:
                 model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
+            self.label_counts = counts
         elif model.learner.waits:
             model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
+
+    def _try_passes(self, rows: Any) -> None:
+        """Choose the number of passes, and the rate that is the default, by rows held out; see ``trial``.
+
+        A run that is resumed has both from its earlier part.
+        """
+        plan, model, most = self.plan, self.model, self.passes.count
+        learner = model.learner
+        tried = self.start.fresh and plan.passes is None and takes_more_passes(learner, model.features)
+        if not tried or most <= PASSES:
+            return
+        usual = learner.choices["geometry"]
+        free = plan.learner is None and "geometry" not in plan.choices
+
+        def make(rate: float) -> Any:
+            changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+            made = Learner(learner.name, **{**learner.get_params(), **changed})
+            made._start(model.features.n_features_out_, self.label_counts, model.features.dtype)
+            return made
+
+        found = choose(make, self.passes.numbered(rows), usual.rate, most, plan.seed, RATES if free else ())
+        if found is None:
+            return
+        if found.rate != usual.rate:
+            model.learner = make(found.rate)
+        plan.passes = self.passes.count = found.passes  # the plan is stored, for a run that is resumed
+        rate = f"the rate {found.rate:g} and " if free else ""
+        self.report.notes.append(f"{rate}{found.passes} passes do best on rows held out for a trial")
 
     def _finish(self) -> None:
         model, report = self.model, self.report
