@@ -213,9 +213,10 @@ class Reading:
         """Features for rows such as these, and notes about what was decided."""
         learner = as_learner(self.plan.learner)
         usual, linear = (None, True) if learner is None else (learner.usual_features, learner.is_linear)
-        start = np.flatnonzero(~held_out(0, min(len(batch), LOOK_AT), self.plan.holdout, self.plan.seed))
-        known = batch if not self.plan.holdout else batch.take(start)
-        return self.plan.features(known.parsed, usual, first_targets(known, self.plan.task), linear)
+        targets = first_targets(batch, self.plan.task)
+        if targets is not None and self.plan.holdout:
+            targets[held_out(0, len(targets), self.plan.holdout, self.plan.seed)] = np.nan
+        return self.plan.features(batch.parsed, usual, targets, linear)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
@@ -464,7 +465,7 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
 def first_targets(batch: Batch, task: str) -> np.ndarray | None:
     """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
     if task != "classify":
-        return None if batch.y is None else np.asarray(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
+        return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
     codes = None if batch.codes is None else batch.codes[:LOOK_AT]
     return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
 

@@ -22,7 +22,7 @@ from onlearn.engine import registry
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
-from onlearn.features.text import WEIGHTINGS
+from onlearn.features.text import TOKENS, WEIGHTINGS
 from onlearn.models import evaluation
 from onlearn.models.model import Model, as_learner
 from onlearn.models.multilabel import MULTILABEL
@@ -52,6 +52,7 @@ WORDS = {
     "task": ("classify", "regress", "tag", "multilabel", "rank"),
     "missing": extractors.MISSING,
     "weighting": WEIGHTINGS,
+    "tokens": TOKENS,
     "scale": extractors.SCALES,
     "class_weight": ("balanced",),
 }
@@ -335,7 +336,7 @@ def text_of(options: TrainOptions) -> dict[str, Any]:
         text["ngrams"] = None
     elif options.ngrams is not None:
         text["ngrams"] = lengths(options.ngrams, "ngrams")
-    for name in ("weighting", "norm"):
+    for name in ("weighting", "tokens", "norm"):
         if (value := getattr(options, name)) is not None:
             text[name] = value
     return text
