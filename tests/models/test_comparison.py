@@ -147,6 +147,17 @@ def test_one_that_fails_is_a_row_with_the_reason(table):
     assert "MultinomialNB" in str(found) and not found.pairs
 
 
+def test_peers_that_take_no_sparse_rows_get_dense_ones(tmp_path):
+    path = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{'abcdefghijkl'[k]},{'mnopqrstuvw'[j]},{'yes' if k > 5 else 'no'}" for k, j in rng.integers(0, 11, (200, 2))
+    ]
+    path.write_text("\n".join(["one,two,label", *rows]) + "\n")
+    found = compare(path, ["AROW"], peers=["sklearn.discriminant_analysis:LinearDiscriminantAnalysis"])
+    assert [one.error for one in found.learners] == [None, None]
+
+
 def test_ctrl_c_shows_what_is_finished(table, monkeypatch):
     compete = OurLearner.compete
 

@@ -35,7 +35,7 @@ HOLDOUT = "20%"
 DEFAULT = "default"  # the name of the learner that ``onlearn train`` takes if none is named
 
 # Learners that are compared if none are named, besides the one that ``train`` takes.
-ON_TEXT = ("LogisticRegression", "LinearSVM", "AveragedPerceptron", "NaiveBayes")
+ON_TEXT = ("LogisticRegression", "PassiveAggressive", "AveragedPerceptron", "NaiveBayes")
 ON_OTHERS = ("AROW", "AveragedPerceptron", "ScInOL", "NaiveBayes")
 OF_NUMBERS = (
     "OnlineRegressor(geometry='scinol', stabilizer='last')",

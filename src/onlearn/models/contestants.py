@@ -27,7 +27,16 @@ from onlearn.models.evaluation import TINY, predictions
 from onlearn.models.kept_rows import KeptRows
 from onlearn.models.kernel_run import as_one_matrix
 from onlearn.models.model import Model
-from onlearn.models.peers import Matrices, answers_of, fit_peer, fresh_copy, peer_bytes, peer_curve
+from onlearn.models.peers import (
+    Matrices,
+    answers_of,
+    as_taken,
+    fit_peer,
+    fresh_copy,
+    interruptible,
+    peer_bytes,
+    peer_curve,
+)
 from onlearn.models.plan import Plan
 from onlearn.models.resident_memory import MemoryGrowth
 from onlearn.models.run import Run
@@ -168,7 +177,11 @@ class PeerLearner:
 
     def compete(self, split: Split, curves: bool) -> Trial:
         rows, model = split.matrices()
+        return interruptible(lambda: self._trial(split, rows, model, curves))
+
+    def _trial(self, split: Split, rows: Matrices, model: Model, curves: bool) -> Trial:
         with MemoryGrowth() as growth:
+            rows = as_taken(self.estimator, rows)
             fitted, seconds = fit_peer(fresh_copy(self.estimator, split.seed), rows)
         found = answers_of(fitted, rows.X_test, rows.classes)
         predicted = found.predicted if rows.classes else model.named(found.predicted)
