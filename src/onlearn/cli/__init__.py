@@ -36,6 +36,7 @@ except KeyboardInterrupt:  # before anything has begun
 # Each is a function in the file of its name, or an app of several commands.
 COMMANDS = (
     "train",
+    "tune",
     "stream",
     "predict",
     "evaluate",
@@ -86,6 +87,7 @@ def _start(
     Examples:
       onlearn data describe reviews.jsonl      what is in a file
       onlearn train reviews.jsonl -o m.onl     from a file to a model
+      onlearn tune reviews.jsonl               which learner and features are best
       onlearn stream - -o m.onl                learn row by row, as data come
       onlearn predict m.onl new.jsonl          a label for each row
       onlearn evaluate m.onl test.jsonl        how good the model is

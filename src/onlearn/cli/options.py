@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,7 +48,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 
 def options_command(
-    options: type, required: tuple[str, ...] = (), without: Collection[str] = (), **more: Any
+    options: type, required: tuple[str, ...] = (), without: tuple[str, ...] = (), **more: Any
 ) -> Callable[[Any], Any]:
     """Make a command of a function of an options object: it takes the fields of a dataclass as options.
 
@@ -58,14 +58,13 @@ def options_command(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        taken = [one for one in fields(options) if one.name not in without]
-        names = [one.name for one in taken]
+        names = [one.name for one in fields(options) if one.name not in without]
 
         def command(**given: Any) -> Any:
             own = {name: given.pop(name) for name in more}
             return function(options(**{name: given[name] for name in names}), **own)
 
-        parameters = [_parameter(one.name, one, one.name in required) for one in taken]
+        parameters = [_parameter(one.name, one, one.name in required) for one in fields(options) if one.name in names]
         parameters += [_keyword(name, annotation, default) for name, (annotation, default) in more.items()]
         command.__name__, command.__doc__ = function.__name__, function.__doc__
         command.__annotations__ = {}

@@ -48,13 +48,13 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     Examples:
       onlearn train reviews.jsonl -o m.onl
       onlearn train adult.csv -o m.onl --target income --test adult.test.csv
+      onlearn train adult.csv -o m.onl --target income --learner auto
       onlearn train day1.svm.gz -o m.onl --learner AROW --passes 1
       onlearn train day2.svm.gz -o m.onl --resume m.onl
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
       onlearn train train.conllu -o tagger.onl --column upos
     """
     from onlearn.models import training
-    from onlearn.models.run_report import run_report
     from onlearn.models.tag_files import is_tagging
 
     if is_tagging(options):
@@ -62,15 +62,33 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
 
         announce_compiling(quiet)
         return tagging.train(options, as_json, quiet)
-    silent = quiet or as_json
-    printed: list[str] = []  # decisions that were printed before training
     announce_compiling(quiet)
-    run = training.prepare(options)
+
+    def show(report: dict[str, Any], printed: list[str]) -> None:
+        if as_json:
+            echo_json(report, indent=None)
+        elif not quiet:
+            print_report(report, printed)
+
+    carry_out(training.prepare(options), options, show, silent=quiet or as_json, quiet=quiet)
+
+
+def carry_out(
+    run: Any, options: TrainOptions, show: Callable[[dict[str, Any], list[str]], None], *, silent: bool, quiet: bool
+) -> None:
+    """Do a training run, save the model, test it, and ``show`` the report with the decisions printed before."""
+    from onlearn.models import training
+    from onlearn.models.run_report import run_report
+
+    printed: list[str] = []  # decisions that were printed before training
     seconds, stopped, halted = _learn(run, options, silent, printed)
     # From here on there is a model: after Ctrl-C, the message says where.
     over = "stopped by Ctrl-C; the finished model is in"
     if stopped:
         over = f"stopped by Ctrl-C after {run.report.examples:,} examples; the model so far is in"
+        if run.tuning is not None and run.tuning["ended_early"]:
+            examples = f"{run.report.examples:,} examples"
+            over = f"Ctrl-C ended the race; a model of the best configuration so far, after {examples}, is in"
     try:
         report = run_report(run, options.output, seconds, stopped)
         report["notes"] = [as_options(note) for note in report["notes"]]
@@ -87,10 +105,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
                     print_warnings(report["test"], run.model.labels or [])
         except KeyboardInterrupt:  # the report on training is printed all the same
             halted = True
-        if as_json:
-            echo_json(report, indent=None)
-        elif not quiet:
-            _print(report, printed)
+        show(report, printed)
     except KeyboardInterrupt:
         halted = True
     if halted:
@@ -109,9 +124,9 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
         _print_decisions([*printed, learning])
 
     output, began, stopped = options.output, perf_counter() - compile_seconds(), False
-    # Around _interruptible, so that Ctrl-C is handled at every moment before the model is saved.
+    # Around interruptible, so that Ctrl-C is handled at every moment before the model is saved.
     with first_ctrl_c() as pressed:
-        with _progress_line(silent) as watch, _interruptible(run):
+        with _progress_line(silent) as watch, interruptible(run):
             try:
                 if pressed():  # before the run could be interrupted
                     raise KeyboardInterrupt
@@ -134,7 +149,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
 
 
 @contextmanager
-def _interruptible(run: Any) -> Iterator[None]:
+def interruptible(run: Any) -> Iterator[None]:
     """Ctrl-C waits until a portion is learned, so that the number of examples of the model is known."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -189,7 +204,7 @@ def _print_decisions(decisions: list[str]) -> None:
     console.file.flush()
 
 
-def _print(report: dict[str, Any], printed: list[str]) -> None:
+def print_report(report: dict[str, Any], printed: list[str]) -> None:
     """The report as a table; decisions that were printed before are not repeated."""
     from rich import box
     from rich.console import Console

@@ -63,7 +63,7 @@ def resolved(configurations: list[Options]) -> list[Options]:
     """The configurations in options of training alone, each once.
 
     >>> resolved([{"learner": "AROW", "r": 0.3}, {"learner": "AROW", "r": 0.3, "alpha": 2.0}, {"rate": 0.5}])
-    [{'learner': 'AROW(r=0.3)'}, {'geometry': 'adagrad(0.5)'}]
+    [{'learner': 'AROW(r=0.3)'}, {'geometry': 'adagrad(rate=0.5)'}]
     """
     used: set[str] = set()
     made = [_resolve(one, used) for one in configurations]
@@ -75,11 +75,11 @@ def resolved(configurations: list[Options]) -> list[Options]:
 def _resolve(one: Options, used: set[str]) -> Options:
     plain = {name: value for name, value in one.items() if name in OPTIONS}
     extra = {name: value for name, value in one.items() if name not in OPTIONS}
-    used |= plain.keys()
+    used.update(plain)
     if extra and "learner" in plain:
         own = {name: value for name, value in extra.items() if name in _composition(plain["learner"]).parameters}
         plain["learner"] = _with_parameters(plain["learner"], own)
-        used |= own.keys()
+        used.update(own)
     elif extra:
         chosen = {part: plain[part] for part in PARTS if part in plain} or {"geometry": USUAL}
         for part, spelled in chosen.items():
@@ -93,16 +93,8 @@ def _resolve(one: Options, used: set[str]) -> Options:
                     plain[part] = repr(type(choice)(**{**choice.get_params(), **own}))
                 except (TypeError, ValueError) as error:
                     raise PlanError(str(error), "space") from None
-                plain[part] = _short(PARTS[part], plain[part], choice.name)
-            used |= own.keys()
+            used.update(own)
     return plain
-
-
-def _short(family: Any, spelled: str, name: str) -> str:
-    """The spelling of a choice by its short name, if that reads as the same."""
-    _, bracket, rest = spelled.partition("(")
-    short = f"{name}{bracket}{rest}"
-    return short if repr(family.get(short)) == repr(family.get(short)) else spelled
 
 
 def _with_parameters(learner: str, own: Options) -> str:

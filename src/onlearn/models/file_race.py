@@ -1,8 +1,10 @@
 """The race of configurations over rows of files: their features are made once for all that share them.
 
-The race has two parts. A sample of the rows goes through ``Race.run``: all configurations learn side by side, the worse
-half is dropped at doubling counts of examples. The few that are left begin anew on all rows, some of which are held out
-in turn, and make several passes (``Race.finals``).
+Large data are raced over in two parts. A sample of the rows goes through ``Race.run``: all configurations learn side by
+side, the worse half is dropped at doubling counts of examples. Blocks of the sample are learned from several times, or
+slow learners, and rich features, which later passes would favour, would be dropped too early. The few that are left
+begin anew on all rows, some of which are held out in turn, and make several passes (``Race.finals``). Of small data all
+configurations are finalists.
 """
 
 from __future__ import annotations
@@ -23,10 +25,15 @@ from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import PASSES as JUDGED
 from onlearn.tune.race import Race, reason
 
-SAMPLE = 1 << 13  # rows from which on the first part of the race takes a sample of them
-SHARE = 4  # the part of the rows in that sample: one in so many
-FEW = 1 << 12  # rows up to which twice as many finalists are left
-FINALISTS = 4
+SMALL = 8_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
+SAMPLE = 1 << 12  # rows of the sample that larger data are raced over first, at least
+SHARE = 8  # and the part of the rows in it: one in so many
+SMALLEST = 1 << 11  # but so few, if memory has room for no more
+REPEATS = 3  # times that contestants learn from a block of the sample, as later passes would
+MEMORY = 2 << 30  # bytes that the weights of all contestants may need; for finalists, if that is more, four times one's
+BYTES = 24  # for each weight: with its rate or its confidence, and its mean
+EACH = 20  # examples of each class before the first rung, about
+FINALISTS = 3  # besides the default
 MOST_HELD = 20_000  # rows held out
 
 
@@ -54,16 +61,22 @@ class Matrix:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def needs(self) -> int:
+        """The bytes of a learner's weights, about."""
+        return int(self.X.shape[1]) * (self.classes if self.classes > 2 else 1) * BYTES
+
 
 class FileContestant:
     """A learner that learns from rows of a matrix, which others share."""
 
-    def __init__(self, run: Run, matrix: Matrix) -> None:
+    def __init__(self, run: Run, matrix: Matrix, repeats: int = 1) -> None:
+        """It learns so many times from rows that it is given once, but not more than its run makes passes."""
+        self.repeats: int = min(repeats, usual_passes(run, matrix))
         self.matrix: Matrix = matrix
         self.learner: Any = copy.deepcopy(run.reading.learner)
         self._settle(run)
         self.seen: list[np.ndarray] = []  # of a learner that learns from all rows at once
-        self.first: bool = True
 
     def _settle(self, run: Run) -> None:
         """Make the learner ready, as a run does."""
@@ -89,7 +102,8 @@ class FileContestant:
             weight = None if matrix.weight is None else matrix.weight[known]
             self.learner.fit(matrix.X.take(known), matrix.y[known], weight)
             return
-        self.learner._learn_rows(matrix.X, matrix.y, matrix.weight, rows, first=False)
+        for _ in range(self.repeats):
+            self.learner._learn_rows(matrix.X, matrix.y, matrix.weight, rows, first=False)
 
     def judge(self, rows: np.ndarray) -> Losses:
         X, y = self.matrix.X.take(rows), self.matrix.y[rows]
@@ -116,31 +130,32 @@ def race_over(
     workers: int | None = None,
 ) -> Race:
     """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part."""
-    total = sum(len(batch) for batch in batches)
-    order = np.random.default_rng([seed, 0x7261]).permutation(total)
-    sampled = total > SAMPLE
-    some = picked(batches, np.sort(order[: max(SAMPLE // 2, total // SHARE)])) if sampled else batches
-    matrices: dict[str, Matrix | str] = {}
-    contestants: list[Any] = []
-    for make in runs:
-        late = len(contestants) > 0 and over()  # the default takes part in any case
-        contestants.append("the time was over" if late else begin(make, reader, some, matrices))
-    keep = 2 * FINALISTS if total <= FEW else FINALISTS
-    race = Race(contestants, keep=keep, over=over, workers=workers, on_rung=on_rung)
-    race.run(np.random.default_rng([seed, 0x7262]).permutation(sum(len(batch) for batch in some)))
-    matrices = {} if sampled else matrices
+    matrices: dict[str, Any] = {}
+    cost = work(runs[0], reader, batches[:1], matrices) * count(batches) / max(1, count(batches[:1]))
+    race = Race([make if isinstance(make, str) else None for make in runs], over=over, workers=workers, on_rung=on_rung)
+    if cost > SMALL:
+        race = _preliminaries(reader, batches, runs, race, seed)
+    matrices = matrices if len(batches) == 1 else {}
     final: dict[int, tuple[Run, Matrix]] = {}
-    for number in race.alive:
-        if race.ended_early or over():
+    room = 0
+    for number in [0, *(n for n in race.order if n != 0)]:
+        if number and (race.ended_early or over()):
             race.ended_early = True
-            return race
-        found = entrant(runs[number], reader, batches, matrices)
+            break
+        found = begin(runs[number], reader, batches, matrices)
+        if not isinstance(found, str):
+            room = room or max(MEMORY, 4 * found[1].needs)
+            if found[1].needs + sum(matrix.needs for _, matrix in final.values()) > room:
+                found = f"memory: it needs {found[1].needs >> 20:,} MB"
         if isinstance(found, str):
             race.drop(number, found)
         else:
             final[number] = found
+    if race.ended_early:
+        return race
+    needed = sum(matrix.needs for _, matrix in final.values())
     race.finals(
-        folds(total, seed),
+        folds(count(batches), seed, most=max(1, room // max(1, needed))),
         lambda number, fold: FileContestant(*final[number]),
         lambda number: judged_passes(*final[number]),
         lambda number: usual_passes(*final[number]),
@@ -149,11 +164,46 @@ def race_over(
     return race
 
 
+def _preliminaries(
+    reader: data.Reader, batches: list[Batch], runs: Sequence[Callable[[], Run] | str], race: Race, seed: int
+) -> Race:
+    """Race over a sample of the rows, as many as memory has room for."""
+    order = np.random.default_rng([seed, 0x7261]).permutation(count(batches))
+    size = max(SAMPLE, count(batches) // SHARE)
+    while True:
+        some, matrices = picked(batches, np.sort(order[:size])), dict[str, Any]()
+        found = begin(runs[0], reader, some, matrices)
+        if isinstance(found, str) or size <= SMALLEST or found[1].needs * len(runs) <= MEMORY:
+            break
+        size //= 2
+    contestants: list[Any] = []
+    for make in runs:
+        late = len(contestants) > 0 and race.over()  # the default takes part in any case
+        found = "the time was over" if late else begin(make, reader, some, matrices)
+        contestants.append(found if isinstance(found, str) else FileContestant(found[0], found[1], REPEATS))
+    classes = max((one.classes for one in matrices.values() if isinstance(one, Matrix)), default=0)
+    made = Race(contestants, keep=FINALISTS, first=EACH * classes, over=race.over, workers=race.workers,
+                on_rung=race.on_rung)  # fmt: skip
+    del contestants
+    made.run(np.random.default_rng([seed, 0x7262]).permutation(count(some)))
+    return made
+
+
+def work(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> float:
+    """How many numbers one pass of a configuration changes."""
+    found = begin(make, reader, batches, known)
+    return 0.0 if isinstance(found, str) else float(found[1].values) * max(1, found[1].classes - 1)
+
+
+def count(batches: list[Batch]) -> int:
+    """The rows of batches."""
+    return sum(len(batch) for batch in batches)
+
+
 def begin(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> Any:
-    """A contestant, or why there can be none."""
+    """A run that has decided about its learner, and its matrix; or why there can be none."""
     try:
-        found = entrant(make, reader, batches, known)
-        return found if isinstance(found, str) else FileContestant(*found)
+        return entrant(make, reader, batches, known)
     except Exception as error:  # whatever a configuration does, the race goes on without it
         return reason(error)
 
@@ -177,17 +227,16 @@ def entrant(
     if run.reading.learner is None:  # another run of the same features has made the matrix
         run.model.features = found.model.features
         run.reading.learner = run.reading.choose_learner()
-    if run.reading.learner.positive_only and found.X.nnz and found.X.data.min() < 0:
-        return f"ValueError: {run.reading.learner.name} takes no negative values"
     return run, found
 
 
 def features_key(run: Run) -> str:
     """What the features of a run depend on."""
     plan, learner = run.plan, run.plan.learner
-    usual = None if learner is None else learner.usual_features
+    usual = {} if learner is None else dict(learner.usual_features)
     parts = (plan.roles, plan.text, plan.number, plan.category, plan.interactions, plan.max_names, plan.bits)
-    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual))
+    positive = learner is not None and learner.positive_only  # such a learner refuses rows
+    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual, positive))
 
 
 def picked(batches: list[Batch], rows: np.ndarray) -> list[Batch]:
@@ -201,12 +250,12 @@ def picked(batches: list[Batch], rows: np.ndarray) -> list[Batch]:
     return made
 
 
-def folds(rows: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn from and rows held out, several times if there are few."""
+def folds(rows: int, seed: int, most: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows held out, a fifth; up to five times if there are few."""
     order = np.random.default_rng([seed, 0x666F]).permutation(rows)
-    count = 5 if rows < 3_000 else 3 if rows < 12_000 else 1
-    size = min(MOST_HELD, rows // 5) if count < 5 else rows // count
-    parts = [(order[k * size : (k + 1) * size] if k < 4 else order[4 * size :]) for k in range(count)]
+    times = min(most, 5 if rows < 3_000 else 3 if rows < 12_000 else 1)
+    size = min(MOST_HELD, rows // 5)
+    parts = [order[k * size : (k + 1) * size] if k < 4 else order[4 * size :] for k in range(times)]
     return [(np.setdiff1d(order, held, assume_unique=True), held) for held in parts if len(held)]
 
 

@@ -81,7 +81,8 @@ class TunedRun(Run):
         on_decided: Said | None = None,
     ) -> Model:
         """Race, and learn by the winner's configuration."""
-        self.decide()
+        if self.tuning is None:
+            self.decide()
         return self.learn(watch, checkpoint, every, on_decided)
 
     def decide(self) -> dict[str, Any]:
@@ -137,7 +138,8 @@ class TunedRun(Run):
         if self.space is not None:
             most = self.options.configurations or CONFIGURATIONS
             return different([{}, *resolved(self.space.sample(most, self.options.seed))])
-        fixed = {name for name in ("passes", *self.options.given("in_model")) if self.options.is_given(name)}
+        fixed = {"passes", *self.options.given("in_model")} - {"learner", "space", "configurations", "time_limit"}
+        fixed = {name for name in fixed if self.options.is_given(name)}
         usual = configurations(self._kind(reader, batches))
         free = [one for one in usual if fixed.isdisjoint(one)]
         return different([{}, *free])[: self.options.configurations]
@@ -180,7 +182,7 @@ class TunedRun(Run):
         """Why rows cannot be raced over; None if they can."""
         rows = sum(len(batch) for batch in batches)
         if rows < FEWEST:
-            return f"{rows} rows are too few for a race"
+            return f"{rows} row{'s are' if rows != 1 else ' is'} too few"
         if self.plan.task == "classify":
             labels = {int(code) for batch in batches if batch.codes is not None for code in np.unique(batch.codes)}
             if len(labels) < 2:
@@ -238,6 +240,7 @@ class TunedRun(Run):
             "rows": 0 if self.race is None else self.race.examples,
             "seconds": round(seconds, 3),
             "ended_early": self.race is not None and self.race.ended_early,
+            "classifies": self.plan.task == "classify",
             "why_not": why,
         }
 

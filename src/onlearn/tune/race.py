@@ -10,9 +10,10 @@ After the race over fresh rows come the ``finals``: the contestants that are lef
 out, not the progressive loss, decide between them and about the number of passes; more passes fit the rows that were
 seen better and better, and others worse at some time. Of few rows, several parts are held out in turn.
 
-Contestant 0 is the default. It stays unless it is clearly worse (three standard errors of the paired differences), and
-the winner must beat it by one standard error: what noise decides is decided for the default. Other ties go to the
-earlier one. A contestant that raises an error, or whose loss is not finite, is dropped with the reason.
+Contestant 0 is the default. It stays until it is clearly worse (by three standard errors of the paired differences) on
+rows held out, after the passes it usually makes; and the winner must beat it by two of them: what noise decides is
+decided for the default. Other ties go to the earlier one. A contestant that raises an error, or whose loss is not
+finite, is dropped with the reason.
 
 A race knows nothing of files: rows are numbers of rows in data that its contestants share. They learn in threads, since
 compiled loops release Python's lock; the results do not depend on how many there are.
@@ -34,7 +35,7 @@ from onlearn.tune.losses import Losses, joined, of_answers, of_numbers, of_proba
 
 FIRST = 256  # examples before the first rung, at least
 CLEARLY = 3.0  # standard errors by which the default must be worse to be dropped
-NOISE = 1.0  # standard errors by which the winner must beat the default
+NOISE = 2.0  # standard errors by which the winner must beat the default
 PASSES = (1, 2, 3, 5, 8, 12, 20)  # after which finalists are judged
 SLOWEST = 3  # passes before any finalist is dropped: slow learners come late
 BLOCKS = 2  # between two rungs, each judged before it is learned from
@@ -116,20 +117,24 @@ class Race:
     >>> learners = [Learner("LogisticRegression", rate=rate) for rate in (1e-6, 0.1)]
     >>> race = Race([ArrayContestant(one, X, y, classes=[0, 1]) for one in learners])
     >>> race.run(np.arange(4000))
-    >>> race.winner, race.standings[0].why
-    (1, 'half')
+    >>> race.winner, race.alive
+    (1, [0, 1])
     """
 
     def __init__(
         self,
-        contestants: Sequence[Contestant | str],
+        contestants: Sequence[Contestant | str | None],
         *,
         keep: int = 1,
+        first: int = 0,
         over: Callable[[], bool] | None = None,
         workers: int | None = None,
         on_rung: Callable[[Race], None] | None = None,
     ) -> None:
         """``keep`` contestants are left by halving; one that is a text could not begin, for that reason.
+        One that is None takes part in ``finals`` only.
+
+        The first rung is not before ``first`` examples.
 
         ``over`` is asked between blocks whether to end early. ``on_rung`` is called after each rung.
         """
@@ -139,6 +144,7 @@ class Race:
             for n, one in enumerate(self.contestants)
         ]
         self.keep: int = max(1, keep)
+        self.first: int = max(first, FIRST)
         self.over: Callable[[], bool] = over or (lambda: False)
         self.workers: int = cores() if workers is None else workers
         self.on_rung: Callable[[Race], None] = on_rung or (lambda race: None)
@@ -159,7 +165,7 @@ class Race:
 
     def run(self, rows: np.ndarray) -> None:
         """Race over rows that nobody has seen, in this order; the worse half is dropped at doubling counts."""
-        for start, stop, is_rung in blocks(len(rows), len(self.alive), self.keep):
+        for start, stop, is_rung in blocks(len(rows), len(self.alive), self.keep, self.first):
             if self._ends():
                 return
             self.step(rows[start:stop])
@@ -207,11 +213,15 @@ class Race:
         )
 
     def _drop(self, order: list[int], losses: dict[int, Losses], keep: int, why: str) -> None:
-        """Drop all but the first so many; the default stays unless it is clearly worse than the best."""
+        """Drop all but the first so many; the default stays until it is clearly worse after its usual passes."""
         for number in order[keep:]:
-            if number == 0 and not beats(losses[order[0]], losses[0], CLEARLY):
+            if number == 0 and not (self._is_judged() and beats(losses[order[0]], losses[0], CLEARLY)):
                 continue
             self.drop(number, why)
+
+    def _is_judged(self) -> bool:
+        """Whether the default has made its passes, on which rows held out were judged."""
+        return self._usual.get(0, 0) in self._trials.get(0, {})
 
     def drop(self, number: int, why: str) -> None:
         """A contestant leaves the race."""
@@ -253,7 +263,7 @@ class Race:
         """Passes over rows, after some of which rows held out are judged; ``folds`` are pairs of rows, seen and held.
 
         ``make(number, fold)`` gives a new contestant for each part. ``passes(number)`` are the numbers of passes after
-        which it is judged; another than the ``usual`` one must be better by one standard error. From pass
+        which it is judged; another than the ``usual`` one must be better by two standard errors. From pass
         ``SLOWEST`` on, the worse half of the finalists is dropped each time, but for ``keep`` of them.
         """
         finalists: dict[int, list[Contestant]] = {n: [] for n in self.alive}
@@ -277,8 +287,9 @@ class Race:
             for number in [n for n in finalists if not self.standings[n].alive]:
                 finalists[number] = []
             self.on_rung(self)
-        for number in self._trials:
-            self.standings[number].passes = self._best(number)[0]
+        for number, trials in self._trials.items():
+            cut_short = self.ended_early and max(trials) < self._usual[number] in judged[number]
+            self.standings[number].passes = self._usual[number] if cut_short else self._best(number)[0]
 
     def _pass(
         self,
@@ -316,9 +327,14 @@ class Race:
     # ------------------------------------------------------------------ the result
 
     @property
+    def order(self) -> list[int]:
+        """The contestants that are still in the race, from the best to the worst so far."""
+        return [n for n in self._order if self.standings[n].alive]
+
+    @property
     def winner(self) -> int | None:
         """The best contestant; the default if noise would decide. None if no contestant is left."""
-        order = [n for n in self._order if self.standings[n].alive] or self.alive
+        order = self.order or self.alive
         if not order:
             return None
         if order[0] != 0 and 0 in order and self._trials.keys() >= {0, order[0]}:
@@ -361,21 +377,26 @@ def beats(one: Losses, other: Losses, errors: float) -> bool:
     return bool(float(differences.mean()) > max(errors * error, 1e-12))
 
 
-def blocks(rows: int, contestants: int, keep: int) -> Iterable[tuple[int, int, bool]]:
+def blocks(rows: int, contestants: int, keep: int, least: int = FIRST) -> Iterable[tuple[int, int, bool]]:
     """Blocks of rows, from and to, and whether a rung is at the end of each; the rungs double.
 
-    The first rung comes so early that halving is over when the rows are, but not before ``FIRST`` examples. The first
+    The first rung comes so early that halving is over when the rows are, but not before ``least`` examples. The first
     block teaches only.
     """
     halvings = max(1, math.ceil(math.log2(max(2, contestants) / max(1, keep))))
-    first = min(rows, max(FIRST, rows >> halvings))
-    done, rung = 0, first
+    first = min(rows, max(least, rows >> halvings))
+    done, rung = 0, _or_all(first, rows)
     while done < rows:
         parts = 2 * BLOCKS if not done else BLOCKS
         ends = np.unique(np.linspace(done, rung, parts + 1).astype(int)).tolist()
         for start, stop in pairwise(ends):
             yield start, stop, stop == rung
-        done, rung = rung, min(rows, 2 * rung) if 2 * rung <= rows - rung // 2 else rows
+        done, rung = rung, _or_all(2 * rung, rows)
+
+
+def _or_all(rung: int, rows: int) -> int:
+    """A rung, or all rows if what is left behind it is less than half as much."""
+    return rung if rung + rung // 2 < rows else rows
 
 
 def reason(error: BaseException) -> str:
