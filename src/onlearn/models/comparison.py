@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -93,6 +93,15 @@ def compare(
     splits = splits_of(kept, usual, asked, holdout, folds)
     trials, stopped = hold(contestants, splits, curves, watch)
     return result(kept, asked, task, contestants, trials, splits, stopped)
+
+
+def compare_contestants(options: TrainOptions, contestants: Sequence[Contestant], folds: int) -> ComparisonTable:
+    """Cross-validate contestants on the files of the options."""
+    plan = plan_of(options)
+    kept = KeptRows.of(plan, checked_files(options, None))
+    splits = splits_of(kept, plan, options, None, folds)
+    trials, stopped = hold(contestants, splits, False, None)
+    return result(kept, options, plan.task, contestants, trials, splits, stopped)
 
 
 def given_options(options: TrainOptions) -> dict[str, Any]:
@@ -202,7 +211,7 @@ def splits_of(
 
 
 def hold(
-    contestants: list[Contestant], splits: list[Split], curves: bool, watch: Watch | None
+    contestants: Sequence[Contestant], splits: list[Split], curves: bool, watch: Watch | None
 ) -> tuple[dict[str, list[Trial] | str], bool]:
     """The trials of each contestant, or why it failed; and whether Ctrl-C ended it early."""
     trials: dict[str, list[Trial] | str] = {}
@@ -282,7 +291,7 @@ def _rounded(curve: Curve) -> Curve:
 
 
 def result(
-    kept: KeptRows, options: TrainOptions, task: str, contestants: list[Contestant],
+    kept: KeptRows, options: TrainOptions, task: str, contestants: Sequence[Contestant],
     trials: dict[str, list[Trial] | str], splits: list[Split], stopped: bool,
 ) -> ComparisonTable:  # fmt: skip
     """The table of what is finished, the best first."""
