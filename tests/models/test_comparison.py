@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 import onlearn
+from onlearn.data import DataError
 from onlearn.errors import PlanError
 from onlearn.models import comparison, peers
 from onlearn.models.comparison import compare
@@ -125,6 +126,32 @@ def test_regression(amounts):
     assert all(one.curve for one in found.learners)
     by_name = compare(amounts, ["KNNRegressor"])
     assert by_name.task == "regress"
+
+
+def test_rows_at_hand(table):
+    """Arrays, sparse matrices, data frames and texts, as pairs with their labels."""
+    import pandas as pd
+    import scipy.sparse as sp
+
+    frame = pd.read_csv(table)
+    rows, labels = frame[["x", "z"]], frame["label"]
+    by_file = compare(table, ["AROW"], holdout="25%")
+    found = compare((rows, labels), ["AROW"], holdout="25%")
+    assert found.best.accuracy == by_file.best.accuracy and found.data == ("memory",)
+    for X in (rows.to_numpy(), sp.csr_matrix(rows.to_numpy())):
+        found = compare((X, labels.tolist()), ["AROW"], test=(X, labels), peers=[LogisticRegression()])
+        assert found.test_rows == 400 and found.best.accuracy > 0.85
+    texts = ["cheap pills", "see you at lunch"] * 30
+    assert compare((texts, ["spam", "ham"] * 30)).best.accuracy == 1.0
+    amounts = compare((rows, frame["x"] * 3 + 1), ["default"], task="regress", folds=3)
+    assert amounts.best.rmse < 1
+    with pytest.raises(DataError, match="400 rows but y has 3"):
+        compare((rows, [1, 2, 3]))
+
+
+def test_if_all_fail_the_first_reason_is_raised(table):
+    with pytest.raises(DataError, match="no learner could be compared; Winnow: Negative"):
+        compare(table, ["Winnow"])
 
 
 def test_one_seed_gives_the_same_figures(table):

@@ -64,11 +64,11 @@ class Split:
     """Rows to learn from and rows to test on; what is made of them is made once."""
 
     def __init__(
-        self, kept: KeptRows, train: np.ndarray | None, test: np.ndarray | list[str], plan: Plan, seed: int
+        self, kept: KeptRows, train: np.ndarray | None, test: np.ndarray | KeptRows | list[str], plan: Plan, seed: int
     ) -> None:
         self.kept: KeptRows = kept
         self.train: np.ndarray | None = train
-        self.test: np.ndarray | list[str] = test  # which rows, or the files that have them
+        self.test: np.ndarray | KeptRows | list[str] = test  # which rows, others, or the files that have them
         self.plan: Plan = plan  # of the features that peers get
         self.seed: int = seed
         self.bad: data.BadRows | None = None  # of the test files
@@ -87,6 +87,8 @@ class Split:
         if self._batches is None:
             if isinstance(self.test, np.ndarray):
                 self._batches = self.kept.take(self.test)
+            elif isinstance(self.test, KeptRows):
+                self._batches = self.test.batches
             else:
                 reader = model.read(self.test, labels="required", weight=None)
                 self._batches, self.bad = list(reader), reader.bad
