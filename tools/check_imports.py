@@ -17,7 +17,7 @@ from pathlib import Path
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
     "compiler": "compiler",
-    "foundation": "errors threads model_file",
+    "foundation": "errors threads model_file inert_text",
     # theory is mathematics on plain arrays: it knows nothing of learners
     "theory": "theory",
     "engine": "engine",
@@ -43,6 +43,8 @@ LAYERS = {
     "models": "models",
     "streams": "drift streaming",
     "programs": "warm reproduce",
+    # pages of what others found: plain numbers, and evidence that an evaluation shows them
+    "report": "report",
     "commands": "cli __main__",
 }
 

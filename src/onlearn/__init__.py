@@ -19,6 +19,7 @@ _HOMES = {
     "onlearn.estimators.kitchen_sinks": ["RandomKitchenSinks"],
     "onlearn.estimators.bayes": ["NaiveBayes"],
     "onlearn.estimators.mixture": ["Mixture"],
+    "onlearn.estimators.multilabel": ["MultilabelClassifier"],
     "onlearn.estimators.mlp": ["MLPClassifier", "MLPRegressor"],
     "onlearn.estimators.svc": ["SVC", "SVR"],
     "onlearn.estimators.crf": ["CRF"],
@@ -60,6 +61,7 @@ _MODULES = [
     "features",
     "geometry",
     "kernels",
+    "report",
     "reproduce",
     "rules",
     "stabilizers",
@@ -95,6 +97,7 @@ __all__ = [
     "MarginPerceptron",
     "Mixture",
     "Model",
+    "MultilabelClassifier",
     "NaiveBayes",
     "NormalizedWinnow",
     "Nystroem",
@@ -120,6 +123,7 @@ __all__ = [
     "geometry",
     "kernels",
     "load",
+    "report",
     "reproduce",
     "rule",
     "rules",
@@ -133,7 +137,20 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory, tune
+    from onlearn import (
+        calibrate,
+        data,
+        drift,
+        features,
+        geometry,
+        kernels,
+        report,
+        reproduce,
+        rules,
+        stabilizers,
+        theory,
+        tune,
+    )
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.crf import CRF
@@ -164,6 +181,7 @@ if TYPE_CHECKING:
     )
     from onlearn.estimators.mixture import Mixture
     from onlearn.estimators.mlp import MLPClassifier, MLPRegressor
+    from onlearn.estimators.multilabel import MultilabelClassifier
     from onlearn.estimators.neighbors import KNNClassifier, KNNRegressor
     from onlearn.estimators.nystroem import Nystroem
     from onlearn.estimators.projection import RandomProjection

@@ -169,7 +169,7 @@ def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     name = header["learner"]
     params = {key: _parameter(value) for key, value in header["params"].items()}
     registry = importlib.import_module("onlearn.engine.registry")  # above this module, so by name
-    if name in registry.learner_names() or name in registry.sequence_names():
+    if registry.is_learner(name):
         made = registry.make_learner(name, **params)
     else:
         cls = _public(name)

@@ -67,7 +67,7 @@ def test_commands(folder, name):
         ["train", path, "-o", model],
         ["stream", path, "-o", model, "--resume", model, "--drift", "adwin"],
         ["predict", model, path, "--proba"],
-        ["predict", model, path, "--format-out", "jsonl", "--scores"],
+        ["predict", model, path, "--format-out", "jsonl", "--scores", "--top", "2", "--threshold", "0.5"],
         ["evaluate", model, path],
         ["inspect", model],
         ["explain", model, ROWS[name]],

@@ -23,6 +23,7 @@ try:
     from onlearn.cli.terminal import (
         Stopped,
         as_options,
+        command_line,
         one_line_warnings,
         option_name,
         print_message,
@@ -133,6 +134,7 @@ def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
     # Only the command that is asked for is imported: building the options of all takes long.
     asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
+    command_line.set(tuple(arguments))  # reports show it
     try:
         with one_line_warnings():
             code = app_of(asked or COMMANDS)(arguments, prog_name="onlearn", standalone_mode=False)

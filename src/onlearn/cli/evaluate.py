@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
 
 from onlearn.cli.options import (
     BadRowsFile,
     Column,
     Data,
+    DecisionThreshold,
     Format,
     Json,
     MaxBad,
     ModelFile,
+    Positive,
     Quiet,
+    Report,
     Strict,
     Target,
     Unconstrained,
@@ -20,7 +26,9 @@ from onlearn.cli.options import (
     batches,
     only_taggers,
     reading,
+    set_threshold,
 )
+from onlearn.cli.reporting import check_report, evidence_of, note_model, write_report
 from onlearn.cli.terminal import echo_json, print_message
 from onlearn.models.train_options import MAX_BAD
 
@@ -33,10 +41,17 @@ def evaluate(
     target: Target = None,
     column: Column = None,
     format: Format = None,
+    threshold: DecisionThreshold = None,
+    positive: Positive = None,
+    best_threshold: Annotated[
+        str | None,
+        typer.Option(metavar="CRITERION", help="Find the threshold best by f1, balanced or cost(FP,FN) on the data."),
+    ] = None,
     unconstrained: Unconstrained = False,
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    report_file: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,26 +63,35 @@ def evaluate(
 
     \b
     Examples:
-      onlearn evaluate m.onl test.jsonl
+      onlearn evaluate m.onl test.jsonl --report quality.html
       onlearn evaluate m.onl test.csv --target income --json
+      onlearn evaluate m.onl test.csv --threshold 0.2 --positive yes
+      onlearn evaluate m.onl dev.csv --best-threshold "cost(1,5)"
       onlearn evaluate tagger.onl test.conllu --column upos
     """
     from onlearn.cli.tagging import tagger_in
 
+    check_report(report_file, model, *data, outputs=[] if bad_rows is None else [bad_rows])
     tagger = tagger_in(model)
     if tagger is not None:
         from onlearn.cli import tagging
 
+        tagging.refuse(threshold=threshold, positive=positive, best_threshold=best_threshold)
         return tagging.evaluate(
-            tagger, data, column, target, unconstrained, json, quiet,
+            tagger, data, column, target, unconstrained, json, report_file, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained, column=column)
     from onlearn.models import open_model
     from onlearn.models.evaluation import evaluation_of, usable_rows
+    from onlearn.models.threshold import figures_at
 
     opened = open_model(model)
+    if threshold is not None or best_threshold is None:
+        set_threshold(opened, threshold, positive)
     evaluation = evaluation_of(opened)
+    evidence = evidence_of(report_file, opened.labels, data)
+    search = None if best_threshold is None else _searching(evaluation, best_threshold, positive)
     options: dict[str, Any] = dict(
         format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
     )
@@ -76,20 +100,68 @@ def evaluate(
             with as_data_error(reader):
                 some = usable_rows(opened, batch, reader.bad)
                 if len(some):
-                    evaluation.add_batch(opened, some)
+                    evaluation.add_batch(opened, some, evidence)
         bad = reader.bad.count
+        if evidence is not None:
+            evidence.note_bad(reader.bad, "the data")
         names = ", ".join(source.name for source in reader.sources[:3])
     report = {**evaluation.report(), "bad_rows": bad}
-    if not report["n"]:
+    if not report["n"] or report.get("labels_a_row") == 0:
         from onlearn.data import DataError
 
         raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
+    if opened.threshold is not None:
+        report["threshold"] = figures_at(opened.threshold, opened.labels or [], report)
+    if search is not None:
+        report["best_threshold"] = search()
     if not quiet:
         print_warnings(report, opened.labels or [])
+    if evidence is not None:
+        note_model(evidence, opened)
+        write_report(report_file, "evaluate", {**report, "model": model}, evidence)
     if json:
         echo_json(report)
     else:
         _print(report)
+
+
+def _searching(evaluation: Any, criterion: str, positive: str | None) -> Callable[[], dict[str, Any]]:
+    """Let an evaluation look for the best threshold; what gives it when all rows are there."""
+    from onlearn.data import DataError
+    from onlearn.models.evaluation import Evaluation
+    from onlearn.models.multilabel_evaluation import MultilabelEvaluation
+    from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place
+
+    hint = "--best-threshold"
+    several = isinstance(evaluation, MultilabelEvaluation)
+    if several and positive is not None:
+        raise typer.BadParameter("it is for models of two labels, of which a row has one", param_hint="--positive")
+    if not several and (not isinstance(evaluation, Evaluation) or len(evaluation.labels) != 2):
+        raise typer.BadParameter("it is for models of two labels", param_hint=hint)
+    try:
+        wanted = parse_criterion(criterion)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=hint) from None
+    try:
+        place = None if several else positive_place(positive, evaluation.labels)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--positive") from None
+    search = ThresholdSearch()
+    evaluation.search = search if several else (place, search)
+
+    def best() -> dict[str, Any]:
+        try:
+            found = search.best(wanted)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        about = {
+            "criterion": str(wanted),
+            "probability": found,
+            "positive": None if place is None else evaluation.labels[place],
+        }
+        return {**about, **search.figures(found)}
+
+    return best
 
 
 def print_warnings(report: dict[str, Any], labels: list[str]) -> None:
@@ -112,25 +184,47 @@ def _print(report: dict[str, Any]) -> None:
     summary = plain_table()
     summary.add_column(style="cyan")
     summary.add_column(justify="right")
+    summary.add_column(style="dim")
     summary.add_row("rows", f"{report['n']:,}")
     names = {
         "accuracy": "accuracy",
         "majority": "  of always the most common label",
+        "subset_accuracy": "rows with all labels right",
+        "hamming_loss": "Hamming loss",
+        "micro_f1": "F1 over all labels",
         "macro_f1": "F1, mean of the classes",
+        **{f"precision_at_{k}": f"precision of the best {k}" for k in (1, 3, 5)},
+        "labels_a_row": "labels a row",
         "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
         "log_loss": "log-loss",
+        "brier": "Brier score",
         "calibration_error": "calibration error",
+        "class_calibration_error": "  mean of the classes",
         "rmse": "RMSE",
         "mae": "MAE",
         "r2": "R2",
     }
+    before = {key: value for key, value in (report.get("uncalibrated") or {}).items() if value != report.get(key)}
     for key, name in names.items():
         if report.get(key) is not None:
             small = key in ("rmse", "mae", "r2")
-            summary.add_row(name, f"{report[key]:.6g}" if small else f"{report[key]:.4f}")
+            shown = f"{report[key]:.6g}" if small else f"{report[key]:.4f}"
+            summary.add_row(name, shown, f"{before[key]:.4f} uncalibrated" if key in before else "")
+    for title, facts in (("threshold", report.get("threshold")), ("best threshold", report.get("best_threshold"))):
+        if facts is not None:
+            summary.add_row(*_threshold_row(title, facts))
     show(summary)
     if "per_class" in report:
         _print_classes(report)
+
+
+def _threshold_row(title: str, facts: dict[str, Any]) -> tuple[str, str]:
+    """A threshold, and what it makes of the data."""
+    names = {"precision": "precision", "recall": "recall", "f1": "F1", "answered": "answered", "accuracy": "accuracy"}
+    parts = [f"{name} {facts[key]:.4f}" for key, name in names.items() if facts.get(key) is not None]
+    by = f" by {facts['criterion']}" if "criterion" in facts else ""
+    label = f" of {facts['positive']!r}" if facts["positive"] is not None else ""
+    return f"{title}{by}", f"{facts['probability']:.4g}{label}: {', '.join(parts)}"
 
 
 def _print_classes(report: dict[str, Any]) -> None:
@@ -140,7 +234,7 @@ def _print_classes(report: dict[str, Any]) -> None:
     for label, mine in report["per_class"].items():
         table.add_row(label, *(f"{mine[key]:.4f}" for key in ("precision", "recall", "f1")), f"{mine['support']:,}")
     show(table)
-    confusion, labels = report["confusion"], report["labels"]
+    confusion, labels = report.get("confusion"), report["labels"]
     if confusion is None or len(labels) > FEW:
         return
     table = plain_table("label \\ predicted", *labels)

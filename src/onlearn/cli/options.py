@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,12 +43,35 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row th
 Unconstrained = Annotated[
     bool, typer.Option("--unconstrained", help="Of taggers: also predict spans that their scheme does not allow.")
 ]
+DecisionThreshold = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        metavar="P",
+        help="Two labels: the positive one where its probability is at least P; several: the best where its "
+        "probability is at least P, and no label elsewhere. By default as the model has it.",
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="Of two labels, the positive one; by default the second."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a report: a page (.html) that needs nothing else, or its numbers (.json).",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 
 def options_command(
-    options: type, required: tuple[str, ...] = (), without: tuple[str, ...] = (), **more: Any
+    options: type, required: tuple[str, ...] = (), without: Collection[str] = (), **more: Any
 ) -> Callable[[Any], Any]:
     """Make a command of a function of an options object: it takes the fields of a dataclass as options.
 
@@ -58,13 +81,14 @@ def options_command(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        names = [one.name for one in fields(options) if one.name not in without]
+        taken = [one for one in fields(options) if one.name not in without]
+        names = [one.name for one in taken]
 
         def command(**given: Any) -> Any:
             own = {name: given.pop(name) for name in more}
             return function(options(**{name: given[name] for name in names}), **own)
 
-        parameters = [_parameter(one.name, one, one.name in required) for one in fields(options) if one.name in names]
+        parameters = [_parameter(one.name, one, one.name in required) for one in taken]
         parameters += [_keyword(name, annotation, default) for name, (annotation, default) in more.items()]
         command.__name__, command.__doc__ = function.__name__, function.__doc__
         command.__annotations__ = {}
@@ -145,6 +169,18 @@ def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[B
                         )
             yield batch
             advance(reader.bytes_read, len(batch))
+
+
+def set_threshold(model: Model, threshold: float | None, positive: str | None) -> None:
+    """Let a model predict by the threshold that is given, if one is."""
+    if threshold is None:
+        if positive is not None:
+            raise typer.BadParameter("it is about --threshold, which is not given", param_hint="--positive")
+        return
+    try:
+        model.set_threshold(threshold, positive)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--threshold" if positive is None else "--positive") from None
 
 
 def only_taggers(**given: Any) -> None:

@@ -6,17 +6,20 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from onlearn.cli.options import (
     BadRowsFile,
     Data,
+    DecisionThreshold,
     Format,
     MaxBad,
     ModelFile,
+    Positive,
     Quiet,
     Strict,
     Unconstrained,
@@ -24,6 +27,7 @@ from onlearn.cli.options import (
     batches,
     only_taggers,
     reading,
+    set_threshold,
 )
 from onlearn.cli.terminal import output as written
 from onlearn.models.train_options import MAX_BAD
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from onlearn.data import Batch
     from onlearn.models import Model
     from onlearn.models.evaluation import Predictions
+    from onlearn.models.top_labels import TopLabels
 
 FORMATS = ("csv", "jsonl")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -47,6 +52,12 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each label.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores of the labels.")] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="Add the K most probable labels, the best first, with probabilities."),
+    ] = None,
+    threshold: DecisionThreshold = None,
+    positive: Positive = None,
     format_out: Annotated[
         str | None,
         typer.Option(
@@ -73,6 +84,8 @@ def predict(
       onlearn predict m.onl new.jsonl
       onlearn predict m.onl new.csv --proba -o predictions.csv
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
+      onlearn predict m.onl new.jsonl --top 3
+      onlearn predict m.onl new.csv --threshold 0.2 --positive yes
       tail -f log.jsonl | onlearn predict m.onl -
       echo "The dog barks ." | onlearn predict tagger.onl -
     """
@@ -82,13 +95,13 @@ def predict(
     if tagger is not None:
         from onlearn.cli import tagging
 
-        refuse(scores=scores, id=id)
+        refuse(scores=scores, id=id, top=top, threshold=threshold, positive=positive)
         return tagging.predict(
             model, tagger, data, output, proba, format_out, unconstrained, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained)
-    from onlearn.models.evaluation import predictions, usable_rows
+    from onlearn.models.evaluation import usable_rows
     from onlearn.models.stored_model import open_for_prediction
 
     if format_out is None:
@@ -96,7 +109,10 @@ def predict(
     if format_out not in FORMATS:
         raise typer.BadParameter(f"{format_out!r} is not {' or '.join(FORMATS)}", param_hint="--format-out")
     opened = open_for_prediction(model)
-    for name, asked in (("--proba", proba), ("--scores", scores)):
+    if top is not None and proba:
+        raise typer.BadParameter("--top has the probabilities of the best labels: leave --proba out")
+    set_threshold(opened, threshold, positive)
+    for name, asked in (("--proba", proba), ("--scores", scores), ("--top", top is not None)):
         if asked and opened.labels is None:
             raise typer.BadParameter("a regression model predicts numbers only", param_hint=name)
     options: dict[str, Any] = dict(format=format, id=id, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet)
@@ -111,13 +127,36 @@ def predict(
                     batch = usable_rows(opened, batch, reader.bad)
                     if not len(batch):
                         continue
-                    made = predictions(opened, batch, scores=scores, proba=proba)
+                    made = answers(opened, batch, scores, proba, top)
                 if not begun:  # not before it is clear that the data can be used
-                    file.write(writer.header(scores, proba))
+                    file.write(writer.header(scores, proba, top))
                     begun = True
-                file.write(writer.lines(batch, made if scores else made._replace(scores=None)))
+                file.write(writer.lines(batch, made))
                 if output is None:
                     sys.stdout.flush()  # the writer of a pipe may wait for the answer
+
+
+class Answers(NamedTuple):
+    """The predictions of a batch as they are written: what is None is not."""
+
+    made: Predictions
+    top: TopLabels | None = None
+    top_scores: bool = False
+
+
+def answers(model: Model, batch: Batch, scores: bool, proba: bool, top: int | None) -> Answers:
+    """Predict a batch; with ``top``, the best labels take the place of the probabilities and scores of all."""
+    from onlearn.models.evaluation import predictions
+
+    if top is None:
+        made = predictions(model, batch, scores=scores, proba=proba)
+        return Answers(made if scores else made._replace(scores=None))
+    from onlearn.models.top_labels import top_labels
+
+    made = predictions(model, batch, scores=True, proba=True)
+    assert made.proba is not None
+    assert made.scores is not None
+    return Answers(made._replace(scores=None, proba=None), top_labels(made.proba, made.scores, top), scores)
 
 
 # ---------------------------------------------------------------------- output, without a Python step for each row
@@ -127,25 +166,38 @@ def predict(
 
 
 class CsvWriter:
-    """A header, and a line for each row; with ``files``, each line names the file."""
+    """A header, and a line for each row; with ``files``, each line names the file.
+
+    Several labels of a row have the separator between them that the model learned from, or a semicolon.
+    """
 
     def __init__(self, model: Model, files: bool = False) -> None:
         self.labels: list[str] | None = model.labels
         self.files: bool = files
+        self.separator: str = model.reading.get("label_separator") or ";"
+        self.several: bool = model.task == "multilabel"
 
-    def header(self, scores: bool, proba: bool) -> bytes:
+    def _predictions(self, answers: np.ndarray) -> Any:
+        if answers.ndim == 2:
+            return _sets(answers, self.labels or [], self.separator.join)
+        return _answers(self.labels, answers)
+
+    def header(self, scores: bool, proba: bool, top: int | None) -> bytes:
         """The names of the columns."""
         labels = self.labels or []
         names = ["file"] * self.files + ["id", "prediction"]
-        if scores:
-            names += ["score"] if len(labels) == 2 else [f"score:{label}" for label in labels]
+        if top is not None:
+            for place in range(1, min(top, len(labels)) + 1):
+                names += [f"label{place}", f"proba{place}"] + [f"score{place}"] * scores
+        elif scores:
+            names += ["score"] if len(labels) == 2 and not self.several else [f"score:{label}" for label in labels]
         if proba:
             names += [f"proba:{label}" for label in labels]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(names)
         return text.getvalue().encode()
 
-    def lines(self, batch: Batch, made: Predictions) -> memoryview:
+    def lines(self, batch: Batch, answers: Answers) -> memoryview:
         """The lines of a batch."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -154,7 +206,12 @@ class CsvWriter:
         from onlearn.data.arrow import from_numpy, scalar
 
         columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(batch.file))] * self.files
-        columns += [_ids(batch), _answers(self.labels, made)]
+        made, top = answers.made, answers.top
+        columns += [_ids(batch), self._predictions(made.answers)]
+        if top is not None:
+            for place in range(top.codes.shape[1]):
+                columns += [_answers(self.labels, top.codes[:, place]), from_numpy(top.proba[:, place])]
+                columns += [from_numpy(top.scores[:, place])] * answers.top_scores
         for numbers in (made.scores, made.proba):
             if numbers is not None:
                 columns += [from_numpy(column) for column in numbers.T]
@@ -178,20 +235,20 @@ class JsonWriter:
         self.labels: list[str] | None = model.labels
         self.files: bool = files
 
-    def header(self, scores: bool, proba: bool) -> bytes:
+    def header(self, scores: bool, proba: bool, top: int | None) -> bytes:
         """Nothing."""
         return b""
 
-    def lines(self, batch: Batch, made: Predictions) -> memoryview:
+    def lines(self, batch: Batch, answers: Answers) -> memoryview:
         """The lines of a batch."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from onlearn.data.arrow import from_strings
+        from onlearn.data.arrow import from_strings, scalar
         from onlearn.data.batch import NamedRows
 
-        labels = self.labels or []
+        labels, (made, top, _) = self.labels or [], answers
         parts: list[Any] = ["{"]
         if self.files:
             parts.append(f'"file": {json.dumps(batch.file)}, ')
@@ -200,13 +257,24 @@ class JsonWriter:
             names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
         parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
         quoted = None if self.labels is None else [json.dumps(label) for label in labels]
-        parts.append(_answers(quoted, made).cast(pa.string()))
-        if made.scores is not None and made.scores.shape[1] == 1:
+        if made.answers.ndim == 2:
+            parts.append(_sets(made.answers, labels, lambda several: json.dumps(list(several))))
+        else:
+            parts.append(pc.fill_null(_answers(quoted, made.answers).cast(pa.string()), scalar("null")))
+        if made.scores is not None and made.scores.shape[1] == 1 and made.answers.ndim == 1:
             parts += [', "score": ', _text(made.scores[:, 0])]
         elif made.scores is not None:
             parts += _object("scores", labels, made.scores)
         if made.proba is not None:
             parts += _object("proba", labels, made.proba)
+        if top is not None:
+            parts.append(', "top": [')
+            for place in range(top.codes.shape[1]):
+                parts += [', {"label": ' if place else '{"label": ', _answers(quoted, top.codes[:, place])]
+                parts += [', "proba": ', _text(top.proba[:, place])]
+                parts += [', "score": ', _text(top.scores[:, place])] if answers.top_scores else []
+                parts.append("}")
+            parts.append("]")
         separator = ""
         lines = pc.binary_join_element_wise(*(_large(part) for part in [*parts, "}\n", separator]))
         _, offsets, content = lines.buffers()
@@ -226,12 +294,30 @@ def _ids(batch: Batch) -> Any:
     return pc.coalesce(from_strings(batch.ids.tolist()), from_numpy(batch.lines).cast(pa.string()))
 
 
-def _answers(labels: list[str] | None, made: Predictions) -> Any:
-    """The predictions as an Arrow array: labels, or numbers if there are none."""
+def _answers(labels: list[str] | None, codes: np.ndarray) -> Any:
+    """The predictions as an Arrow array: labels, null where there is none (-1); or numbers, which have no labels."""
+    import pyarrow.compute as pc
+
+    from onlearn.data.arrow import from_numpy, from_strings, null
+
+    found = from_numpy(codes)
+    if labels is None:
+        return found
+    if codes.min(initial=0) < 0:
+        found = pc.if_else(from_numpy(codes < 0), null(found.type), found)
+    return from_strings(labels).take(found)
+
+
+def _sets(truth: np.ndarray, labels: list[str], written: Callable[[list[str]], str]) -> Any:
+    """Sets of labels as an Arrow array of strings; each distinct set is written once."""
+    import numpy as np
+
     from onlearn.data.arrow import from_numpy, from_strings
 
-    answers = from_numpy(made.answers)
-    return answers if labels is None else from_strings(labels).take(answers)
+    packed = np.packbits(truth, axis=1)
+    _, first, places = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    names = [written([labels[k] for k in np.flatnonzero(row)]) for row in truth[first]]
+    return from_strings(names).take(from_numpy(places.reshape(-1)))
 
 
 def _text(numbers: np.ndarray) -> Any:

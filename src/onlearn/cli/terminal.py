@@ -18,6 +18,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,9 @@ from onlearn.models.train_options import TrainOptions, keep_apart
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+command_line: ContextVar[tuple[str, ...]] = ContextVar("command_line", default=())  # of the running command
 
 
 def group(what: str) -> typer.Typer:

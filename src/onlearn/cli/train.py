@@ -13,16 +13,21 @@ import typer
 
 from onlearn.cli import terminal
 from onlearn.cli.evaluate import print_warnings
-from onlearn.cli.options import Quiet, options_command, print_bad_rows
+from onlearn.cli.options import Quiet, Report, options_command, print_bad_rows
+from onlearn.cli.reporting import check_train_report, evidence_of, note_run, write_report
 from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, print_message
 from onlearn.models.train_options import TrainOptions
 
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
     "majority": "(most common label: {:.4f})",
+    "hamming_loss": "Hamming loss {:.4f}",
+    "micro_f1": "micro F1 {:.4f}",
+    "subset_accuracy": "all labels right {:.4f}",
     "log_loss": "log-loss {:.4f}",
     "loss": "loss {:.4f}",
     "auc": "AUC {:.4f}",
+    "brier": "Brier score {:.4f}",
     "calibration_error": "calibration error {:.4f}",
     "rmse": "RMSE {:.4g}",
     "mae": "MAE {:.4g}",
@@ -34,9 +39,10 @@ FIGURES = {
     TrainOptions,
     required=("output",),
     as_json=(Annotated[bool, typer.Option("--json", help="Report as one JSON object.")], False),
+    report_file=(Report, None),
     quiet=(Quiet, False),
 )
-def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
+def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: bool) -> None:
     """Learn a model from files, and report how good it is.
 
     The kinds of the columns, the target and a suitable learner are guessed unless you name them, and printed before
@@ -47,7 +53,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     \b
     Examples:
       onlearn train reviews.jsonl -o m.onl
-      onlearn train adult.csv -o m.onl --target income --test adult.test.csv
+      onlearn train adult.csv -o m.onl --target income --test adult.test.csv --report adult.html
       onlearn train adult.csv -o m.onl --target income --learner auto
       onlearn train day1.svm.gz -o m.onl --learner AROW --passes 1
       onlearn train day2.svm.gz -o m.onl --resume m.onl
@@ -57,11 +63,12 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     from onlearn.models import training
     from onlearn.models.tag_files import is_tagging
 
+    check_train_report(report_file, options)
     if is_tagging(options):
         from onlearn.cli import tagging
 
         announce_compiling(quiet)
-        return tagging.train(options, as_json, quiet)
+        return tagging.train(options, as_json, report_file, quiet)
     announce_compiling(quiet)
 
     def show(report: dict[str, Any], printed: list[str]) -> None:
@@ -70,11 +77,18 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
         elif not quiet:
             print_report(report, printed)
 
-    carry_out(training.prepare(options), options, show, silent=quiet or as_json, quiet=quiet)
+    run = training.prepare(options)
+    carry_out(run, options, show, silent=quiet or as_json, quiet=quiet, report_file=report_file)
 
 
 def carry_out(
-    run: Any, options: TrainOptions, show: Callable[[dict[str, Any], list[str]], None], *, silent: bool, quiet: bool
+    run: Any,
+    options: TrainOptions,
+    show: Callable[[dict[str, Any], list[str]], None],
+    *,
+    silent: bool,
+    quiet: bool,
+    report_file: str | None = None,
 ) -> None:
     """Do a training run, save the model, test it, and ``show`` the report with the decisions printed before."""
     from onlearn.models import training
@@ -97,14 +111,20 @@ def carry_out(
             print_bad_rows(run.reading.bad)
             for warning in report["warnings"]:
                 print_message(f"warning: {warning}")
+        evidence = evidence_of(report_file, run.model.labels, run.plan.sources)
         try:
             if not halted:
-                bad = training.test(run, options, report)
+                bad = training.test(run, options, report, evidence)
+                if evidence is not None and bad is not None:
+                    evidence.note_bad(bad, "the test data")
                 if not quiet and bad is not None:
                     print_bad_rows(bad)
                     print_warnings(report["test"], run.model.labels or [])
         except KeyboardInterrupt:  # the report on training is printed all the same
             halted = True
+        if evidence is not None:
+            note_run(evidence, run, options)
+            write_report(report_file, "train", report, evidence)
         show(report, printed)
     except KeyboardInterrupt:
         halted = True

@@ -220,10 +220,23 @@ class Batch:
     ``rows`` is a ``csr_matrix``, ``NamedRows``, a ``pyarrow.Table`` or ``Sentences``; ``parsed`` is the same with a
     ``CSR`` instead of a ``csr_matrix``. ``y`` holds the labels as written (str; None for a row without a label), or
     float64 for regression. ``codes`` are positions in ``label_names``, a list that only grows from batch to batch; -1
-    is a row without a label. Training on codes creates no strings. ``Sentences`` have a label for each token.
+    is a row without a label. Training on codes creates no strings. ``Sentences`` have a label for each token. Where
+    rows may have several labels, ``label_sets`` has those of each name, and ``y`` holds lists of labels.
     """
 
-    __slots__ = ("_rows", "_y", "codes", "file", "groups", "ids", "label_names", "lines", "parsed", "weight")
+    __slots__ = (
+        "_rows",
+        "_y",
+        "codes",
+        "file",
+        "groups",
+        "ids",
+        "label_names",
+        "label_sets",
+        "lines",
+        "parsed",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -236,6 +249,7 @@ class Batch:
         lines: np.ndarray | None = None,
         codes: np.ndarray | None = None,
         label_names: list[str] | None = None,
+        label_sets: list[tuple[str, ...]] | None = None,
     ) -> None:
         self.parsed: Any = as_parsed(rows)
         self._rows = None if isinstance(rows, CSR) else rows  # converted on first use
@@ -247,6 +261,7 @@ class Batch:
         self.lines: np.ndarray = np.arange(1, len(self) + 1) if lines is None else lines
         self.codes: np.ndarray | None = codes
         self.label_names: list[str] | None = label_names
+        self.label_sets: list[tuple[str, ...]] | None = label_sets
 
     @property
     def rows(self) -> Any:
@@ -258,6 +273,10 @@ class Batch:
     @property
     def y(self) -> np.ndarray | None:
         """The labels."""
+        if self._y is None and self.codes is not None and self.label_sets is not None:
+            self._y = np.empty(len(self.codes), dtype=object)
+            sets = [*self.label_sets, ()]  # code -1: none at all
+            self._y[:] = [list(sets[code]) for code in self.codes.tolist()]
         if self._y is None and self.codes is not None and self.label_names is not None:
             names = np.empty(len(self.label_names) + 1, dtype=object)  # the last entry, for code -1, is None
             names[:-1] = self.label_names
@@ -290,6 +309,7 @@ class Batch:
             self.lines[here],
             part(self.codes, targets),
             self.label_names,
+            self.label_sets,
         )
 
     def take(self, keep: np.ndarray) -> Batch:
@@ -308,6 +328,7 @@ class Batch:
             self.lines[keep],
             part(self.codes),
             self.label_names,
+            self.label_sets,
         )
 
     def split(self, most: int) -> Iterator[Batch]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.batch import Batch, NamedRows, Sentences, as_parsed, as_public, rows_in
+from onlearn.data.label_sets import labels_in, set_name
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers, sniff
 from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sources import SIZE, Source, Stream, sources
@@ -21,7 +22,7 @@ from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead
 
 CHOICES = {
-    "task": ("classify", "regress", "tag"),
+    "task": ("classify", "regress", "tag", "multilabel"),
     "labels": ("required", "optional"),
     "missing": ("absent", "error", "zero", "indicator"),
 }
@@ -61,6 +62,7 @@ class Reader:
         self.notes: list[str] = []
         self.bad: BadRows = bad
         self.label_names: list[str] = []
+        self.label_sets: list[tuple[str, ...]] = []  # for several labels a row: the labels of each name
         self.sources: list[Source] = sources(source)
         self.options: Options = options
         sizes = [one.size for one in self.sources]
@@ -182,6 +184,9 @@ class Reader:
         try:
             for source, form, parsed, position in ahead(self._pieces(), self._parse, self._workers):
                 parsed, number = form.settle(parsed), self.sources.index(source)
+                if self.options.multilabel:
+                    separator = self.options.label_separator or form.label_separator
+                    parsed.names = [set_name(name, separator) for name in parsed.names]
                 if kept is not None:
                     kept.append(number, parsed, position)
                 if from_cache:  # this piece came from the cache, before a later one turned out to be damaged
@@ -251,6 +256,8 @@ class Reader:
                 code = self._codes.setdefault(name, len(self._codes))
                 if code == len(self.label_names):
                     self.label_names.append(name)
+                    if self.options.multilabel:
+                        self.label_sets.append(labels_in(name))
                 new[n] = code
             codes = new[codes]
         return Batch(
@@ -263,6 +270,7 @@ class Reader:
             parsed.lines + (lines_before + 1),
             codes,
             None if codes is None else self.label_names,
+            self.label_sets if codes is not None and self.options.multilabel else None,
         )
 
 
@@ -322,6 +330,7 @@ def read(
     expected: Iterable[str] = (),
     comments: bool = False,
     block_size: int = SIZE,
+    label_separator: str | None = None,
     cache: bool | str | os.PathLike[str] = False,
     live: bool = False,
 ) -> Reader:
@@ -330,7 +339,8 @@ def read(
     :param source: a path, a pattern, ``"-"`` for standard input, or a list of those; ``.gz .zst .bz2`` are unpacked
     :param format: the format of the files, if the extension does not give it: see ``onlearn.data.format_names()``
     :param target, weight, id: columns of a table, by name or position, that are not features
-    :param task: ``"classify"``, ``"regress"`` (labels are float64) or ``"tag"``
+    :param task: ``"classify"``, ``"regress"`` (labels are float64), ``"tag"`` or ``"multilabel"`` (a row has any number
+        of labels)
     :param id_required: False allows a table without the column that ``id`` names; its rows have no ids
     :param id_kept: True leaves the column that ``id`` names among the features
     :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
@@ -344,6 +354,8 @@ def read(
     :param types: ``{"column": "number" or "string"}``; detected in the first rows by default
     :param expected: columns that JSON lines may lack, if at least one of them is there: the values are missing
     :param comments: True keeps the lines of CoNLL-U that are no tokens, in ``Sentences.asides``
+    :param label_separator: what stands between several labels in a cell, such as ``";"``; in svmlight and Vowpal Wabbit
+        files it is a comma
     :param block_size: the bytes of text that are parsed at a time
     :param cache: store the parsed rows in a file, and read from it the next time these files are read with the same
         options: True puts it into the folder of the first file, a path into that folder
@@ -359,6 +371,9 @@ def read(
         raise ValueError(f"delimiter must be one ASCII character, not {delimiter!r}")
     if header not in (True, False, "auto"):
         raise ValueError(f"header must be True, False or 'auto', not {header!r}")
+    if label_separator is not None and (task != "multilabel" or not label_separator):
+        why = "is for task='multilabel'" if label_separator else "must not be empty"
+        raise ValueError(f"label_separator {why}")
     if batch_rows is not None and batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, not {batch_rows}")
     if block_size < 1:
@@ -382,6 +397,7 @@ def read(
         expected=list(expected),
         comments=comments,
         block_size=block_size,
+        label_separator=label_separator,
     )
     return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
 

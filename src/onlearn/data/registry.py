@@ -49,6 +49,7 @@ class Options:
     expected: list[str] = field(default_factory=list)
     comments: bool = False
     block_size: int = SIZE
+    label_separator: str | None = None
 
     @property
     def regress(self) -> bool:
@@ -56,9 +57,19 @@ class Options:
         return self.task == "regress"
 
     @property
+    def multilabel(self) -> bool:
+        """Whether a row may have several labels, or none."""
+        return self.task == "multilabel"
+
+    @property
+    def target_required(self) -> bool:
+        """Whether files must say the labels of rows."""
+        return self.labels == "required"
+
+    @property
     def labelled(self) -> bool:
         """Whether every row must have a label."""
-        return self.labels == "required"
+        return self.target_required and not self.multilabel
 
 
 @dataclass(slots=True)
@@ -86,6 +97,7 @@ class Format:
     """
 
     unused_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    label_separator: ClassVar[str | None] = None  # between several labels of a row, unless ``read`` is told another
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         self.options: Options = options

@@ -11,6 +11,7 @@ import numpy as np
 from onlearn.data.arrow import codes, in_one_piece, is_missing, null, numbers
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.formats.scanning import keep_rows
+from onlearn.data.label_sets import joined
 from onlearn.data.registry import Options, Parsed
 from onlearn.engine.spec import did_you_mean
 
@@ -75,13 +76,13 @@ class Roles:
         self.target: str | None
         if options.target is not None:
             # Rows to predict need no target.
-            absent = not options.labelled and isinstance(options.target, str) and options.target not in names
+            absent = not options.target_required and isinstance(options.target, str) and options.target not in names
             self.target = None if absent else find_column(names, options.target, "target", where)
         else:
             self.target = usual_target(names) or fallback
             if self.target is not None:
                 notes.append(f"{where}: the target is column {self.target!r}; say target= if it is another")
-        if self.target is None and options.labelled:
+        if self.target is None and options.target_required:
             raise DataError(f"{where}: which column is the target cannot be told; say target=, one of {shown(names)}")
         self.weight: str | None = (
             None if options.weight is None else find_column(names, options.weight, "weight", where)
@@ -98,7 +99,7 @@ class Roles:
     @property
     def dispensable(self) -> set[str | None]:
         """The columns that a further file may lack: target and id, if they are optional."""
-        return ({self.target} if not self.options.labelled else set()) | (
+        return ({self.target} if not self.options.target_required else set()) | (
             {self.id} if not self.options.id_required else set()
         )
 
@@ -125,7 +126,15 @@ def as_strings(column: Any) -> Any:
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"a column of {column.type} cannot be a label or an id") from error
+        several = ": say task=multilabel if these are several labels a row" if is_list(column.type) else ""
+        raise DataError(f"a column of {column.type} cannot be a label or an id{several}") from error
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is one of lists."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def tellable(column: Any) -> Any:
@@ -177,7 +186,8 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
             spoil(spoiled, np.isinf(values), f"the target, {roles.target!r}, is infinite")
             absent = np.isnan(values) & ~wrong
         else:
-            encoded = as_strings(without_nan(column)).dictionary_encode()
+            written = joined(column) if options.multilabel and is_list(column.type) else as_strings(without_nan(column))
+            encoded = written.dictionary_encode()
             parsed.names = encoded.dictionary.to_pylist()
             parsed.codes = codes(encoded)
             absent = parsed.codes < 0

@@ -40,6 +40,9 @@ SEQUENCE_CLASSES = {
     "StructuredPerceptron": "onlearn.sequence.structured:StructuredPerceptronLearner",
 }
 
+# Those that learn several labels a row, each by a learner of rows.
+MULTILABEL_CLASSES = {"MultilabelClassifier": "onlearn.engine.multilabel:MultilabelLearner"}
+
 # Short names on the command line; with two learners, the one that suits the task.
 SHORT = {
     "knn": ("KNNClassifier", "KNNRegressor"),
@@ -61,9 +64,14 @@ def sequence_names() -> tuple[str, ...]:
     return tuple(SEQUENCE_CLASSES)
 
 
+def is_learner(name: str) -> bool:
+    """Whether this is the name of a learner of any kind, as model files have it."""
+    return name in (*COMPOSITIONS, *CLASSES, *SEQUENCE_CLASSES, *MULTILABEL_CLASSES)
+
+
 def learner_class(name: str) -> Any:
     """The class of the learners of a name."""
-    home = CLASSES.get(name) or SEQUENCE_CLASSES.get(name)
+    home = CLASSES.get(name) or SEQUENCE_CLASSES.get(name) or MULTILABEL_CLASSES.get(name)
     if home is None:
         return Learner
     module, _, cls = home.partition(":")

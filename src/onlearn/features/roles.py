@@ -12,11 +12,13 @@ from onlearn.errors import PlanError
 from onlearn.features.extractors import Category, Number, check_choice
 from onlearn.features.tables import as_source, column, is_text
 from onlearn.features.text import Text
+from onlearn.features.value_effects import effects, is_skewed
 
 __all__ = ["PlanError", "Role", "extractors_for", "guess_roles"]
 
 ROLES = ("numeric", "categorical", "text", "ignore")
-LOOK_AT = 10_000  # rows
+LOOK_AT = 20_000  # rows
+READ = 10_000  # rows whose strings are looked at
 COUNT_IN = 1_000  # rows whose words are counted
 ENOUGH = 20  # rows from which "all values differ" is evidence
 MANY = 100  # rows from which "nearly all values differ" is evidence
@@ -29,10 +31,15 @@ NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Role(NamedTuple):
-    """The role of a column, and the reason."""
+    """The role of a column, and the reason.
+
+    Of a numeric one: whether the logarithm is learned from, and whether each value is a category besides.
+    """
 
     role: str
     reason: str
+    log: bool = False
+    values: bool = False
 
     @property
     def one_word(self) -> bool:
@@ -44,8 +51,11 @@ class OneWord(Role):
     """The role of a column of single words."""
 
 
-def guess_roles(rows: Any) -> dict[str, Role]:
+def guess_roles(rows: Any, targets: np.ndarray | None = None) -> dict[str, Role]:
     """The role of each column: numeric, categorical, text or ignore.
+
+    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes. By them,
+    whole numbers that act as names (see ``value_effects``) are told from amounts.
 
     >>> guess_roles({"age": [31, 54], "review": ["a fine film, really", "not worth my time"]})["review"].role
     'text'
@@ -54,10 +64,11 @@ def guess_roles(rows: Any) -> dict[str, Role]:
     if not hasattr(table, "column_names"):
         raise TypeError("roles are of the columns of a table; these rows have none")
     table = table.slice(0, LOOK_AT)
-    return {name: _guess(name, column(table, name)) for name in table.column_names}
+    seen = None if targets is None else targets[: table.num_rows]
+    return {name: _guess(name, column(table, name), seen) for name in table.column_names}
 
 
-def _guess(name: str, values: Any) -> Role:
+def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
     import pyarrow.types as kinds
 
     kind = values.type
@@ -73,12 +84,29 @@ def _guess(name: str, values: Any) -> Role:
             return Role("ignore", "it counts the rows")
         if whole and _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
             return Role("ignore", "it is named like an identifier, and all values differ")
-        return Role("numeric", "whole numbers" if whole else "numbers")
+        there = None if targets is None else targets[~arrow.is_missing(values)[: len(targets)]]
+        return _guess_numbers(numbers, whole, there)
     if kinds.is_decimal(kind):
         return Role("numeric", "numbers")
     if is_text(kind):
-        return _guess_strings(name, known.to_pylist())
+        return _guess_strings(name, known.slice(0, READ).to_pylist())
     return Role("ignore", f"values of type {kind} are neither numbers nor text")
+
+
+def _guess_numbers(values: np.ndarray, whole: bool, targets: np.ndarray | None) -> Role:
+    """The role of numbers: amounts or names."""
+    finite = values[np.isfinite(values)]
+    skewed = is_skewed(finite)
+    kind = ("skewed " if skewed else "") + ("whole numbers" if whole else "numbers")
+    said = f"{kind}, taken as logarithms" if skewed else kind
+    if not whole or targets is None or finite.size < len(values) or np.ptp(values) < 2:
+        return Role("numeric", said, log=skewed)
+    found = effects(values[: len(targets)], targets)
+    if found.as_names:
+        return Role("categorical", "whole numbers that act as names: the target depends on the value, not on the order")
+    if found.bent:
+        return Role("numeric", f"{said}, each value with a weight of its own besides", log=skewed, values=True)
+    return Role("numeric", said, log=skewed)
 
 
 def _guess_strings(name: str, values: list[str]) -> Role:
@@ -134,7 +162,10 @@ def extractors_for(
             letters = LETTERS if getattr(roles[name], "one_word", False) and given.keys().isdisjoint(LETTERS) else {}
             made.append(Text(name, **{**alone, **letters, **given}))
         elif named[name] == "numeric":
-            made.append(Number(name, **(number or {})))
+            scale = {"scale": "log-standard"} if getattr(roles[name], "log", False) else {}
+            made.append(Number(name, **{**scale, **(number or {})}))
+            if getattr(roles[name], "values", False):
+                made.append(Category(name))
         else:
             made.append(Category(name, **(category or {})))
     return made

@@ -7,17 +7,22 @@ row whose label the model does not know counts as an error, and is left out of w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
+from onlearn.models.multilabel import MULTILABEL, truth_of
+from onlearn.models.reliability import Reliability
+from onlearn.models.threshold import ThresholdSearch
 
 
 class Predictions(NamedTuple):
-    """``answers`` are positions in the labels of the model; numbers in regression. The rest is None unless asked for.
+    """``answers`` are positions in the labels of the model (-1: no label); numbers in regression.
+
+    If rows may have several labels, they are truth values, one column a label. The rest is None unless asked for.
 
     ``scores`` has one column for two classes (positive: the second label), else one for each.
     """
@@ -25,6 +30,12 @@ class Predictions(NamedTuple):
     answers: np.ndarray
     scores: np.ndarray | None = None
     proba: np.ndarray | None = None
+
+
+class Observer(Protocol):
+    """Sees what is evaluated: batches, the classes of their rows (-1: none, or unknown) or numbers, and predictions."""
+
+    def observe(self, batch: Batch, gold: np.ndarray, made: Predictions) -> None: ...
 
 
 def usable_rows(model: Model, batch: Batch, bad: BadRows) -> Batch:
@@ -52,13 +63,20 @@ def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predicti
     learner, X = model.learner_for(model.numbered(rows))
     if model.labels is None:
         return Predictions(model.named(learner.predict(X)))
+    if model.task == MULTILABEL:
+        likely = np.asarray(learner.predict_proba(X)) if proba else None
+        found = np.asarray(learner.decision_function(X)) if scores else None
+        return Predictions(truth_of(model, learner, X, likely), found, likely)
+    if model.threshold is not None:
+        probabilities = np.asarray(learner.predict_proba(X))
+        scored = np.asarray(learner.decision_function(X)).reshape(len(probabilities), -1) if scores else None
+        return Predictions(model.threshold.decide(probabilities), scored, probabilities if proba else None)
     if not (scores or proba):
         return Predictions(_positions(learner.predict(X), learner.classes_))
     made = np.asarray(learner.decision_function(X))
     # As ``predict`` does: the second class if the score is above zero; of several, the first of the best.
     codes = (made > 0).astype(np.int64) if made.ndim == 1 else np.argmax(made, axis=1)
-    probabilities = np.asarray(learner.predict_proba(X)) if proba else None
-    return Predictions(codes, made.reshape(len(codes), -1), probabilities)
+    return Predictions(codes, made.reshape(len(codes), -1), np.asarray(learner.predict_proba(X)) if proba else None)
 
 
 def _positions(predicted: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -168,12 +186,16 @@ class Evaluation:
         self.right: np.ndarray = np.zeros(count, dtype=np.int64)
         self.support: np.ndarray = np.zeros(count, dtype=np.int64)
         self.predicted: np.ndarray = np.zeros(count, dtype=np.int64)
+        self.rejected: int = 0  # rows for which no label was predicted
         square = np.zeros((count, count), dtype=np.int64) if count <= SQUARE else None
         self.confusion: np.ndarray | None = square
         self.rated: int = 0  # rows whose probabilities count
         self.loss: float = 0.0
         self.bins: np.ndarray = np.zeros((3, BINS))  # rows, those predicted right, sum of the top probability
         self.ranking: Ranking | None = Ranking() if count == 2 else None
+        self.search: tuple[int, ThresholdSearch] | None = None  # the positive class, and what looks for its threshold
+        self.reliability: Reliability = Reliability(count)
+        self.uncalibrated: Reliability = Reliability(count)  # of scores taken for log-odds as they are
 
     def add(
         self,
@@ -184,12 +206,14 @@ class Evaluation:
     ) -> None:
         """Add rows: their classes (-1: unknown to the model), the predicted ones, and probabilities if there are any.
 
+        A row for which no label is predicted (-1) is an error.
         ``scores`` rank the rows of two classes, which probabilities rounded to 1 could not.
         """
         count = len(self.labels)
         known = gold >= 0
         self.n += len(gold)
-        self.predicted += np.bincount(predicted, minlength=count)
+        self.predicted += np.bincount(predicted[predicted >= 0], minlength=count)
+        self.rejected += int(np.count_nonzero(predicted < 0))
         if not known.all():
             gold, predicted = gold[known], predicted[known]
             proba, scores = (None if one is None else one[known] for one in (proba, scores))
@@ -197,20 +221,25 @@ class Evaluation:
         hit = gold == predicted
         self.right += np.bincount(gold[hit], minlength=count)
         if self.confusion is not None:
-            pairs = np.bincount(gold * count + predicted, minlength=count * count)
+            pairs = np.bincount((gold * count + predicted)[predicted >= 0], minlength=count * count)
             self.confusion += pairs.reshape(count, count)
         if proba is None or not len(gold):
             return
+        self.reliability.add(gold, proba)
         self.rated += len(gold)
         self.loss -= float(np.log(np.clip(proba[np.arange(len(gold)), gold], TINY, 1 - TINY)).sum())
-        top = proba[np.arange(len(gold)), predicted]
+        best = np.argmax(proba, axis=1)  # what is predicted, unless there is a threshold
+        top, hit = proba[np.arange(len(gold)), best], gold == best
         places = np.clip((top * BINS).astype(np.int64), 0, BINS - 1)
         for row, amounts in zip(self.bins, (None, hit, top)):
             row += np.bincount(places, weights=amounts, minlength=BINS)
         if self.ranking is not None:
             self.ranking.add(gold == 1, proba[:, 1] if scores is None else scores.reshape(-1))
+        if self.search is not None:
+            positive, search = self.search
+            search.add(gold == positive, proba[:, positive])
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Predict a batch and add it; rows without a label are counted separately."""
         if batch.codes is None:
             self.unlabelled += len(batch)
@@ -218,6 +247,11 @@ class Evaluation:
         names = batch.label_names or []
         gold = self._table(names)[batch.codes]
         made = predictions(model, batch, scores=True, proba=True)
+        if observer is not None:
+            observer.observe(batch, gold, made)
+        raw = None if made.scores is None else model.learner.own_probabilities(made.scores)
+        if raw is not None:
+            self.uncalibrated.add(gold[gold >= 0], raw[gold >= 0])
         labelled = batch.codes >= 0
         for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
             self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
@@ -253,12 +287,18 @@ class Evaluation:
             "log_loss": self.loss / self.rated if self.rated else None,
             "calibration_error": self._calibration_error() if self.rated else None,
         }
+        if self.rejected:
+            made["rejected"] = self.rejected
+        figures = self.reliability.report()
+        made.update({name: figures.get(name) for name in ("class_calibration_error", "brier")})
+        made["uncalibrated"] = self.uncalibrated.report() or None
         if self.ranking is not None:
             made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
         made["per_class"] = {
             label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
             for k, label in enumerate(self.labels)
         }
+        made["calibration_by_class"] = dict(zip(self.labels, self.reliability.class_errors())) or None
         made["labels"] = self.labels
         made["confusion"] = None if self.confusion is None else self.confusion.tolist()
         made["unknown_labels"] = dict(self.unknown)
@@ -304,7 +344,7 @@ class RegressionEvaluation:
         self.mean += away * count / total
         self.n = total
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Predict a batch and add it; rows without a number are counted separately."""
         if batch.y is None:
             self.unlabelled += len(batch)
@@ -312,7 +352,10 @@ class RegressionEvaluation:
         gold = np.asarray(batch.y, dtype=np.float64)
         known = ~np.isnan(gold)
         self.unlabelled += int(np.count_nonzero(~known))
-        self.add(gold[known], predictions(model, batch).answers[known])
+        made = predictions(model, batch)
+        if observer is not None:
+            observer.observe(batch, gold, made)
+        self.add(gold[known], made.answers[known])
 
     def report(self) -> dict[str, Any]:
         """Everything, ready for JSON; None where there is nothing to compute it from."""
@@ -326,18 +369,27 @@ class RegressionEvaluation:
         }
 
 
-def evaluation_of(model: Model) -> Evaluation | RegressionEvaluation:
+def evaluation_of(model: Model) -> Any:
     """An empty evaluation of the kind that suits a model."""
+    if model.task == MULTILABEL:
+        from onlearn.models.multilabel_evaluation import MultilabelEvaluation
+
+        return MultilabelEvaluation(model.labels or [])
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 
-def evaluate(model: Model, batches: Iterable[Batch], bad: BadRows | None = None) -> Evaluation | RegressionEvaluation:
-    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``."""
+def evaluate(
+    model: Model, batches: Iterable[Batch], bad: BadRows | None = None, observer: Observer | None = None
+) -> Any:
+    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``.
+
+    An ``observer``, such as the evidence of a report, sees all that is predicted.
+    """
     evaluation, bad = evaluation_of(model), BadRows(limit=1.0) if bad is None else bad
     for batch in batches:
         some = usable_rows(model, batch, bad)
         if len(some):
-            evaluation.add_batch(model, some)
+            evaluation.add_batch(model, some, observer)
     return evaluation
 
 

@@ -25,9 +25,22 @@ from onlearn.engine.tasks import check_numbers
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.inert_text import facts_html, number, number_of
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar
+from onlearn.models.multilabel import (
+    MULTILABEL,
+    add_labels,
+    as_label_sets,
+    first_labels,
+    has_several,
+    indicator_of,
+    label_lists,
+    multilabel_learner,
+    truth_of,
+)
 from onlearn.models.plan import Plan, default_learner
+from onlearn.models.threshold import Threshold, threshold_of
 
 if TYPE_CHECKING:
     from onlearn.models.explain import Explanation
@@ -70,8 +83,9 @@ class Model:
     ``features`` makes the matrix, and ``learner`` (a ``Learner``) predicts from it. ``labels`` names its classes (None
     in regression); ``target`` is the mean and the deviation that scale the targets of regression. ``reading`` holds the
     options its files were read with, ``trained`` how it was trained, and ``far`` maps indices that are too large for a
-    weight each. ``before`` is, while a run that continues a model is unfinished, ``features`` and ``far`` as they were
-    when it began. ``report_`` is the report of ``onlearn.train``; files do not hold it.
+    weight each. ``threshold`` is the least probability of a label that is predicted (see ``set_threshold``); None: that
+    of the best label does. ``before`` is, while a run that continues a model is unfinished, ``features`` and ``far`` as
+    they were when it began. ``report_`` is the report of ``onlearn.train``; files do not hold it.
     """
 
     def __init__(self) -> None:
@@ -83,6 +97,7 @@ class Model:
         self.trained: dict[str, Any] = {}
         self.target: tuple[float, float] = (0.0, 1.0)
         self.far: FarIndices = HashedFar()
+        self.threshold: Threshold | None = None
         self.before: tuple[Any, FarIndices] | None = None
         self.report_: dict[str, Any] = {}
         self._lock = threading.RLock()  # held while features are learned, and while rows become features
@@ -105,6 +120,21 @@ class Model:
         count = "no" if self.compares_texts else self.learner.n_features_in_
         predicts = "of numbers" if self.labels is None else what
         return f"<Model {predicts} by {self.learner.name}, from {count} features of {self.features.kind_}>"
+
+    def _repr_html_(self) -> str:
+        if self.learner is None:
+            return facts_html("Model", [("learned", "nothing yet")])
+        trained = self.trained
+        facts: list[tuple[str, object]] = [("learner", repr(self.learner))]
+        if self.labels is not None:
+            facts.append(("labels", number_of(self.labels)))
+        facts += [("rows", f"{self.features.kind_}"), *((n, v) for n, v in self.learner.facts() if n != "classes")]
+        if trained.get("sources"):
+            facts.append(("learned from", number_of(trained["sources"])))
+        figures: dict[str, Any] = next((self.report_[name] for name in ("test", "holdout") if name in self.report_), {})
+        told = {"accuracy": "accuracy", "log_loss": "log-loss", "auc": "AUC", "rmse": "RMSE", "r2": "R2"}
+        facts += [(f"test {told[key]}", number(figures[key])) for key in told if figures.get(key) is not None]
+        return facts_html("Model", facts)
 
     @property
     def compares_texts(self) -> bool:
@@ -153,7 +183,15 @@ class Model:
             return self.numbered(rows)
 
     def predict(self, rows: Any) -> np.ndarray:
-        """The label of each row, or for regression the number."""
+        """The label of each row, or for regression the number; None where no label is as probable as the threshold.
+
+        Where rows may have several labels, a list of labels: those more probable than not, or as probable as the
+        threshold.
+        """
+        if self.task == MULTILABEL:
+            return label_lists(self.labels or [], truth_of(self, self.learner, self._features_of(rows)))
+        if self.threshold is not None:
+            return self.named(self.threshold.decide(self.predict_proba(rows)))
         return self.named(self.learner.predict(self._features_of(rows)))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
@@ -161,6 +199,42 @@ class Model:
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
         return np.asarray(self.learner.predict_proba(self._features_of(rows)))
+
+    def predict_top(self, rows: Any, k: int = 5) -> list[list[tuple[str, float]]]:
+        """The ``k`` most probable labels of each row with their probabilities, the best first; all if there are fewer.
+
+        The first is what ``predict`` answers without a threshold.
+
+        >>> texts = ["cheap pills", "see you at lunch", "the goal counts"]
+        >>> model = Model().partial_fit(texts * 4, ["ad", "ham", "news"] * 4)
+        >>> [[label for label, probability in row] for row in model.predict_top(["cheap lunch", "a goal"], 2)]
+        [['ad', 'ham'], ['news', 'ad']]
+        """
+        from onlearn.models.top_labels import top_labels
+
+        if self.labels is None:
+            raise ValueError("a regression model has no labels")
+        X = self._features_of(rows)
+        proba, scores = np.asarray(self.learner.predict_proba(X)), np.asarray(self.learner.decision_function(X))
+        best = top_labels(proba, scores, k)
+        names = [[self.labels[code] for code in row] for row in best.codes.tolist()]
+        return [list(zip(row, numbers)) for row, numbers in zip(names, best.proba.tolist())]
+
+    def set_threshold(self, probability: float | None, positive: str | None = None) -> Model:
+        """Predict a label from this probability on; None: predict the best label again.
+
+        Of two labels, ``positive`` is predicted where its probability is at least that, and the other one elsewhere; it
+        is the second label unless named. Of several, the best label is predicted where its probability is at least
+        that, and None elsewhere. Where rows may have several labels, it is the threshold of every label. Probabilities
+        and scores stay as they are. The model file holds the threshold.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model.set_threshold(0.01, positive="spam").predict(["see you at lunch"]).tolist()
+        ['spam']
+        """
+        several = self.task == MULTILABEL
+        self.threshold = None if probability is None else threshold_of(probability, positive, self.labels, several)
+        return self
 
     # ------------------------------------------------------------------ one row at a time
 
@@ -176,12 +250,19 @@ class Model:
         return self.partial_fit(one_row(x), [y], None if type(weight) is float and weight == 1.0 else [weight])
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one raw row, or for regression the number."""
+        """The label of one raw row, or for regression the number; by the threshold, as ``predict`` does."""
+        if self.task == MULTILABEL:
+            return self.predict(one_row(x))[0]
+        if self.threshold is not None:
+            proba = np.array([list(self.predict_proba_one(x).values())])
+            return self.named(self.threshold.decide(proba))[0]
         found = self.learner.predict_one(self._features_of_one(x))
         return found * self.target[1] + self.target[0] if self.labels is None else self.labels[found]
 
     def score_one(self, x: Any) -> Any:
         """The score of one raw row: a number for two labels and in regression, else a dict by label."""
+        if self.task == MULTILABEL:
+            return dict(zip(self.labels or (), self.scores(one_row(x))[0].tolist()))
         score = self.learner.score_one(self._features_of_one(x))
         return dict(zip(self.labels or (), score.values())) if isinstance(score, dict) else score
 
@@ -189,6 +270,8 @@ class Model:
         """The probability of each label, for one raw row."""
         if self.labels is None:
             raise ValueError("a regression model has no probabilities")
+        if self.task == MULTILABEL:
+            return dict(zip(self.labels, self.predict_proba(one_row(x))[0].tolist()))
         return dict(zip(self.labels, self.learner.predict_proba_one(self._features_of_one(x)).values()))
 
     def _features_of_one(self, x: Any) -> Any:
@@ -205,7 +288,8 @@ class Model:
         """Learn from rows once, in their order. Takes rows as ``predict`` does, and their labels or numbers.
 
         A model that has learned nothing yet chooses features and learner by these rows, as ``onlearn.train`` does; all
-        labels must be among them, or named by ``classes``, unless there are three or more.
+        labels must be among them, or named by ``classes``, unless there are three or more. If y holds lists of labels,
+        each row may have several labels, or none; new ones may come at any time.
 
         >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
         >>> model.predict(["cheap cheap pills"]).tolist()
@@ -215,6 +299,23 @@ class Model:
         """
         with self._lock:
             _partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def calibrate(self, rows: Any, y: Any = None) -> Model:
+        """Fit probabilities to rows that were not learned from: files, or rows as of ``predict`` with their labels.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model = model.calibrate(["pills", "lunch", "pills", "lunch"], ["spam", "ham", "ham", "ham"])
+        >>> bool(model.predict_proba(["pills"])[0].max() < 0.9)
+        True
+        """
+        from onlearn.models.calibration import calibrate_by_files, calibrate_by_rows
+
+        with self._lock:
+            if y is None:
+                calibrate_by_files(self, rows)
+            else:
+                calibrate_by_rows(self, rows, y)
         return self
 
     def renewed(self) -> Model:
@@ -234,7 +335,7 @@ class Model:
         return self
 
     def score(self, rows: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of labels that are predicted right; for regression, R2."""
+        """The share of labels that are predicted right; for regression, R2; for several labels, of rows all right."""
         return _score(self, rows, y, sample_weight)
 
     def explain(self, row: Any) -> Explanation:
@@ -256,7 +357,7 @@ class Model:
         if self.labels is None:
             # In double precision: single precision loses a small deviation from a large mean.
             return np.asarray(predicted, dtype=np.float64) * self.target[1] + self.target[0]
-        return np.array(self.labels, dtype=object)[predicted]
+        return np.array([*self.labels, None], dtype=object)[predicted]  # class -1 is no label
 
     def encode(self, batch: data.Batch) -> np.ndarray:
         """The classes of a batch's labels; -1 for a label this model does not know, or none."""
@@ -324,6 +425,8 @@ class Model:
             "target": list(self.target),
             "far": far,
         }
+        if self.threshold is not None:
+            facts["threshold"] = self.threshold.facts(self.labels or [])
         if self.before is not None:
             *facts["before"], made = _pack_features(*self.before)
             arrays.update({f"before.{key}": array for key, array in made.items()})
@@ -343,6 +446,8 @@ class Model:
         mean, deviation = mine["target"]
         self.target = float(mean), float(deviation)
         self.features, self.far = _unpack_features(facts["features"], mine.get("far", far_indices.UNSAID), arrays)
+        if mine.get("threshold") is not None:
+            self.set_threshold(mine["threshold"]["probability"], mine["threshold"]["positive"])
         if mine.get("before") is not None:
             features, far = mine["before"]
             self.before = _unpack_features(features, far, _under("before.", arrays))
@@ -432,6 +537,8 @@ def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
     """Learn from rows in their order; new features and classes are added to the learner."""
     learner, labels = model.learner, model.labels
     tell_sources(model)
+    if model.task == MULTILABEL:
+        y = learner.sets.indicator(y, len(labels or ()))
     if learner.training is not None:
         learner._take_in(X.shape[1], len(labels or ()))
         learner.partial_fit(X, y, sample_weight=weight)
@@ -444,6 +551,11 @@ def _partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, cla
     if model.learner is not None and (model.learner.representation is not None or model.learner.whole):
         raise ValueError(f"a model of {model.learner.name} does not learn row by row: use onlearn.train with resume=")
     source = _as_rows(model, rows)
+    if model.learner is None and model.task == "classify" and has_several(y):
+        model.task = MULTILABEL
+    if model.task == MULTILABEL:
+        _learn_sets(model, source, y, sample_weight, classes)
+        return
     labels = _as_labels(y) if model.task == "classify" else []
     weight = None if sample_weight is None else check_weights(sample_weight, len(y), sees_all=False)
     gold = check_numbers(np.asarray(y)) if model.task != "classify" else np.empty(0)
@@ -461,16 +573,41 @@ def _partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, cla
     model.trained["examples"] = int(model.learner.n_seen_)
 
 
+def _learn_sets(model: Model, source: Any, y: Any, sample_weight: Any, classes: Any) -> None:
+    """Learn from rows with lists of labels."""
+    sets = as_label_sets(y)
+    weight = None if sample_weight is None else check_weights(sample_weight, len(sets), sees_all=False)
+    if model.learner is None:
+        model.features, model.trained["notes"] = Plan([]).features(source)
+        model.labels = first_labels(sets) if classes is None else _as_labels(classes)
+        model.learner = multilabel_learner(default_learner("classify", model.features))
+    labels = list(model.labels or [])
+    if model.learner.takes_classes():
+        add_labels(labels, list(dict.fromkeys(label for one in sets for label in one)))
+    truth = indicator_of(sets, labels)
+    if isinstance(source, CSR):
+        source = model.far.narrow(source, learn=True)
+    X = sound_rows(model.features.learn_transform(source, ordered=False), model.learner)
+    tell_sources(model)
+    model.learner.partial_fit(X, truth, sample_weight=weight)
+    model.labels = labels
+    model.trained["examples"] = int(model.learner.n_seen_)
+
+
 def _score(model: Model, rows: Any, y: Any, sample_weight: Any = None) -> float:
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     predicted = model.predict(rows)
     if len(predicted) != len(y):
         raise ValueError(f"there are {len(predicted)} rows but {len(y)} entries in y")
+    if model.task == MULTILABEL:
+        same = [{*labels} == {*found} for labels, found in zip(as_label_sets(y), predicted)]
+        return float(np.average(same, weights=weight))
     if model.labels is None:
         gold = np.asarray(y, dtype=np.float64)
         spread = np.average((gold - np.average(gold, weights=weight)) ** 2, weights=weight)
         return float(1 - np.average((gold - predicted) ** 2, weights=weight) / spread) if spread else 0.0
-    answers = np.array(positions(list(predicted), model.labels))
+    places = positions(["" if one is None else one for one in predicted], model.labels)
+    answers = np.where([one is None for one in predicted], -2, places)  # no label is never right
     return float(np.average(np.array(positions(_as_labels(y), model.labels)) == answers, weights=weight))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from onlearn.data.table_roles import shown
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.learner import Learner
@@ -115,15 +117,21 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
 def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
     """The number of passes over data of so many rows, with so many values that are not zero.
 
-    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
+    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap. Of a file that is
+    small enough for that, it is the most passes: a trial decides how many improve it (see ``trial``).
     """
     if learner.usual_passes is not None:
         return int(learner.usual_passes)
-    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
-    if chosen != AVERAGED or is_text(features):
+    if not takes_more_passes(learner, features):
         return PASSES
     enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
     return min(max(PASSES, math.ceil(enough)), MOST)
+
+
+def takes_more_passes(learner: Any, features: FeatureMap) -> bool:
+    """Whether more passes may be worth while than the usual number."""
+    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
+    return learner.usual_passes is None and chosen == AVERAGED and not is_text(features)
 
 
 def is_text(features: FeatureMap) -> bool:
@@ -174,18 +182,24 @@ class Plan:
     per_class: bool = False
     prune_weights: float = 0.0
     holdout: float = 0.0
+    calibrate: list[str] = field(default_factory=list)  # files that probabilities are fitted to
     memory: int = 512 << 20
     cache: bool | str = True
+    threshold: str | float | None = None  # a probability, or the criterion that it is to suit best
+    positive: str | None = None  # the label that it is about
 
     @property
     def small(self) -> int:
         """Files of fewer bytes have no cache: their rows fit into memory, and are parsed fast."""
         return self.memory // 8
 
-    def features(self, rows: Any, usual: Any = None) -> tuple[FeatureMap, list[str]]:
+    def features(
+        self, rows: Any, usual: Any = None, targets: np.ndarray | None = None, linear: bool = True
+    ) -> tuple[FeatureMap, list[str]]:
         """Features for rows such as these, and notes about their columns.
 
-        ``usual`` has the parameters of extractors that a learner is used to.
+        ``usual`` has the parameters of extractors that a learner is used to. ``targets`` are those of the first rows
+        (see ``guess_roles``). For a learner that is not ``linear``, a number stays a number.
         """
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if kind_of(rows) != TABLE:
@@ -202,7 +216,9 @@ class Plan:
             if missing[0] in self.taken:
                 raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
             raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
-        guessed = with_text(guess_roles(rows), self.taken.values())
+        guessed = with_text(guess_roles(rows, targets), self.taken.values())
+        if not linear or self.interactions or "scale" in {**(usual or {}).get("number", {}), **self.number}:
+            guessed = {name: plain(role) for name, role in guessed.items()}
         given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
         found = {**guessed, **given}
         cut = self.text.keys().isdisjoint(LETTERS)  # unless ngrams or chars are given
@@ -246,6 +262,11 @@ class Plan:
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
         if asked:
             raise PlanError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
+
+
+def plain(role: Role) -> Role:
+    """The role of a number that is taken as it stands; other roles unchanged."""
+    return Role("numeric", role.reason.partition(",")[0]) if role.log or role.values else role
 
 
 def in_lines(roles: dict[str, Role]) -> list[str]:

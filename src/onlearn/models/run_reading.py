@@ -19,8 +19,11 @@ from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features import Counts, FeatureMap, Interaction
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
+from onlearn.features.roles import LOOK_AT
+from onlearn.features.value_effects import indicators
 from onlearn.models.model import Model, as_learner, sound_rows
 from onlearn.models.plan import PASSES, Plan, default_learner
+from onlearn.models.threshold_choice import check_threshold
 
 if TYPE_CHECKING:
     from onlearn.models.run import Passes
@@ -170,16 +173,18 @@ class Reading:
         rows = batch.parsed
         self.plan.check_columns(rows, reader.found())
         if self.start.from_first_row:
-            self._choose_features(rows, reader.found(), options)
+            self._choose_features(batch, reader.found(), options)
             self._choose_passes(reader.bytes_total)
             self._choose_targets(batch)
             if self.start.fresh and not self.passes.wait:
                 self.model.learner = self.make_learner(rows_in(rows))
+        if not self.start.fresh and self.model.labels is not None:
+            check_threshold(self.plan, self.model.labels, self.learner)
         if not self.start.fresh and (new := unknown_columns(self.model, rows)) is not None:
             self.report.notes.append(f"{batch.file}: {new}")
         self.on_start()
 
-    def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
+    def _choose_features(self, batch: Batch, found: dict[str, Any], options: dict[str, Any]) -> None:
         plan, model = self.plan, self.model
         named: dict[str, Any] = {
             role: found[role] for role in ("target", "weight", "id") if role in found
@@ -190,7 +195,7 @@ class Reading:
         if not self.start.fresh:
             model.features, model.far = model.features.unfitted(), model.far.unfitted()
             return
-        model.features, notes = self._features(rows)
+        model.features, notes = self._features(batch)
         self.report.notes += notes
         self.learner = self.choose_learner()
 
@@ -199,14 +204,19 @@ class Reading:
         plan = self.plan
         return as_learner(plan.learner) or default_learner(plan.task, self.model.features, plan.choices)
 
-    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+    def _features(self, batch: Batch) -> tuple[Any, list[str]]:
         """Features for rows such as these, and notes about what was decided."""
         learner = as_learner(self.plan.learner)
-        return self.plan.features(rows, None if learner is None else learner.usual_features)
+        usual, linear = (None, True) if learner is None else (learner.usual_features, learner.is_linear)
+        start = np.flatnonzero(~held_out(0, min(len(batch), LOOK_AT), self.plan.holdout, self.plan.seed))
+        known = batch if not self.plan.holdout else batch.take(start)
+        return self.plan.features(known.parsed, usual, first_targets(known, self.plan.task), linear)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
         self.passes.count = self.plan.passes or self.learner.usual_passes or PASSES
+        if self.learner._holds_out():
+            self.passes.wait = True  # rows are held out of all of them
         if self.passes.count > 1 and size is not None and size < self.plan.small:
             self.passes.wait = True  # the other passes need them in memory anyway, and then the width is known
 
@@ -231,6 +241,7 @@ class Reading:
         classes = self.model.labels or []
         if self.plan.task == "classify":
             refuse_one_label(classes, rows, self.plan.holdout > 0)
+            check_threshold(self.plan, classes, self.learner)
         seed = {"random_state": self.plan.seed} if "random_state" in self.learner.composition.parameters else {}
         return self.learner.set_params(**seed, **self._settings(len(classes)))
 
@@ -443,6 +454,14 @@ class Namespaces:
 def _interactions(features: FeatureMap) -> list[Interaction]:
     given = features.extractors
     return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
+
+
+def first_targets(batch: Batch, task: str) -> np.ndarray | None:
+    """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
+    if task != "classify":
+        return None if batch.y is None else np.asarray(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
+    codes = None if batch.codes is None else batch.codes[:LOOK_AT]
+    return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
 
 
 def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:

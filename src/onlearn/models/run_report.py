@@ -19,13 +19,14 @@ from onlearn.engine.mixture import MixtureLearner
 from onlearn.engine.registry import spell_learner
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model
+from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.plan import Plan
 
 if TYPE_CHECKING:
     from onlearn.models.run import Run
 
 # The parts of a plan that the model keeps, so that an unfinished run can be resumed.
-KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout")
+KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout", "threshold", "positive")
 
 
 class Progress(NamedTuple):
@@ -99,7 +100,7 @@ class RunReport:
                 passes=passes,
                 part=part,
                 seen=int(tally[SEEN]),
-                classifies=training.classifies,
+                classifies=training.classifies and self.model.task != MULTILABEL,
                 mistakes=int(tally[MISTAKES]),
                 loss=float(tally[LOSS]) / max(1.0, float(tally[SEEN])),
                 seconds=perf_counter() - self.began,
@@ -159,6 +160,7 @@ def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, 
         **kernel_facts(model.learner),
         **mixture_facts(model.learner),
         **described(model.learner),
+        **({} if model.threshold is None else {"threshold": model.threshold.facts(model.labels or [])}),
         "bad_rows": run.reading.bad.count,
         "seconds": round(seconds, 3),
         **({"progressive": _progressive(run)} if model.learner.is_progressive else {}),
@@ -174,7 +176,10 @@ def _progressive(run: Run) -> dict[str, Any]:
     """Figures of the first pass, in which each example is scored before it is learned from."""
     first, model = run.report.progressive(), run.model
     made: dict[str, Any] = {"n": int(first["seen"]), "loss": first["loss"]}
-    if model.labels is not None:
+    if model.task == MULTILABEL:
+        made["mistakes"] = int(first["mistakes"])
+        made["hamming_loss"] = first["mistakes"] / max(1.0, first["seen"] * len(model.labels or ()))
+    elif model.labels is not None:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
         made["majority"] = run.reading.majority

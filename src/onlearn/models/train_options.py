@@ -68,7 +68,10 @@ class TrainOptions:
     target: str | int | None = option(None, "The column to predict; guessed by default.")
     column: str | int | None = option(None, "Of taggers: the column of labels, such as upos; --target does the same.")
     task: str | None = option(
-        None, "classify (by default), regress, or tag, which is the default for CoNLL files.", in_model=True
+        None,
+        "classify (by default), regress, multilabel (several labels a row), or tag, which is the default for CoNLL "
+        "files.",
+        in_model=True,
     )
     learner: Any = option(
         None,
@@ -112,10 +115,26 @@ class TrainOptions:
         None, "With --kernel: memory for kernel values, in MB.", float, min=0, in_model=True, with_kernel=True
     )
     class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
+    calibration: Any = option(
+        None,
+        'Where probabilities come from: auto, own, online, "holdout(0.1)" or "online(method=\'isotonic\')".',
+        in_model=True,
+        classes_only=True,
+    )
+    calibrate: FilePath | list[FilePath] | None = option(
+        None, "Files whose rows are not learned from: probabilities are fitted to them.", list, classes_only=True
+    )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
     passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
+    threshold: str | float | None = option(
+        None,
+        "From which probability on a label is predicted: a number, or f1, balanced or cost(FP,FN), to choose the best "
+        "on held-out rows (--holdout) or else on those of the first pass.",
+        classes_only=True,
+    )
+    positive: str | None = option(None, "Of two labels, the one that --threshold is about.", classes_only=True)
     resume: FilePath | None = option(None, "A model to continue training.")
     checkpoint_every: int | None = option(None, "Save the model every so many examples.", int, min=1)
     format: str | None = option(None, "The format of the files, if the extension does not say.")
@@ -123,6 +142,9 @@ class TrainOptions:
     header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
     weight: str | int | None = option(None, "The column that holds the weight of a row.")
     id: str | int | None = option(None, "The column that identifies a row.")
+    label_separator: str | None = option(
+        None, "What stands between several labels in a cell, such as ;. It makes the task multilabel.", in_model=True
+    )
     numeric: str | list[str] | None = option(None, "A column of numbers.", list, in_model=True, of_features=True)
     categorical: str | list[str] | None = option(None, "A column of categories.", list, in_model=True, of_features=True)
     text: str | list[str] | None = option(None, "A column of text.", list, in_model=True)
@@ -145,7 +167,10 @@ class TrainOptions:
         of_features=True,
     )
     scale: str | None = option(
-        None, "Scaling of numbers: standard, max-abs, log1p, none or kept.", in_model=True, of_features=True
+        None,
+        "Scaling of numbers: standard, log-standard, max-abs, log1p, none or kept.",
+        in_model=True,
+        of_features=True,
     )
     missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
     interact: str | list[str] | None = option(

@@ -10,7 +10,7 @@ import csv
 import difflib
 import inspect
 import os
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,14 @@ from onlearn.features import Interaction, extractors
 from onlearn.features.text import WEIGHTINGS
 from onlearn.models import evaluation
 from onlearn.models.model import Model, as_learner
+from onlearn.models.multilabel import MULTILABEL
+from onlearn.models.multilabel_run import MultilabelRun, check_multilabel, several_labels
 from onlearn.models.plan import ROLES, Plan
 from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.stored_model import load_learner
 from onlearn.models.tag_files import is_tagging
+from onlearn.models.threshold import parse_criterion
 from onlearn.models.train_options import (
     AUTO,
     MAX_BAD,
@@ -45,14 +48,15 @@ if TYPE_CHECKING:
     from onlearn.models.tagger import Tagger
 
 WORDS = {
-    "task": ("classify", "regress", "tag"),
+    "task": ("classify", "regress", "tag", "multilabel"),
     "missing": extractors.MISSING,
     "weighting": WEIGHTINGS,
     "scale": extractors.SCALES,
     "class_weight": ("balanced",),
 }
-READING = ("format", "target", "weight", "id", "delimiter", "header")  # options of ``onlearn.data.read``
-CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight")  # of a learner
+# Options of ``onlearn.data.read``.
+READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator")
+CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight", "calibration")  # of a learner
 KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
 
@@ -116,6 +120,8 @@ train.__signature__ = _signature()  # type: ignore[attr-defined]
 def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> Run:
     """The kind of run that suits the learner of a plan, or of a model to continue."""
     learner = as_learner(plan.learner if model is None else model.learner)
+    if plan.task == MULTILABEL:
+        return MultilabelRun(plan, model, bad)
     if learner is not None and learner.whole:
         from onlearn.models.whole_run import WholeRun
 
@@ -132,12 +138,18 @@ def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = No
 def prepare(options: TrainOptions) -> Run:
     """The run that the options ask for; a ``PlanError`` or ``DataError`` if there can be none."""
     output = checked_output(options)
+    why = several_labels(options)
     if options.learner == AUTO:
         from onlearn.models.tuned_run import TunedRun  # a race takes a while to import
 
+        if why is not None or options.task == MULTILABEL:
+            because = "" if why is None else f" ({why})"
+            raise PlanError(f"auto is not for several labels a row{because}: name a learner", "learner")
         return TunedRun(options, checked_files(options, output))
     if refused := [name for name in ("space", "configurations", "time_limit") if options.is_given(name)]:
         raise PlanError(f"{refused[0]}= is about the race of learner=auto, which is not given")
+    if why is not None:
+        options = replace(options, task=MULTILABEL)
     plan = plan_of(options)
     bad = checked_files(options, output)
     model = None
@@ -150,7 +162,10 @@ def prepare(options: TrainOptions) -> Run:
         plan.seed = int(model.trained.get("seed", plan.seed))
         if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
             raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
-    return run_of(plan, model, bad)
+    run = run_of(plan, model, bad)
+    if why is not None and options.label_separator is None:
+        run.report.notes.append(f"{why}: each label is learned by itself; say task=classify if it is one label")
+    return run
 
 
 def checked_output(options: TrainOptions) -> str | None:
@@ -165,7 +180,10 @@ def checked_output(options: TrainOptions) -> str | None:
 
 def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     """Refuse files that do not exist or would be overwritten; what collects bad rows."""
-    read = [one.name for one in sources_of([*as_names(options.sources), *as_names(options.test)])]  # must exist
+    read = [
+        one.name
+        for one in sources_of([*as_names(options.sources), *as_names(options.test), *as_names(options.calibrate)])
+    ]  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
@@ -178,16 +196,26 @@ def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     )
 
 
-def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRows | None:
-    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files."""
+def test(
+    run: Run,
+    options: TrainOptions,
+    report: dict[str, Any],
+    observer: evaluation.Observer | None = None,  # noqa: PT028 (it is no test of pytest's)
+) -> data.BadRows | None:
+    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files.
+
+    An ``observer`` sees the rows of the files; without files, those held out.
+    """
     if run.plan.holdout:
-        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches()).report()
+        sees = None if options.test else observer
+        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches(), None, sees).report()
     if not options.test:
         return None
     reader = None
     try:
         reader = run.model.read(options.test, labels="required", weight=None)
-        report["test"] = {**evaluation.evaluate(run.model, reader, reader.bad).report(), "bad_rows": reader.bad.count}
+        found = evaluation.evaluate(run.model, reader, reader.bad, observer).report()
+        report["test"] = {**found, "bad_rows": reader.bad.count}
     except (TypeError, ValueError) as error:
         why = str(error)
         if reader is not None and not isinstance(error, data.DataError):
@@ -226,7 +254,10 @@ def plan_of(options: TrainOptions) -> Plan:
         per_class=options.per_class,
         prune_weights=options.prune_weights,
         holdout=held_out(options.holdout),
+        calibrate=as_names(options.calibrate),
         cache=cache_of(options),
+        threshold=threshold_of(options),
+        positive=options.positive,
     )
 
 
@@ -242,6 +273,10 @@ def check_options(options: TrainOptions) -> None:
     for name, words in WORDS.items():
         if isinstance(value := getattr(options, name), str):
             one_of(value, words, name)
+    if options.task == MULTILABEL:
+        check_multilabel(options)
+    elif options.label_separator is not None and options.task is not None:
+        raise PlanError(f"label_separator= has no use with task={options.task}: it is for task={MULTILABEL}")
     if options.per_class and not options.is_given("min_count"):
         raise PlanError("per_class= is about min_count=, which is not given")
     if options.strict and options.is_given("max_bad"):
@@ -313,6 +348,25 @@ def cache_of(options: TrainOptions) -> bool | str:
     return str(folder)
 
 
+def threshold_of(options: TrainOptions) -> str | float | None:
+    """The threshold that is given: a probability, or the criterion it is to suit."""
+    given = options.threshold
+    if given is None:
+        if options.positive is not None:
+            raise PlanError("positive= is about threshold=, which is not given")
+        return None
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        try:
+            return str(parse_criterion(str(given)))
+        except ValueError as error:
+            raise PlanError(f"{error}; a number is one from 0 to 1", "threshold") from None
+    if not 0.0 <= number <= 1.0:
+        raise PlanError(f"{given} is not a probability from 0 to 1", "threshold")
+    return number
+
+
 def choices_of(options: TrainOptions) -> dict[str, Any]:
     """Choices of the learner that are given."""
     return {name: value for name in CHOICES if (value := getattr(options, name)) is not None}
@@ -342,10 +396,12 @@ def learner_of(options: TrainOptions) -> Any:
         made.check()
     except (TypeError, ValueError) as error:  # a wrong spelling, or a value that cannot be
         raise PlanError(str(error)) from None
+    if options.calibrate and not hasattr(made, "calibrate_by"):
+        raise PlanError(f"calibrate= has no use with {made.name}, whose probabilities are its own")
     if name is None:
         return None
     task = made.composition.task
-    if options.task not in (None, task):
+    if options.task not in (None, task) and (options.task, task) != (MULTILABEL, "classify"):
         kind = "classes" if task == "classify" else "numbers"
         raise PlanError(f"{made.name} predicts {kind}: it is not for task={options.task}", "learner")
     if task == "regress":

@@ -1,4 +1,7 @@
-"""fastText's labelled text: ``__label__a some words``. The rows are a table with one column, "text"."""
+"""fastText's labelled text: ``__label__a some words``. The rows are a table with one column, "text".
+
+A row may have several labels, ``__label__a __label__b some words``, if that is the task.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy as np
 from onlearn.data.arrow import codes, from_strings
 from onlearn.data.bad_rows import Bad
 from onlearn.data.formats.scanning import Lines, drop_rows, line_starts
+from onlearn.data.label_sets import UNIT
 from onlearn.data.registry import Parsed, reader
 from onlearn.data.sources import Block
 from onlearn.data.table_roles import as_numbers
@@ -42,12 +46,18 @@ class FastText(Lines):
             if words.startswith(MARK):
                 cut = words.split(None, 1)
                 label, text = cut[0][len(MARK) :], cut[1] if len(cut) > 1 else b""
+                while self.options.multilabel and label and text.startswith(MARK):
+                    cut = text.split(None, 1)
+                    other_label = cut[0][len(MARK) :]
+                    label = label + UNIT.encode() + other_label if other_label else b""
+                    text = cut[1] if len(cut) > 1 else b""
             reason, column = "", 0
             other = LABEL.search(text) if MARK in text else None
             if label == b"":
                 reason = "the label is empty"
             elif other is not None:
-                reason = "__label__ must stand at the front" if label is None else "there is more than one label"
+                at_front = label is not None and not self.options.multilabel
+                reason = "there is more than one label" if at_front else "__label__ must stand at the front"
                 column = len(raw.rstrip(BLANKS)) - len(text) + other.start() + 1
             elif label is None and self.options.labelled:
                 reason = "there is no __label__"

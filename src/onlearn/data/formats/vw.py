@@ -376,6 +376,7 @@ class VowpalWabbit(Lines):
     unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("target", "weight", "id", "types"), "the rows have no columns but names"
     )
+    label_separator: ClassVar[str | None] = ","  # 1,3 is labels 1 and 3
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         super().__init__(options, notes)

@@ -1,0 +1,191 @@
+"""Training runs over files whose rows have several labels, and how such files are told from others."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from onlearn.data import Batch, DataError
+from onlearn.data.registry import EXTENSIONS, readers, sniff
+from onlearn.data.sources import Source, Stream, first_lines, sources
+from onlearn.data.table_roles import is_list, spread, usual_target
+from onlearn.engine.inputs import distinct, in_order, positions
+from onlearn.engine.multilabel import LabelSets, MultilabelLearner, member_of
+from onlearn.errors import PlanError
+from onlearn.models.model import as_learner
+from onlearn.models.multilabel import MULTILABEL, add_labels, multilabel_learner
+from onlearn.models.run import Run
+from onlearn.models.run_reading import Reading
+from onlearn.models.threshold_choice import check_threshold
+from onlearn.models.train_options import TrainOptions, as_list
+
+
+class MultilabelReading(Reading):
+    """Rows with the numbers of their label sets; set 0 is the empty one, and set n + 1 the reader's n-th."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.sets: LabelSets = LabelSets()
+        self._share_sets()
+
+    def _share_sets(self) -> None:
+        """The learner takes the sets of this run."""
+        if isinstance(self.model.learner, MultilabelLearner):
+            self.model.learner.sets = self.sets
+
+    def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
+        super()._choose_features(rows, found, options)
+        if self.start.fresh:
+            try:
+                member_of(as_learner(self.learner))
+            except (TypeError, ValueError) as error:
+                raise PlanError(str(error), "learner") from None
+            self.learner = multilabel_learner(as_learner(self.learner), grow=self.plan.labels is None)
+
+    def _choose_targets(self, batch: Batch) -> None:
+        if self.start.fresh:
+            names = sorted({label for one in batch.label_sets or () for label in one})
+            self.model.labels = list(self.plan.labels or in_order(distinct(names)))
+        if self.passes.wait:
+            self.model.labels = list(self.plan.labels or [])
+
+    def make_learner(self, rows: int) -> Any:
+        """The learner, ready for the labels that these first rows have."""
+        if not self.model.labels:
+            raise DataError(f"none of the first {rows} rows has a label: name all labels with classes=")
+        check_threshold(self.plan, self.model.labels, self.learner)
+        made = self.learner.set_params(random_state=self.plan.seed)
+        made.sets = self.sets
+        return made
+
+    def _targets(self, batch: Batch) -> np.ndarray:
+        """The numbers of the label sets, whose labels may be new ones."""
+        labels, sets = self.model.labels, batch.label_sets
+        if batch.codes is None or sets is None or labels is None:
+            return np.zeros(len(batch), dtype=np.int64)
+        self._share_sets()
+        for one in sets[len(self.sets) - 1 :]:
+            if self.plan.labels is None and self._takes_labels():
+                add_labels(labels, list(one))
+            places = positions(list(one), labels, dots=False)
+            if -1 in places:
+                row = int(np.argmax(batch.codes == len(self.sets) - 1))
+                advice = "name all labels with classes=" if self.start.fresh else "the model has decided them"
+                raise DataError(
+                    f"{batch.file}, line {batch.lines[row]}: the label {one[places.index(-1)]!r} is not one of the "
+                    f"labels known ({', '.join(labels[:10])}); {advice}"
+                )
+            self.sets.append(sorted(set(places)))
+        return batch.codes + 1
+
+    def sort_labels(self) -> np.ndarray:
+        """Put the labels in order when all are known; the numbers of sets stay as they are."""
+        model = self.model
+        if self.plan.labels is None and self.start.from_first_row and model.labels is not None:
+            names = in_order(model.labels)
+            numbers = np.array([names.index(name) for name in model.labels], dtype=np.int64)
+            self.sets.sets[:] = self.sets.renumbered(numbers).sets
+            model.labels = names
+        return np.arange(len(self.sets))
+
+
+class MultilabelRun(Run):
+    """A run whose targets are numbers of label sets."""
+
+    reading_type = MultilabelReading
+    reading: MultilabelReading
+
+    def _class_counts(self, rows: Any, numbers: np.ndarray) -> np.ndarray:
+        """The weight of all rows, and of those with each label."""
+        labels = len(self.model.labels or ())
+        counts = np.zeros(labels + 1)
+        for _, y, weight in rows:
+            truth = self.reading.sets.indicator(y, labels)
+            weights = np.ones(len(y)) if weight is None else weight
+            counts += np.concatenate([[weights.sum()], weights @ truth])
+        return counts
+
+    def _finish(self) -> None:
+        super()._finish()
+        self.model.learner.sets = LabelSets()  # of this run
+
+
+# ---------------------------------------------------------------------- which files have several labels a row
+
+FEW = 200  # lines
+SEVERAL = re.compile(rb"\s*__label__\S+\s+__label__")
+NUMBERS = re.compile(rb"\s*\d+(,\d+)+(\s|$)")  # 1,3 5:0.2 or 1,3 | a b
+
+
+def several_labels(options: TrainOptions) -> str | None:
+    """Why the rows of the first file are taken to have several labels, if the task is left open; None: they have one.
+
+    The first lines tell: several ``__label__``, a list in the target, or numbers with commas between. Standard
+    input is not looked at.
+    """
+    if options.task is not None or options.resume:
+        return None
+    if options.label_separator is not None:
+        return "there is a separator of labels"
+    try:
+        first = sources(as_list(options.sources))[0]
+        if first.path is None or not first.path.is_file():
+            return None
+        stream = Stream(first)
+        try:
+            return _why_several(stream, first, options)
+        finally:
+            stream.close()
+    except (DataError, OSError, ValueError):  # the reader says what is wrong with it
+        return None
+
+
+def _why_several(stream: Stream, source: Source, options: TrainOptions) -> str | None:
+    readers()  # which fills EXTENSIONS
+    format = options.format or next((EXTENSIONS[end] for end in source.extensions[:1] if end in EXTENSIONS), None)
+    if format is None or (format == "fasttext" and options.format is None):
+        format = sniff(stream, format)[0]
+    if format in ("parquet", "arrow"):
+        return _list_column(source, format, options)
+    for number, line in enumerate(first_lines(stream)[:FEW], 1):
+        if format == "fasttext" and SEVERAL.match(line):
+            return f"line {number} of {source.name} has several __label__"
+        if format in ("svmlight", "vw") and NUMBERS.match(line):
+            return f"line {number} of {source.name} has several numbers for a label"
+        if format == "jsonl" and line.strip():
+            row = spread(json.loads(line))
+            target = options.target if options.target is not None else usual_target(list(row))
+            if isinstance(row.get(str(target)), list):
+                return f"the target, {target!r}, is a list in line {number} of {source.name}"
+    return None
+
+
+def _list_column(source: Source, format: str, options: TrainOptions) -> str | None:
+    """Whether the target of a Parquet or Arrow file is a column of lists."""
+    import pyarrow as pa
+
+    if source.compression is not None:
+        return None
+    if format == "parquet":
+        from pyarrow import parquet
+
+        schema = parquet.read_schema(str(source.path))
+    else:
+        try:
+            schema = pa.ipc.open_file(pa.OSFile(str(source.path))).schema
+        except pa.ArrowInvalid:
+            schema = pa.ipc.open_stream(pa.OSFile(str(source.path))).schema
+    target = options.target if options.target is not None else usual_target(schema.names)
+    if target in schema.names and is_list(schema.field(target).type):
+        return f"the target, {target!r}, is a column of lists in {source.name}"
+    return None
+
+
+def check_multilabel(options: TrainOptions) -> None:
+    """Refuse options that have no use where rows have several labels."""
+    for name in ("multiclass", "per_class", "kernel", "positive"):
+        if options.is_given(name):
+            raise PlanError(f"{name}= has no use with task={MULTILABEL}")

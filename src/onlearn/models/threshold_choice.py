@@ -1,0 +1,104 @@
+"""The threshold of a model that was just trained: as it is given, or the best on rows that it has not learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from onlearn.data import BadRows, Batch
+from onlearn.engine.learner import Learner
+from onlearn.errors import PlanError
+from onlearn.models.evaluation import Evaluation, evaluation_of, usable_rows
+from onlearn.models.model import Model
+from onlearn.models.multilabel import MULTILABEL
+from onlearn.models.plan import Plan
+from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place, progressive_probabilities
+
+
+def check_threshold(plan: Plan, labels: list[str], learner: Any) -> None:
+    """Refuse a threshold that these labels cannot have, or that this learner has no probabilities to choose by."""
+    if plan.threshold is None or plan.task == MULTILABEL:
+        return
+    try:
+        positive = positive_place(plan.positive, labels)
+    except ValueError as error:
+        raise PlanError(str(error), "positive") from None
+    if isinstance(plan.threshold, str) and positive is None:
+        raise PlanError(
+            f"threshold={plan.threshold} is for two labels, and there are {len(labels)}: give a number, below which no "
+            "label is predicted"
+        )
+    if isinstance(plan.threshold, str) and not plan.holdout and type(learner) is not Learner:
+        raise PlanError(f"threshold={plan.threshold} needs held-out rows with {learner.name}: say holdout=10%")
+
+
+def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:
+    """Set the threshold that a plan asks for; returns a sentence about it.
+
+    A criterion is met on the rows that ``held_out`` gives, if the plan holds some out; else on the probabilities that
+    examples had in the first pass, before they were learned from.
+    """
+    labels = model.labels or []
+    check_threshold(plan, labels, model.learner)
+    if plan.task == MULTILABEL:
+        return _set_for_each(model, plan, held_out)
+    positive = positive_place(plan.positive, labels)
+    if not isinstance(plan.threshold, str):
+        model.set_threshold(plan.threshold, plan.positive)
+        if positive is None:
+            return f"no label is predicted where the best has a probability below {plan.threshold}"
+        return f"{labels[positive]!r} is predicted where its probability is at least {plan.threshold}"
+    assert positive is not None
+    model.set_threshold(None)
+    found = ThresholdSearch()
+    if plan.holdout:
+        evaluation = Evaluation(labels)
+        evaluation.search = positive, found
+        for batch in held_out():
+            some = usable_rows(model, batch, BadRows(limit=1.0))
+            if len(some):
+                evaluation.add_batch(model, some)
+        where = "held-out rows"
+    else:
+        made = progressive_probabilities(model.learner)
+        assert made is not None
+        found.add(made[1] == positive, made[0][:, positive])
+        where = "rows of the first pass, each before it was learned from"
+    try:
+        chosen = found.best(parse_criterion(plan.threshold))
+    except ValueError as error:
+        raise PlanError(str(error), "threshold") from None
+    model.set_threshold(chosen, labels[positive])
+    return (
+        f"{labels[positive]!r} is predicted where its probability is at least {chosen:.4g}: "
+        f"the best by {plan.threshold} on {found.count:,} {where}"
+    )
+
+
+def _set_for_each(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:
+    """Set the threshold of every label, where rows may have several."""
+    if not isinstance(plan.threshold, str):
+        model.set_threshold(plan.threshold)
+        return f"a row has the labels with a probability of at least {plan.threshold}"
+    model.set_threshold(None)
+    found = ThresholdSearch()
+    if plan.holdout:
+        evaluation = evaluation_of(model)
+        evaluation.search = found
+        for batch in held_out():
+            evaluation.add_batch(model, batch)
+        where = "of held-out rows"
+    else:
+        made = progressive_probabilities(model.learner)
+        assert made is not None
+        found.add(made[1] == 1, made[0][:, 1])
+        where = "of rows of the first pass, each before it was learned from"
+    try:
+        chosen = found.best(parse_criterion(plan.threshold))
+    except ValueError as error:
+        raise PlanError(str(error), "threshold") from None
+    model.set_threshold(chosen)
+    return (
+        f"a row has the labels with a probability of at least {chosen:.4g}: the best by {plan.threshold} "
+        f"on {found.count:,} labels {where}"
+    )

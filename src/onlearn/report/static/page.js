@@ -1,0 +1,104 @@
+(function () {
+  "use strict";
+  // Each chart is drawn again by uPlot, for those who hover and zoom; without it the SVG stays.
+  var charts = JSON.parse(document.getElementById("chart-data").textContent);
+  var drawn = [];
+  function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+  function short(value) {
+    if (value == null) return "–";
+    var size = Math.abs(value);
+    if (size >= 1e6) return +(value / 1e6).toPrecision(3) + "M";
+    if (size >= 1e4) return +(value / 1e3).toPrecision(3) + "k";
+    return String(+value.toPrecision(4));
+  }
+  function axis(label, log, size) {
+    return {
+      stroke: function () { return colour("--soft"); }, label: label, labelSize: 18, labelGap: 2, labelFont: "13px system-ui, sans-serif",
+      font: "12px system-ui, sans-serif", size: size,
+      grid: { stroke: function () { return colour("--grid"); }, width: 1 }, ticks: { show: false },
+      values: function (plot, splits) { return splits.map(function (v) { return v == null || (log && !isTen(v)) ? "" : short(v); }); }
+    };
+  }
+  function isTen(value) { var power = Math.log10(value); return Math.abs(power - Math.round(power)) < 1e-6; }
+  function spread(range) { return Math.log10(range[1] / range[0]) >= 1; }
+  function series(one) {
+    var guide = one.style === "guide";
+    var made = {
+      label: one.name, spanGaps: true, alpha: one.faint ? 0.5 : 1, width: one.faint || guide ? 1.3 : 2.2,
+      stroke: function () { return colour(guide ? "--soft" : "--c" + one.place); },
+      dash: guide ? [4, 4] : one.dash,
+      points: { show: one.style === "points" || (one.style === "line" && !one.faint && one.y.filter(function (y) { return y != null; }).length <= 24), size: one.style === "points" ? 5 : 6, fill: function () { return colour("--c" + one.place); } }
+    };
+    if (one.style === "steps") made.paths = uPlot.paths.stepped({ align: 1 });
+    if (one.style === "points") made.paths = function () { return null; };
+    return made;
+  }
+  function options(chart, width, readout) {
+    return {
+      width: width, height: Math.round(Math.min(340, Math.max(230, width * 0.62))),
+      padding: [10, 14, 0, 0], legend: { show: false },
+      scales: {
+        x: { time: false, distr: chart.xLog ? 3 : 1, log: 10, range: zoomable(chart.xRange) },
+        y: { distr: chart.yLog ? 3 : 1, log: 10, range: function () { return chart.yRange; } }
+      },
+      axes: [axis(chart.xLabel, chart.xLog && spread(chart.xRange), 26), axis(chart.yLabel, chart.yLog && spread(chart.yRange), 46)],
+      series: [{ label: chart.xLabel }].concat(chart.series.map(series)),
+      cursor: { drag: { x: true, y: false, uni: 20 }, points: { size: 7 } },
+      hooks: { setCursor: [function (plot) { tell(plot, chart, readout); }], draw: [function (plot) { uprights(plot, chart); }] }
+    };
+  }
+  function uprights(plot, chart) {
+    var pen = plot.ctx, box = plot.bbox;
+    chart.uprights.forEach(function (x) {
+      var at = plot.valToPos(x, "x", true);
+      if (at < box.left || at > box.left + box.width) return;
+      pen.save();
+      pen.strokeStyle = colour("--soft"); pen.lineWidth = 1.3 * devicePixelRatio;
+      pen.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      pen.beginPath(); pen.moveTo(at, box.top); pen.lineTo(at, box.top + box.height); pen.stroke();
+      pen.restore();
+    });
+  }
+  function zoomable(whole) {
+    return function (plot, low, high) {
+      var all = plot.data[0], first = all[0], last = all[all.length - 1];
+      return low == null || (low <= first && high >= last) ? whole : [low, high];
+    };
+  }
+  function tell(plot, chart, readout) {
+    var at = plot.cursor.idx;
+    if (at == null) { readout.textContent = ""; return; }
+    var parts = [chart.xLabel.replace(" (log)", "") + " " + short(chart.x[at])];
+    chart.series.forEach(function (one) {
+      if (one.style !== "guide" && one.y[at] != null && parts.length < 9) parts.push(one.name + " " + short(one.y[at]));
+    });
+    readout.textContent = parts.join(" · ");
+  }
+  function start(figure) {
+    var chart = charts[figure.dataset.chart], place = figure.querySelector(".plot");
+    if (!chart || !chart.x.length || !place.clientWidth) return;
+    var readout = document.createElement("div");
+    readout.className = "readout";
+    readout.setAttribute("aria-hidden", "true");
+    var holder = document.createElement("div");
+    holder.setAttribute("aria-hidden", "true");
+    place.appendChild(holder);
+    var width = place.clientWidth;
+    var plot = new uPlot(options(chart, width, readout), [chart.x].concat(chart.series.map(function (one) { return one.y; })), holder);
+    place.after(readout);
+    figure.classList.add("live");
+    drawn.push({ plot: plot, place: place });
+  }
+  document.querySelectorAll("figure.chart").forEach(function (figure) {
+    try { start(figure); } catch (error) { figure.classList.remove("live"); console.error(error); }
+  });
+  window.addEventListener("resize", function () {
+    drawn.forEach(function (one) {
+      var width = one.place.clientWidth;
+      if (width) one.plot.setSize({ width: width, height: Math.round(Math.min(340, Math.max(230, width * 0.62))) });
+    });
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () {
+    drawn.forEach(function (one) { one.plot.redraw(false); });
+  });
+})();
