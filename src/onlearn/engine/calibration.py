@@ -368,7 +368,7 @@ def curve_of(scores: np.ndarray, gold: np.ndarray, method: str, link: str = "sof
     >>> curve_of(scores, np.array([0, 0, 1, 0, 1, 1]), "isotonic").probabilities(np.array([0.2])).round(2)
     array([[0.5, 0.5]])
     """
-    two = scores.shape[1] == 1
+    scores, two = np.asarray(scores, dtype=np.float64), scores.shape[1] == 1
     if method == "auto":
         method = "sigmoid" if two or link == "normalized" else "temperature"
     if not len(gold):
