@@ -464,9 +464,9 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
 
 def first_targets(batch: Batch, task: str) -> np.ndarray | None:
     """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
-    if task != "classify":
+    if task in ("regress", "rank"):
         return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
-    codes = None if batch.codes is None else batch.codes[:LOOK_AT]
+    codes = None if batch.codes is None else batch.codes[:LOOK_AT] + int(task == "multilabel")  # a set may be empty
     return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
 
 
