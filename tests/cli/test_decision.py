@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 
+import onlearn
 from onlearn import data
 from onlearn.models import open_model
 
@@ -117,3 +118,12 @@ def test_what_is_refused(kit, refused):
     assert "is not f1" in refused("evaluate", text, kit.text_jsonl, "--best-threshold", "f3")
     refused("predict", text, kit.text_jsonl, "--threshold", 1.5)
     refused("predict", text, kit.text_jsonl, "--top", 0)
+
+
+def test_taggers_have_no_such_options(refused, tmp_path):
+    file, model = tmp_path / "a.conll", tmp_path / "t.onl"
+    file.write_text("the DT\ndog NN\n\na DT\ncat NN\n" * 3)
+    onlearn.train(file, model)
+    for option in (("--top", 2), ("--threshold", 0.5), ("--positive", "NN")):
+        assert "labels the tokens of sentences" in refused("predict", model, file, *option)
+    assert "labels the tokens of sentences" in refused("evaluate", model, file, "--best-threshold", "f1")

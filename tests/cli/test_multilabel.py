@@ -64,10 +64,26 @@ def test_training_goes_on(trained, run, tmp_path):
     assert open_model(model).labels == ["a", "b", "c", "z"]
 
 
+def test_a_separator_is_proposed(trained, run):
+    model, path = trained
+    out = run("train", path, "-o", model, "--target", "tags", "--task", "multilabel", "--text", "text")
+    assert "say --label-separator if those such as" in out
+
+
+def test_descriptions_count_each_label(trained, run, refused):
+    _, path = trained
+    arguments = "data", "describe", path, "--target", "tags", "--json"
+    found = json.loads(run(*arguments, "--task", "multilabel", "--label-separator", ";"))
+    assert found["labels"] == {"a": 36, "b": 24, "c": 24}
+    assert found["unlabelled"] == 12
+    assert "--task multilabel" in refused(*arguments, "--label-separator", ";")
+
+
 def test_what_is_refused(trained, run, refused, tmp_path):
     model, path = trained
     assert "two labels" in refused("predict", model, path, "--threshold", 0.5, "--positive", "a")
     assert "--label-separator" in refused("train", path, "-o", model, "--task", "classify", "--label-separator", ";")
+    assert "trained to multilabel" in refused("stream", path, "-o", model, "--resume", model)
     bare = tmp_path / "bare.csv"
     bare.write_text("text\napple\n")
     assert "no row has a label" in refused("evaluate", model, bare)

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 import onlearn
+from onlearn.data import DataError
 from onlearn.errors import PlanError
 from onlearn.models import comparison, peers
 from onlearn.models.comparison import compare
@@ -127,6 +128,32 @@ def test_regression(amounts):
     assert by_name.task == "regress"
 
 
+def test_rows_at_hand(table):
+    """Arrays, sparse matrices, data frames and texts, as pairs with their labels."""
+    import pandas as pd
+    import scipy.sparse as sp
+
+    frame = pd.read_csv(table)
+    rows, labels = frame[["x", "z"]], frame["label"]
+    by_file = compare(table, ["AROW"], holdout="25%")
+    found = compare((rows, labels), ["AROW"], holdout="25%")
+    assert found.best.accuracy == by_file.best.accuracy and found.data == ("memory",)
+    for X in (rows.to_numpy(), sp.csr_matrix(rows.to_numpy())):
+        found = compare((X, labels.tolist()), ["AROW"], test=(X, labels), peers=[LogisticRegression()])
+        assert found.test_rows == 400 and found.best.accuracy > 0.85
+    texts = ["cheap pills", "see you at lunch"] * 30
+    assert compare((texts, ["spam", "ham"] * 30)).best.accuracy == 1.0
+    amounts = compare((rows, frame["x"] * 3 + 1), ["default"], task="regress", folds=3)
+    assert amounts.best.rmse < 1
+    with pytest.raises(DataError, match="400 rows but y has 3"):
+        compare((rows, [1, 2, 3]))
+
+
+def test_if_all_fail_the_first_reason_is_raised(table):
+    with pytest.raises(DataError, match="no learner could be compared; Winnow: Negative"):
+        compare(table, ["Winnow"])
+
+
 def test_one_seed_gives_the_same_figures(table):
     runs = [compare(table, ["AROW", "Perceptron"], peers=[DecisionTreeClassifier()], seed=5) for _ in range(2)]
     first, second = (
@@ -145,6 +172,17 @@ def test_one_that_fails_is_a_row_with_the_reason(table):
     reasons = {one.name: one.error for one in found.learners[1:]}
     assert "negative" in reasons["Winnow"].lower() and "Negative" in reasons["MultinomialNB"]
     assert "MultinomialNB" in str(found) and not found.pairs
+
+
+def test_peers_that_take_no_sparse_rows_get_dense_ones(tmp_path):
+    path = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{'abcdefghijkl'[k]},{'mnopqrstuvw'[j]},{'yes' if k > 5 else 'no'}" for k, j in rng.integers(0, 11, (200, 2))
+    ]
+    path.write_text("\n".join(["one,two,label", *rows]) + "\n")
+    found = compare(path, ["AROW"], peers=["sklearn.discriminant_analysis:LinearDiscriminantAnalysis"])
+    assert [one.error for one in found.learners] == [None, None]
 
 
 def test_ctrl_c_shows_what_is_finished(table, monkeypatch):

@@ -161,10 +161,16 @@ def test_configurations_that_fail_are_dropped(table):
 
 
 def test_a_learner_that_is_no_linear_one_takes_part(table):
-    space = ["learner=NaiveBayes,KNNClassifier,SVC"]
+    space = ["learner=NaiveBayes,KNNClassifier,SVC,KernelClassifier(kernel='polynomial(2)'),Mixture"]
     tuning = tuned(table, space=space, categorical="code").report_["tuning"]
     assert all(one["why"] in (None, "half") for one in tuning["configurations"])
     assert all(one["rungs"] for one in tuning["configurations"])
+
+
+def test_kernels_of_texts_take_no_part(texts):
+    tuning = tuned(texts, space={"kernel": ["substrings(3)"]}).report_["tuning"]
+    assert "takes no part in races" in tuning["configurations"][1]["why"]
+    assert tuning["winner"] == 0
 
 
 @pytest.mark.parametrize(

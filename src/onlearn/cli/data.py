@@ -21,7 +21,7 @@ from onlearn.cli.terminal import as_options, echo_json, group, index_range, prin
 if TYPE_CHECKING:
     import numpy as np
 
-TASKS = ("classify", "regress")
+TASKS = ("classify", "regress", "multilabel", "rank")
 SHOWN = 20  # labels and columns that are printed
 
 app = group("Describe data, and fetch well-known data sets.")
@@ -71,8 +71,15 @@ def describe(
     data: Data,
     target: Annotated[str | None, typer.Option(metavar="COL", help="The column that holds the label.")] = None,
     task: Annotated[
-        str, typer.Option(metavar="classify|regress", help="Whether labels are classes or numbers.")
+        str,
+        typer.Option(
+            metavar="|".join(TASKS),
+            help="Whether labels are classes, numbers, several a row, or the relevance in groups.",
+        ),
     ] = "classify",
+    label_separator: Annotated[
+        str | None, typer.Option(metavar="SEP", help="With --task multilabel: what stands between labels in a cell.")
+    ] = None,
     format: Format = None,
     header: Annotated[
         bool | None,
@@ -96,7 +103,10 @@ def describe(
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is not {' or '.join(TASKS)}", param_hint="--task")
     bad = BadRows(limit=1.0)
+    if label_separator is not None and task != "multilabel":
+        raise typer.BadParameter("it is for --task multilabel", param_hint="--label-separator")
     options: dict[str, Any] = dict(format=format, target=target, header="auto" if header is None else header)
+    options["label_separator"] = label_separator
     with read(data, task=task, labels="optional", bad=bad, **options) as reader:
         report = described(reader)
     for key in ("notes", "problems"):

@@ -200,6 +200,10 @@ def _print(report: dict[str, Any]) -> None:
         "brier": "Brier score",
         "calibration_error": "calibration error",
         "class_calibration_error": "  mean of the classes",
+        "groups": "groups",
+        "pairs": "pairs of different relevance",
+        "pairwise_accuracy": "pairs in the right order",
+        **{f"ndcg_at_{k}": f"NDCG of the first {k}" for k in (1, 5, 10)},
         "rmse": "RMSE",
         "mae": "MAE",
         "r2": "R2",
@@ -207,7 +211,7 @@ def _print(report: dict[str, Any]) -> None:
     before = {key: value for key, value in (report.get("uncalibrated") or {}).items() if value != report.get(key)}
     for key, name in names.items():
         if report.get(key) is not None:
-            small = key in ("rmse", "mae", "r2")
+            small = key in ("rmse", "mae", "r2", "groups", "pairs")
             shown = f"{report[key]:.6g}" if small else f"{report[key]:.4f}"
             summary.add_row(name, shown, f"{before[key]:.4f} uncalibrated" if key in before else "")
     for title, facts in (("threshold", report.get("threshold")), ("best threshold", report.get("best_threshold"))):

@@ -140,6 +140,12 @@ def _model(resume: str | None, task: str | None) -> Any:
     found = load_learner(resume)
     if not isinstance(found, Model):
         raise DataError(f"{resume} holds a learner without features, which only Python can go on with")
+    if found.task not in ("classify", "regress"):
+        raise PlanError(
+            f"the model in {resume} was trained to {found.task}, but a stream has one label or number a row: "
+            "go on with onlearn train",
+            "resume",
+        )
     if task not in (None, found.task):
         raise PlanError(f"the model in {resume} was trained to {found.task}", "task")
     return found

@@ -21,6 +21,8 @@ from onlearn.models.train_options import TrainOptions
 FIGURES = {
     "accuracy": "accuracy {:.4f}",
     "majority": "(most common label: {:.4f})",
+    "pairwise_accuracy": "pairs in order {:.4f}",
+    "ndcg_at_10": "NDCG@10 {:.4f}",
     "hamming_loss": "Hamming loss {:.4f}",
     "micro_f1": "micro F1 {:.4f}",
     "subset_accuracy": "all labels right {:.4f}",

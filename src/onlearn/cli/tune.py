@@ -16,6 +16,24 @@ from onlearn.cli.terminal import Stopped, announce_compiling, echo_json
 from onlearn.cli.train import carry_out, interruptible, print_report
 from onlearn.models.train_options import AUTO, TrainOptions
 
+Learner = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        metavar="NAME",
+        help="A learner that cannot race, such as SVC or MLPClassifier: its parameters are searched by Optuna.",
+    ),
+]
+Trials = Annotated[
+    int | None, typer.Option(min=1, help="With --learner: how many configurations to try, by default 30.")
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        min=2, help="Cross-validate the winner with so many folds; with --learner each trial, by default with 5."
+    ),
+]
+
 
 @options_command(
     TrainOptions,
@@ -29,19 +47,24 @@ from onlearn.models.train_options import AUTO, TrainOptions
         ],
         None,
     ),
+    learner=(Learner, None),
+    trials=(Trials, None),
+    folds=(Folds, None),
     as_json=(Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")], False),
     report_file=(Report, None),
     quiet=(Quiet, False),
 )  # fmt: skip
 def tune(
-    options: TrainOptions, table: str | None, resume: str | None, as_json: bool, report_file: str | None, quiet: bool
-) -> None:
+    options: TrainOptions, table: str | None, resume: str | None, learner: str | None, trials: int | None,
+    folds: int | None, as_json: bool, report_file: str | None, quiet: bool,
+) -> None:  # fmt: skip
     """Race configurations of learner, features and passes, and print which is best.
 
     All configurations learn from the same rows, and the worse half is dropped again and again; rows held out decide
     between the last ones, and about the number of passes. The default configuration takes part, and wins unless
     another is clearly better. What is raced suits the kind of the data; --space says what to race instead. The
-    command at the end trains by the winner. With -o the winner is trained, as train --learner auto does.
+    command at the end trains by the winner. With -o the winner is trained, as train --learner auto does. With --learner
+    the parameters of a learner that cannot race are searched, which takes Optuna.
 
     \b
     Examples:
@@ -50,25 +73,44 @@ def tune(
       onlearn tune day1.svm --space learner=AROW,LogisticRegression --space "rate=log(0.01,1)"
       onlearn tune reviews.jsonl --space space.json --configurations 30 --time-limit 60 --table race.json
       onlearn tune reviews.jsonl --resume race.json
+      onlearn tune digits.csv --learner SVC --trials 30 --space "C=log(0.1,100)"
     """
     from onlearn.errors import PlanError
     from onlearn.models.train_options import as_list, keep_apart
     from onlearn.models.training import checked_files, checked_output
     from onlearn.models.tuned_run import TunedRun
 
-    options.learner = AUTO
+    options.learner = AUTO if learner is None else learner
     check_train_report(report_file, options, *([] if table is None else [table]))
+    if learner is None and trials is not None:
+        raise PlanError("trials= is about learner=, which is not given")
+    if learner is not None and resume is not None:
+        raise PlanError("resume= is about a race, and learner= cannot race")
+    if learner is not None and report_file is not None:
+        raise PlanError("report= is about a race, and learner= cannot race", "report")
+    if learner is None and folds is not None and "-" in as_list(options.sources):
+        raise PlanError("folds= reads the data twice, which standard input cannot be")
     if options.output is None and options.test:
         raise PlanError("test= needs output=: without a model there is nothing to test")
     if table is not None:
         keep_apart(table, *as_list(options.sources), parameter="table")
         if not os.path.isdir(os.path.dirname(os.path.abspath(table))):
             raise PlanError(f"there is no directory {os.path.dirname(table)}", "table")
+    if learner is not None:
+        from onlearn.cli.tune_search import search_learner
+
+        return search_learner(options, trials, folds, table, as_json, quiet)
     announce_compiling(quiet)
     run = TunedRun(options, checked_files(options, checked_output(options)), None if resume is None else read(resume))
     silent = quiet or as_json
     _race(run, silent)
     found: dict[str, Any] = run.tuning or {}
+    validated: Any = None
+    if folds is not None and not run.clock.stopped:
+        from onlearn.cli.tune_search import print_validation, validate_winner
+
+        validated = validate_winner(options, found, folds)
+        found["cross_validation"] = validated.to_dict()
     if table is not None:
         with open(table, "w", encoding="utf-8") as file:
             file.write(json.dumps(found, indent=1) + "\n")
@@ -79,6 +121,8 @@ def tune(
             echo_json({**found, **training}, indent=None)
         elif not quiet:
             print_table(found)
+            if validated is not None:
+                print_validation(validated)
             if report is not None:
                 print_report(report, printed)
 

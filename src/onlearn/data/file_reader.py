@@ -22,7 +22,7 @@ from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead
 
 CHOICES = {
-    "task": ("classify", "regress", "tag", "multilabel"),
+    "task": ("classify", "regress", "tag", "multilabel", "rank"),
     "labels": ("required", "optional"),
     "missing": ("absent", "error", "zero", "indicator"),
 }
@@ -300,6 +300,7 @@ def refuse_unused(options: Options, source: Source, name: str, others: list[Sour
         ("target", options.target is not None),
         ("weight", options.weight is not None),
         ("id", id is not None),
+        ("group", options.group is not None),
         ("types", bool(options.types)),
     ):
         reasons = {one: readers()[one].unused_options.get(option) for one in formats}
@@ -331,6 +332,7 @@ def read(
     comments: bool = False,
     block_size: int = SIZE,
     label_separator: str | None = None,
+    group: str | int | None = None,
     cache: bool | str | os.PathLike[str] = False,
     live: bool = False,
 ) -> Reader:
@@ -339,8 +341,8 @@ def read(
     :param source: a path, a pattern, ``"-"`` for standard input, or a list of those; ``.gz .zst .bz2`` are unpacked
     :param format: the format of the files, if the extension does not give it: see ``onlearn.data.format_names()``
     :param target, weight, id: columns of a table, by name or position, that are not features
-    :param task: ``"classify"``, ``"regress"`` (labels are float64), ``"tag"`` or ``"multilabel"`` (a row has any number
-        of labels)
+    :param task: ``"classify"``, ``"regress"`` (labels are float64), ``"tag"``, ``"multilabel"`` (a row has any number
+        of labels) or ``"rank"`` (labels are float64, and rows have groups)
     :param id_required: False allows a table without the column that ``id`` names; its rows have no ids
     :param id_kept: True leaves the column that ``id`` names among the features
     :param labels: ``"required"`` makes a row without a label a bad one; ``"optional"`` gives it None
@@ -356,6 +358,7 @@ def read(
     :param comments: True keeps the lines of CoNLL-U that are no tokens, in ``Sentences.asides``
     :param label_separator: what stands between several labels in a cell, such as ``";"``; in svmlight and Vowpal Wabbit
         files it is a comma
+    :param group: the column of a table that says which rows belong together, for ranking; svmlight files have ``qid:n``
     :param block_size: the bytes of text that are parsed at a time
     :param cache: store the parsed rows in a file, and read from it the next time these files are read with the same
         options: True puts it into the folder of the first file, a path into that folder
@@ -398,6 +401,7 @@ def read(
         comments=comments,
         block_size=block_size,
         label_separator=label_separator,
+        group=group,
     )
     return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
 

@@ -50,11 +50,12 @@ class Options:
     comments: bool = False
     block_size: int = SIZE
     label_separator: str | None = None
+    group: str | int | None = None
 
     @property
     def regress(self) -> bool:
         """Whether labels are numbers."""
-        return self.task == "regress"
+        return self.task in ("regress", "rank")
 
     @property
     def multilabel(self) -> bool:

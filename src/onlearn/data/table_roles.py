@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,9 @@ class Roles:
         self.weight: str | None = (
             None if options.weight is None else find_column(names, options.weight, "weight", where)
         )
+        self.group: str | None = None
+        if options.group is not None and (options.target_required or options.group in names):
+            self.group = find_column(names, options.group, "group", where)
         lacks_id = options.id is None or (not options.id_required and options.id not in names)
         self.id: str | None = None if lacks_id or options.id is None else find_column(names, options.id, "id", where)
 
@@ -94,18 +98,18 @@ class Roles:
     def columns(self) -> set[str]:
         """The columns that are taken out of the features."""
         id = None if self.options.id_kept else self.id
-        return {name for name in (self.target, self.weight, id) if name is not None}
+        return {name for name in (self.target, self.weight, self.group, id) if name is not None}
 
     @property
     def dispensable(self) -> set[str | None]:
         """The columns that a further file may lack: target and id, if they are optional."""
-        return ({self.target} if not self.options.target_required else set()) | (
+        return ({self.target, self.group} if not self.options.target_required else set()) | (
             {self.id} if not self.options.id_required else set()
         )
 
     def found(self) -> dict[str, Any]:
         """The columns by role, as options of ``read``."""
-        named = {"target": self.target, "weight": self.weight, "id": self.id}
+        named = {"target": self.target, "weight": self.weight, "group": self.group, "id": self.id}
         return {role: column for role, column in named.items() if column is not None}
 
     def within(self, names: Collection[str]) -> Roles:
@@ -115,6 +119,7 @@ class Roles:
             return self
         roles = copy.copy(self)
         roles.target = None if self.target in absent else self.target
+        roles.group = None if self.group in absent else self.group
         roles.id = None if self.id in absent else self.id
         return roles
 
@@ -128,6 +133,11 @@ def as_strings(column: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         several = ": say task=multilabel if these are several labels a row" if is_list(column.type) else ""
         raise DataError(f"a column of {column.type} cannot be a label or an id{several}") from error
+
+
+def group_number(name: str) -> int:
+    """A number for the name of a group, the same in every file: a hash of 63 bits."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little") >> 1
 
 
 def is_list(kind: Any) -> bool:
@@ -197,6 +207,11 @@ def take_roles(parsed: Parsed, roles: Roles, raw: Callable[[int], bytes], may_be
         parsed.weight, _ = as_numbers(in_one_piece(table.column(roles.weight)))
         wrong = ~(np.isfinite(parsed.weight) & (parsed.weight >= 0))
         spoil(spoiled, wrong, f"the weight, {roles.weight!r}, is not a number of at least 0")
+    if roles.group is not None:
+        encoded = as_strings(without_nan(in_one_piece(table.column(roles.group)))).dictionary_encode()
+        numbers_of = [group_number(name) for name in encoded.dictionary.to_pylist()]
+        parsed.groups = np.array([*numbers_of, -1], dtype=np.int64)[codes(encoded)]
+        spoil(spoiled, parsed.groups < 0, f"the group, {roles.group!r}, is missing")
     if roles.id is not None:
         written = KEPT_ID if KEPT_ID in table.column_names else roles.id
         parsed.ids = np.array(as_strings(in_one_piece(table.column(written))).to_pylist(), dtype=object)

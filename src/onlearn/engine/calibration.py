@@ -76,6 +76,7 @@ class Holdout:
 
 FLATTEST = 1e-6  # A in units of the scores: below it they tell nothing, or the contrary
 HIGHEST = 1e300  # scores beyond are as good as this one
+RIDGE = 2e-6  # against A without bounds
 FARTHEST = 1e6  # units that a score may be from zero; beyond, it tells nothing more, and squares would overflow
 
 
@@ -113,14 +114,16 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | N
         p = expit(a * s + b)
         v = w * (p * (1 - p))
         off = w * (p - target)
-        gradient = np.array([s @ off + 2e-3 * a, np.sum(off)])
-        hessian = np.array([[s * s @ v + 2e-3, s @ v], [s @ v, v.sum() + 1e-9]])
+        # sums of products, not by the BLAS, whose threads take longer to wake up than this takes
+        slope, both = float(np.sum(s * v)), float(np.sum(s * s * v))
+        gradient = np.array([float(np.sum(s * off)) + 2e-3 * a, np.sum(off)])
+        hessian = np.array([[both + 2e-3, slope], [slope, v.sum() + 1e-9]])
         move = np.linalg.solve(hessian, gradient)
         length, before = 1.0, cost(a, b)
-        while length > 1e-6 and cost(a - length * move[0], b - length * move[1]) > before:
+        while length > 1e-6 and (now := cost(a - length * move[0], b - length * move[1])) > before:
             length /= 2
         a, b = a - length * move[0], b - length * move[1]
-        if np.abs(gradient).max() < 1e-8 * total:
+        if np.abs(gradient).max() < 1e-8 * total or before - now < 1e-12 * total:
             break
     if a < FLATTEST:
         a, b = FLATTEST, _offset(FLATTEST * s, target, w)
@@ -150,14 +153,27 @@ def fit_temperature(scores: np.ndarray, gold: np.ndarray) -> float:
     n = len(s)
     wanted = (n * s[np.arange(n), gold].mean() + s.mean()) / (n + 1)
 
-    def cost(a: float) -> float:
-        return float(np.mean(log_sum_exp(a * s)) - a * wanted) + 1e-6 * a * a
+    def slopes(a: float) -> tuple[float, float]:
+        """The derivative of the cost, and its own: means over rows of the mean and variance of s by softmax(a s)."""
+        z = a * s
+        z -= z.max(axis=1, keepdims=True)
+        p = np.exp(z, out=z)
+        p /= p.sum(axis=1, keepdims=True)
+        weighted = p * s
+        means = weighted.sum(axis=1)
+        spread = float(np.einsum("ij,ij->", weighted, s) - means @ means)
+        return float(means.mean() - wanted + RIDGE * a), spread / n + RIDGE
 
-    low, high = np.log(1e-4), np.log(1e4)
-    for _ in range(60):  # convex in a: golden-section search on its logarithm
-        left, right = high - 0.618 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, right) if cost(np.exp(left)) < cost(np.exp(right)) else (left, high)
-    return float(np.exp((low + high) / 2)) / unit
+    low, high, a = 1e-4, 1e4, 1.0
+    for _ in range(60):  # the cost is convex: Newton's method, between bounds that close in on the minimum
+        first, second = slopes(a)
+        low, high = (low, a) if first > 0 else (a, high)
+        after = a - first / second
+        after = after if low < after < high else math.sqrt(low * high)
+        if abs(after - a) <= 1e-9 * a:
+            break
+        a = after
+    return a / unit
 
 
 # SciPy has these functions, too; without it commands start sooner. The results are the same to the last bit.
@@ -312,7 +328,8 @@ def fit_curve(
 
     ``columns`` makes of scores by output those by class: one column for two classes.
     """
-    known, taken = training.calibrated, int(training.audit.due[2])
+    known = training.calibrated
+    taken = training.reserved if training.audits_last else int(training.audit.due[2])
     if (
         known is None
         or (known[0] is not choice and known[0] != choice)
@@ -343,9 +360,11 @@ def _fitted(choice: Any, training: Any, columns: Any, held_out: HeldOut | None) 
         trusted = training.audits_last
     if choice.name != "auto":
         return curve_of(scores, gold, choice.method, choice.link)
-    if not (training.rule.own_probabilities and not votes):
-        return best_curve(scores, gold, None, trusted)
-    return best_curve(scores, gold, own, trusted) if trusted else own
+    has_own = training.rule.own_probabilities and not votes
+    if trusted:
+        return best_curve(scores, gold, own if has_own else None, cautious=not given)
+    # while a stream is learned from, curves are fitted often: the simplest will do
+    return own if has_own else curve_of(scores, gold, "auto")
 
 
 def _refuse_others(choice: Any, held_out: HeldOut | None) -> None:
@@ -368,7 +387,7 @@ def curve_of(scores: np.ndarray, gold: np.ndarray, method: str, link: str = "sof
     >>> curve_of(scores, np.array([0, 0, 1, 0, 1, 1]), "isotonic").probabilities(np.array([0.2])).round(2)
     array([[0.5, 0.5]])
     """
-    two = scores.shape[1] == 1
+    scores, two = np.asarray(scores, dtype=np.float64), scores.shape[1] == 1
     if method == "auto":
         method = "sigmoid" if two or link == "normalized" else "temperature"
     if not len(gold):
@@ -401,7 +420,8 @@ def shrunk(scores: np.ndarray, gap: float) -> np.ndarray:
 
 
 MOST_GIVEN = 1 << 14  # rows given for calibration of which scores are kept; of more, some that lie evenly
-FOLDS = 5
+FOLDS = 4
+MOST_SCORES = 1 << 14  # by which the kind of curve is chosen
 FEWEST_STEPS = 200  # examples of which steps can be made
 GAIN = 1.0  # in the sum of logarithms, for which a curve with more freedom is preferred
 GAINS = {"isotonic": 0.02}  # and a part of the sum: steps follow every whim of the rows that they are fitted to
@@ -415,16 +435,17 @@ def best_curve(scores: np.ndarray, gold: np.ndarray, own: Curve | None, cautious
     temperature of several classes is the flattest that the examples allow: new data are seldom quite like those
     learned from, and to be too sure of them costs more than to be too unsure.
     """
-    fold = np.arange(len(gold)) % FOLDS
-    best, lowest = own, math.inf if own is None else log_loss(own, scores, gold)
-    for method in ("temperature", "sigmoid", "isotonic")[: 3 if len(gold) >= FEWEST_STEPS else 2]:
+    some = np.arange(0, len(gold), max(1, scores.size // MOST_SCORES))  # enough to choose by
+    few, labels, fold = scores[some], gold[some], np.arange(len(some)) % FOLDS
+    chosen, lowest = "", math.inf if own is None else log_loss(own, few, labels)
+    for method in ("temperature", "sigmoid", "isotonic")[: 3 if len(some) >= FEWEST_STEPS else 2]:
         loss = 0.0
         for part in range(FOLDS):
             left, out = fold != part, fold == part
-            loss += log_loss(curve_of(scores[left], gold[left], method), scores[out], gold[out])
-        if best is None or loss < min(lowest - GAIN, lowest * (1.0 - GAINS.get(method, 0.0))):
-            best, lowest = curve_of(scores, gold, method), loss
-    assert best is not None
+            loss += log_loss(curve_of(few[left], labels[left], method), few[out], labels[out])
+        if loss < min(lowest - GAIN, lowest * (1.0 - GAINS.get(method, 0.0))) or lowest == math.inf:
+            chosen, lowest = method, loss
+    best = own if own is not None and not chosen else curve_of(scores, gold, chosen)
     fitted = best is not own and best.link == "softmax" and scores.shape[1] > 1
     return flattened(best, scores, gold) if cautious and fitted else best
 
@@ -438,7 +459,7 @@ def flattened(curve: Curve, scores: np.ndarray, gold: np.ndarray) -> Curve:
     # the steps were fitted to the same examples, so that they seem better than they are
     most = log_loss(curve, scores, gold) + (CAUTION if curve.steps is None else 2 * CAUTION)
     low, high = 0.5, 1.0
-    for _ in range(20):
+    for _ in range(8):
         middle = (low + high) / 2
         low, high = (low, middle) if log_loss(with_part(middle), scores, gold) < most else (middle, high)
     return with_part(high)

@@ -34,7 +34,7 @@ from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts, pa
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-USUAL = "LogisticRegression"
+USUAL = "AROW"  # as good as others on dense rows, and better on sparse ones with rare labels
 BINARY = np.array([0, 1])  # the classes of every member: without the label, and with it
 
 

@@ -461,6 +461,7 @@ class Training(Chronicle):
         """Scores of examples before they were learned from (the later ones), and their labels."""
         taken, size = int(self.audit.due[2]), self.audit.gold.size
         if self.audits_last:
+            taken = self.reserved  # until there are as many others, of which each would change the curve a little
             return self.audit.scores.reshape(size, self.outputs)[:taken], self.audit.gold[:taken]
         # the later ones; more so for several classes, each of which says something about the scale of the scores
         first = max(taken - size, taken // 4) if self.outputs == 1 else max(taken - size // 4, taken // 2)

@@ -19,9 +19,9 @@ class MultilabelClassifier(ClassifierMixin, LearnerEstimator):
 
     Parameters
     ----------
-    learner : linear classifier or its spelling, by default 'LogisticRegression'
-        What learns each label, such as ``onlearn.AROW()`` or ``"LinearSVM(epochs=10)"``. Passes and weights of classes
-        are its own.
+    learner : linear classifier or its spelling, by default 'AROW'
+        What learns each label, such as ``onlearn.LogisticRegression(rate=0.5)`` or ``"LinearSVM(epochs=10)"``. Passes
+        and weights of classes are its own.
     grow : bool or "features", by default False
         Take in labels and features that come later (True), or features only. A label that comes late is learned as if
         it had been known before.

@@ -24,6 +24,7 @@ ENOUGH = 20  # rows from which "all values differ" is evidence
 MANY = 100  # rows from which "nearly all values differ" is evidence
 NEARLY = 0.99
 LETTERS = {"ngrams": None, "chars": (2, 5)}  # for texts of one word, such as DNA: n-grams inside the word
+SHORT = 40  # words up to which texts are sentences and messages
 LONG = 50  # letters from which a string is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
@@ -31,20 +32,35 @@ NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Role(NamedTuple):
-    """The role of a column, and the reason.
-
-    Of a numeric one: whether the logarithm is learned from, and whether each value is a category besides.
-    """
+    """The role of a column, and the reason."""
 
     role: str
     reason: str
-    log: bool = False
-    values: bool = False
 
     @property
     def one_word(self) -> bool:
         """Whether each value is one word and nearly all differ, so that words are useless as features."""
         return isinstance(self, OneWord)
+
+    @property
+    def treatment(self) -> tuple[str, ...]:
+        """What is done to the values: of numbers "log" and "values", of texts "punctuation"; see ``Treated``."""
+        return self._treatment if isinstance(self, Treated) else ()
+
+
+class Treated(Role):
+    """A role with a treatment of the values.
+
+    "log": the logarithms of numbers are learned from. "values": each value is a category besides. "punctuation": texts
+    are short, so that punctuation tells something.
+    """
+
+    _treatment: tuple[str, ...] = ()
+
+    def __new__(cls, role: str, reason: str, treatment: tuple[str, ...] = ()) -> Treated:
+        made = super().__new__(cls, role, reason)
+        made._treatment = treatment
+        return made
 
 
 class OneWord(Role):
@@ -54,8 +70,9 @@ class OneWord(Role):
 def guess_roles(rows: Any, targets: np.ndarray | None = None) -> dict[str, Role]:
     """The role of each column: numeric, categorical, text or ignore.
 
-    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes. By them,
-    whole numbers that act as names (see ``value_effects``) are told from amounts.
+    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes, or NaN
+    where they are not to be looked at. By them, whole numbers that act as names (see ``value_effects``) are told from
+    amounts.
 
     >>> guess_roles({"age": [31, 54], "review": ["a fine film, really", "not worth my time"]})["review"].role
     'text'
@@ -96,17 +113,19 @@ def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
 def _guess_numbers(values: np.ndarray, whole: bool, targets: np.ndarray | None) -> Role:
     """The role of numbers: amounts or names."""
     finite = values[np.isfinite(values)]
-    skewed = is_skewed(finite)
-    kind = ("skewed " if skewed else "") + ("whole numbers" if whole else "numbers")
-    said = f"{kind}, taken as logarithms" if skewed else kind
-    if not whole or targets is None or finite.size < len(values) or np.ptp(values) < 2:
-        return Role("numeric", said, log=skewed)
-    found = effects(values[: len(targets)], targets)
-    if found.as_names:
-        return Role("categorical", "whole numbers that act as names: the target depends on the value, not on the order")
-    if found.bent:
-        return Role("numeric", f"{said}, each value with a weight of its own besides", log=skewed, values=True)
-    return Role("numeric", said, log=skewed)
+    said, done = "whole numbers" if whole else "numbers", list[str]()
+    if is_skewed(finite):
+        said, done = f"skewed {said}, taken as logarithms", ["log"]
+    if whole and targets is not None and finite.size == len(values) and np.ptp(values) >= 2:
+        told = ~np.isnan(targets[:, 0])
+        found = effects(values[: len(targets)][told], targets[told])
+        if found.as_names:
+            return Role(
+                "categorical", "whole numbers that act as names: the target depends on the value, not on the order"
+            )
+        if found.bent:
+            said, done = f"{said}, each value with a weight of its own besides", [*done, "values"]
+    return Treated("numeric", said, tuple(done)) if done else Role("numeric", said)
 
 
 def _guess_strings(name: str, values: list[str]) -> Role:
@@ -120,6 +139,8 @@ def _guess_strings(name: str, values: list[str]) -> Role:
     if repeated and (words < 8 or distinct <= 0.02 * n):
         return Role("categorical", count)
     if words >= 3:
+        if words <= SHORT and n >= ENOUGH:
+            return Treated("text", f"{words:.3g} words in a row, so punctuation counts", ("punctuation",))
         return Role("text", f"{words:.3g} words in a row")
     differ = (distinct == n and n >= ENOUGH) or (distinct >= NEARLY * n and n >= MANY)
     share = "all" if distinct == n else f"{100 * distinct / n:.3g} % of the"
@@ -157,14 +178,16 @@ def extractors_for(
     alone = {"prefix": ""} if len(used) == 1 else {}
     made: list[Text | Category | Number] = []
     for name in used:
+        treatment = getattr(roles[name], "treatment", ())
         if named[name] == "text":
             given = text or {}
             letters = LETTERS if getattr(roles[name], "one_word", False) and given.keys().isdisjoint(LETTERS) else {}
-            made.append(Text(name, **{**alone, **letters, **given}))
+            marks = {"tokens": "punctuation"} if "punctuation" in treatment else {}
+            made.append(Text(name, **{**alone, **letters, **marks, **given}))
         elif named[name] == "numeric":
-            scale = {"scale": "log-standard"} if getattr(roles[name], "log", False) else {}
+            scale = {"scale": "log-standard"} if "log" in treatment else {}
             made.append(Number(name, **{**scale, **(number or {})}))
-            if getattr(roles[name], "values", False):
+            if "values" in treatment:
                 made.append(Category(name))
         else:
             made.append(Category(name, **(category or {})))

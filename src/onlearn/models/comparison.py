@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -22,12 +21,12 @@ from onlearn.engine.registry import full_name, parse_call
 from onlearn.errors import PlanError
 from onlearn.models.comparison_table import ComparisonTable, Entry, Pair
 from onlearn.models.contestants import Contestant, Curve, MakeRun, OurLearner, PeerLearner, Split, Trial
-from onlearn.models.kept_rows import KeptRows
+from onlearn.models.kept_rows import KeptRows, RowsAtHand
 from onlearn.models.peers import is_peer, parse_peer
 from onlearn.models.plan import Plan, is_text
 from onlearn.models.run_reading import held_out
 from onlearn.models.significance import LEVEL, Difference, holm, mcnemar, paired_bootstrap
-from onlearn.models.train_options import AUTO, NOT_COMPARED, FilePath, TrainOptions, part
+from onlearn.models.train_options import AUTO, NOT_COMPARED, FilePath, TrainOptions, as_list, part
 from onlearn.models.training import checked_files, plan_of, run_of
 from onlearn.tune.cross_validation import corrected_interval, fold_numbers
 
@@ -35,7 +34,7 @@ HOLDOUT = "20%"
 DEFAULT = "default"  # the name of the learner that ``onlearn train`` takes if none is named
 
 # Learners that are compared if none are named, besides the one that ``train`` takes.
-ON_TEXT = ("LogisticRegression", "LinearSVM", "AveragedPerceptron", "NaiveBayes")
+ON_TEXT = ("LogisticRegression", "PassiveAggressive", "AveragedPerceptron", "NaiveBayes")
 ON_OTHERS = ("AROW", "AveragedPerceptron", "ScInOL", "NaiveBayes")
 OF_NUMBERS = (
     "OnlineRegressor(geometry='scinol', stabilizer='last')",
@@ -46,7 +45,7 @@ Watch = Callable[[str, "Entry | None"], None]  # called with a name when a learn
 
 
 def compare(
-    sources: FilePath | list[FilePath],
+    sources: FilePath | list[FilePath] | tuple[Any, Any],
     learners: Iterable[Any] | Mapping[str, Any] | None = None,
     *,
     peers: Iterable[Any] | Mapping[str, Any] = (),
@@ -55,8 +54,9 @@ def compare(
     watch: Watch | None = None,
     **options: Any,
 ) -> ComparisonTable:
-    """Compare learners on files: accuracy, log-loss, mistakes, time, memory, size; and what of it is noise.
+    """Compare learners on data: accuracy, log-loss, mistakes, time, memory, size; and what of it is noise.
 
+    - sources: files, or a pair (X, y) of rows as ``Model.partial_fit`` takes them and their labels; ``test`` likewise.
     - learners: names with parameters such as "AROW" or "LogisticRegression(rate=0.5)", "default" for what ``train``
       takes by itself, estimators of ours or of others; by default a few that suit the data. A mapping names them.
     - peers: estimators of other packages, or their spelling "sklearn.linear_model:SGDClassifier(loss=log_loss)". They
@@ -83,16 +83,36 @@ def compare(
     ]
     if len(given) > 1:
         raise PlanError(f"{given[0]}= and {given[1]}= are two ways of testing: give one of them")
-    asked = TrainOptions(sources=sources, test=test, **options)
+    # Rows at hand are read once, as those of a pipe are.
+    files: list[FilePath] = ["-"] if isinstance(sources, tuple) else [*as_list(sources)]
+    asked = TrainOptions(sources=files, test=None if isinstance(test, tuple) else test, **options)
     task = task_of(asked, learners, peers)
     contestants = contestants_of(asked, learners, peers, task)
     usual = plan_of(_with(asked, None, task))
-    kept = KeptRows.of(usual, checked_files(asked, None))
+    if isinstance(sources, tuple):
+        kept = KeptRows(RowsAtHand.of(sources, task))
+    else:
+        kept = KeptRows.of(usual, checked_files(asked, None))
     if not learners:
         contestants = contestants_of(asked, usual_learners(usual, kept), (), task) + contestants
-    splits = splits_of(kept, usual, asked, holdout, folds)
+    if isinstance(test, tuple):
+        splits = [Split(kept, None, KeptRows(RowsAtHand.of(test, task)), usual, asked.seed)]
+    else:
+        splits = splits_of(kept, usual, asked, holdout, folds)
     trials, stopped = hold(contestants, splits, curves, watch)
+    if trials and all(isinstance(found, str) for found in trials.values()):
+        name, why = next(iter(trials.items()))
+        raise data.DataError(f"no learner could be compared; {name}: {why}")
     return result(kept, asked, task, contestants, trials, splits, stopped)
+
+
+def compare_contestants(options: TrainOptions, contestants: Sequence[Contestant], folds: int) -> ComparisonTable:
+    """Cross-validate contestants on the files of the options."""
+    plan = plan_of(options)
+    kept = KeptRows.of(plan, checked_files(options, None))
+    splits = splits_of(kept, plan, options, None, folds)
+    trials, stopped = hold(contestants, splits, False, None)
+    return result(kept, options, plan.task, contestants, trials, splits, stopped)
 
 
 def given_options(options: TrainOptions) -> dict[str, Any]:
@@ -186,7 +206,7 @@ def splits_of(
     """The rows to learn from and to test on."""
     seed = options.seed
     if options.test:
-        return [Split(kept, None, [os.fspath(one) for one in options.test], plan, seed)]  # type: ignore[union-attr]
+        return [Split(kept, None, as_list(options.test), plan, seed)]
     if folds is not None:
         classes = kept.targets() if plan.task == "classify" else None
         try:
@@ -202,7 +222,7 @@ def splits_of(
 
 
 def hold(
-    contestants: list[Contestant], splits: list[Split], curves: bool, watch: Watch | None
+    contestants: Sequence[Contestant], splits: list[Split], curves: bool, watch: Watch | None
 ) -> tuple[dict[str, list[Trial] | str], bool]:
     """The trials of each contestant, or why it failed; and whether Ctrl-C ended it early."""
     trials: dict[str, list[Trial] | str] = {}
@@ -220,8 +240,6 @@ def hold(
 def _trials(one: Contestant, splits: list[Split], curves: bool) -> list[Trial] | str:
     try:
         return [one.compete(split, curves and n == 0) for n, split in enumerate(splits)]
-    except (data.DataError, OSError):  # about the data, which are the same for all
-        raise
     except Exception as error:  # whatever the learner, or the code of another package, raises
         text = " ".join(str(error).split()) or type(error).__name__
         return text if len(text) <= 300 else f"{text[:297]}..."
@@ -282,7 +300,7 @@ def _rounded(curve: Curve) -> Curve:
 
 
 def result(
-    kept: KeptRows, options: TrainOptions, task: str, contestants: list[Contestant],
+    kept: KeptRows, options: TrainOptions, task: str, contestants: Sequence[Contestant],
     trials: dict[str, list[Trial] | str], splits: list[Split], stopped: bool,
 ) -> ComparisonTable:  # fmt: skip
     """The table of what is finished, the best first."""
@@ -293,7 +311,7 @@ def result(
     tested = [len(trial.gold) for trial in next(iter(done.values()), [])]
     first = splits[0].train
     return ComparisonTable(
-        data=tuple(os.fspath(one) for one in options.sources),  # type: ignore[union-attr]
+        data=("memory",) if isinstance(kept.reader, RowsAtHand) else tuple(as_list(options.sources)),
         task=task,
         rows=kept.rows if first is None or len(splits) > 1 else int(np.count_nonzero(first)),
         test_rows=sum(tested),
@@ -310,7 +328,7 @@ def result(
 def _tested_on(rows: int, splits: int, held: bool) -> str:
     if splits > 1:
         return f"{rows:,} to test on in {splits} folds"
-    return f"{rows:,} {'held out' if held else 'of other files'} to test on"
+    return f"{rows:,} {'held out' if held else 'others'} to test on"
 
 
 def _rank(entry: Entry) -> tuple[bool, float, float]:

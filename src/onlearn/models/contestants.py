@@ -27,7 +27,16 @@ from onlearn.models.evaluation import TINY, predictions
 from onlearn.models.kept_rows import KeptRows
 from onlearn.models.kernel_run import as_one_matrix
 from onlearn.models.model import Model
-from onlearn.models.peers import Matrices, answers_of, fit_peer, fresh_copy, peer_bytes, peer_curve
+from onlearn.models.peers import (
+    Matrices,
+    answers_of,
+    as_taken,
+    fit_peer,
+    fresh_copy,
+    interruptible,
+    peer_bytes,
+    peer_curve,
+)
 from onlearn.models.plan import Plan
 from onlearn.models.resident_memory import MemoryGrowth
 from onlearn.models.run import Run
@@ -55,11 +64,11 @@ class Split:
     """Rows to learn from and rows to test on; what is made of them is made once."""
 
     def __init__(
-        self, kept: KeptRows, train: np.ndarray | None, test: np.ndarray | list[str], plan: Plan, seed: int
+        self, kept: KeptRows, train: np.ndarray | None, test: np.ndarray | KeptRows | list[str], plan: Plan, seed: int
     ) -> None:
         self.kept: KeptRows = kept
         self.train: np.ndarray | None = train
-        self.test: np.ndarray | list[str] = test  # which rows, or the files that have them
+        self.test: np.ndarray | KeptRows | list[str] = test  # which rows, others, or the files that have them
         self.plan: Plan = plan  # of the features that peers get
         self.seed: int = seed
         self.bad: data.BadRows | None = None  # of the test files
@@ -78,6 +87,8 @@ class Split:
         if self._batches is None:
             if isinstance(self.test, np.ndarray):
                 self._batches = self.kept.take(self.test)
+            elif isinstance(self.test, KeptRows):
+                self._batches = self.test.batches
             else:
                 reader = model.read(self.test, labels="required", weight=None)
                 self._batches, self.bad = list(reader), reader.bad
@@ -168,7 +179,11 @@ class PeerLearner:
 
     def compete(self, split: Split, curves: bool) -> Trial:
         rows, model = split.matrices()
+        return interruptible(lambda: self._trial(split, rows, model, curves))
+
+    def _trial(self, split: Split, rows: Matrices, model: Model, curves: bool) -> Trial:
         with MemoryGrowth() as growth:
+            rows = as_taken(self.estimator, rows)
             fitted, seconds = fit_peer(fresh_copy(self.estimator, split.seed), rows)
         found = answers_of(fitted, rows.X_test, rows.classes)
         predicted = found.predicted if rows.classes else model.named(found.predicted)

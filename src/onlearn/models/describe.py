@@ -265,7 +265,9 @@ class Labels:
         self.high: float = -np.inf
 
     def add(self, batch: Batch) -> None:
-        if batch.codes is not None:
+        if batch.codes is not None and batch.label_sets is not None:
+            self._add_sets(batch.codes, [*batch.label_sets, ()])
+        elif batch.codes is not None:
             self.names = batch.label_names or []
             counts = np.bincount(batch.codes[batch.codes >= 0], minlength=len(self.counts))
             counts[: len(self.counts)] += self.counts
@@ -280,6 +282,15 @@ class Labels:
                 self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
         else:
             self.absent += len(batch)
+
+    def _add_sets(self, codes: np.ndarray, sets: list[tuple[str, ...]]) -> None:
+        """Count the labels of rows that may have several; the last set is the empty one."""
+        counts = dict(zip(self.names, self.counts.tolist()))
+        for code, count in zip(*(one.tolist() for one in np.unique(codes, return_counts=True))):
+            self.absent += 0 if sets[code] else count
+            for label in sets[code]:
+                counts[label] = counts.get(label, 0) + count
+        self.names, self.counts = list(counts), np.array(list(counts.values()), dtype=np.int64)
 
     def report(self) -> dict[str, Any]:
         order = np.argsort(-self.counts, kind="stable").tolist()

@@ -65,7 +65,7 @@ def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = 
 def _predictions(model: Model, rows: Any, scores: bool, proba: bool) -> Predictions:
     learner, X = model.learner_for(model.numbered(rows))
     if model.labels is None:
-        return Predictions(model.named(learner.predict(X)))
+        return Predictions(model.numbers(learner, X))
     if model.task == MULTILABEL:
         likely = np.asarray(learner.predict_proba(X)) if proba else None
         found = np.asarray(learner.decision_function(X)) if scores else None
@@ -378,6 +378,10 @@ def evaluation_of(model: Model) -> Any:
         from onlearn.models.multilabel_evaluation import MultilabelEvaluation
 
         return MultilabelEvaluation(model.labels or [])
+    if model.task == "rank":
+        from onlearn.models.rank_evaluation import RankEvaluation
+
+        return RankEvaluation()
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 

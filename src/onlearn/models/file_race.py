@@ -17,7 +17,10 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data import Batch
-from onlearn.engine.csr import select, stacked
+from onlearn.engine.csr import CSR, select, stacked
+from onlearn.engine.learner import Learner
+from onlearn.engine.scoring import hypothesis, linear_scores
+from onlearn.errors import PlanError
 from onlearn.models.model import tell_sources
 from onlearn.models.plan import MOST, PASSES, default_passes
 from onlearn.models.run import Run
@@ -32,6 +35,7 @@ SMALLEST = 1 << 11  # but so few, if memory has room for no more
 REPEATS = 3  # times that contestants learn from a block of the sample, as later passes would
 MEMORY = 2 << 30  # bytes that the weights of all contestants may need; for finalists, if that is more, four times one's
 BYTES = 24  # for each weight: with its rate or its confidence, and its mean
+MANY = 1 << 20  # weights from which on only those that rows need are looked at
 EACH = 20  # examples of each class before the first rung, about
 FINALISTS = 3  # besides the default
 MOST_HELD = 20_000  # rows held out
@@ -43,6 +47,8 @@ class Matrix:
     def __init__(self, run: Run, reader: data.Reader, batches: Sequence[Batch]) -> None:
         run.passes.wait = True  # labels and features are final when all rows are read
         rows, targets, weights = zip(*run.reading.examples_of(reader, batches), strict=True)
+        if not isinstance(rows[0], CSR):
+            raise PlanError("a learner that compares texts as they are takes no part in races")
         numbers, features = run.reading.sort_labels(), run.model.features
         width = features.n_features_out_
         if run.plan.min_count > 1:
@@ -75,6 +81,7 @@ class FileContestant:
         self.repeats: int = min(repeats, usual_passes(run, matrix))
         self.matrix: Matrix = matrix
         self.learner: Any = copy.deepcopy(run.reading.learner)
+        self.has_kernel: bool = "kernel" in self.learner.composition.parameters
         self._settle(run)
         self.seen: list[np.ndarray] = []  # of a learner that learns from all rows at once
 
@@ -88,7 +95,7 @@ class FileContestant:
         shown = copy.copy(matrix.model)
         shown.learner = learner
         tell_sources(shown)
-        if not learner.whole:
+        if not learner.whole and not self.has_kernel:
             counts = np.zeros(0)
             if matrix.classes:
                 counts = np.bincount(matrix.y, weights=matrix.weight, minlength=matrix.classes).astype(np.float64)
@@ -103,13 +110,25 @@ class FileContestant:
             self.learner.fit(matrix.X.take(known), matrix.y[known], weight)
             return
         for _ in range(self.repeats):
+            if self.has_kernel:
+                self._partial_fit(rows)
+                continue
             self.learner._learn_rows(matrix.X, matrix.y, matrix.weight, rows, first=False)
+
+    def _partial_fit(self, rows: np.ndarray) -> None:
+        matrix = self.matrix
+        begins = self.learner.training is None and matrix.classes > 0
+        classes = {"classes": np.arange(matrix.classes)} if begins else {}
+        weight = None if matrix.weight is None else matrix.weight[rows]
+        self.learner.partial_fit(matrix.X.take(rows), matrix.y[rows], sample_weight=weight, **classes)
 
     def judge(self, rows: np.ndarray) -> Losses:
         X, y = self.matrix.X.take(rows), self.matrix.y[rows]
         if not self.matrix.classes:
             losses = of_numbers(self.learner.predict(X), y)
         elif self.learner.is_linear:
+            losses = of_scores(self._scores(X), y)
+        elif self.has_kernel:
             losses = of_scores(self.learner.decision_function(X), y)
         else:
             losses = of_probabilities(self.learner.predict_proba(X), y)
@@ -117,6 +136,21 @@ class FileContestant:
             return losses
         weight = self.matrix.weight[rows]
         return Losses(losses.loss * weight, losses.mistakes * weight)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores; of many features, only the weights of those in the rows are looked at."""
+        learner = self.learner
+        every = learner.training.stabilizer.every_hypothesis if isinstance(learner, Learner) else True
+        if every or X.shape[1] * learner.training.outputs < MANY:
+            return np.asarray(learner.decision_function(X))
+        there = np.zeros(X.shape[1], dtype=bool)
+        there[X.indices] = True
+        columns = np.flatnonzero(there)
+        numbers = np.full(X.shape[1], -1, dtype=np.int64)
+        numbers[columns] = np.arange(len(columns))
+        w, b = hypothesis(learner.training)
+        scores, _ = linear_scores(select(X, numbers, len(columns)), w[columns], b)
+        return np.asarray(learner.task.shaped(scores))
 
 
 def race_over(
@@ -235,8 +269,8 @@ def features_key(run: Run) -> str:
     plan, learner = run.plan, run.plan.learner
     usual = {} if learner is None else dict(learner.usual_features)
     parts = (plan.roles, plan.text, plan.number, plan.category, plan.interactions, plan.max_names, plan.bits)
-    positive = learner is not None and learner.positive_only  # such a learner refuses rows
-    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual, positive))
+    kind = (True, False) if learner is None else (learner.is_linear, learner.positive_only)
+    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual, kind))
 
 
 def picked(batches: list[Batch], rows: np.ndarray) -> list[Batch]:

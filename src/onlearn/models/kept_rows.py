@@ -14,16 +14,18 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data import BadRows, Batch, DataError, Reader
-from onlearn.data.batch import Sentences
+from onlearn.data.batch import Sentences, rows_in
 from onlearn.data.file_reader import size_of
+from onlearn.features.tables import as_source
+from onlearn.models.model import as_written
 from onlearn.models.plan import Plan
 
 
 class KeptRows:
     """All rows of some files, in memory; ``rows`` counts those that have a label."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader: Reader = reader
+    def __init__(self, reader: Reader | RowsAtHand) -> None:
+        self.reader: Reader | RowsAtHand = reader
         self.batches: list[Batch] = []
         for batch in reader:
             if isinstance(batch.parsed, Sentences):
@@ -61,13 +63,46 @@ class KeptRows:
         return KeptReader(self.reader, self.take(rows))
 
 
+class RowsAtHand:
+    """Rows from Python in place of a reader: a table, a matrix, texts or dicts, and their labels or numbers."""
+
+    def __init__(self, rows: Any, y: Any, task: str) -> None:
+        parsed = as_source(rows)
+        self.notes: list[str] = []
+        self.bad: BadRows = BadRows()
+        self.bytes_total: int | None = size_of(parsed)
+        if rows_in(parsed) != len(y):
+            raise DataError(f"X has {rows_in(parsed)} rows but y has {len(y)} entries")
+        if task == "regress":
+            self.batch: Batch = Batch(parsed, np.asarray(y, dtype=np.float64), file="memory")
+            return
+        labels = [label if isinstance(label, str) else as_written(label) for label in y]
+        places = {label: n for n, label in enumerate(dict.fromkeys(labels))}
+        codes = np.array([places[label] for label in labels], dtype=np.int64)
+        self.batch = Batch(parsed, file="memory", codes=codes, label_names=list(places))
+
+    @classmethod
+    def of(cls, pair: tuple[Any, ...], task: str) -> RowsAtHand:
+        """A pair of rows and labels."""
+        if len(pair) != 2:
+            raise DataError(f"rows and their labels are a pair (X, y), not {len(pair)} things")
+        return cls(pair[0], pair[1], task)
+
+    def __iter__(self) -> Iterator[Batch]:
+        yield self.batch
+
+    def found(self) -> dict[str, Any]:
+        """Nothing was decided."""
+        return {}
+
+
 class KeptReader(AbstractContextManager["KeptReader"]):
     """Gives batches that are kept, as the reader would that has read them."""
 
     kept = None  # there is no row cache to write
 
-    def __init__(self, reader: Reader, batches: list[Batch]) -> None:
-        self.reader: Reader = reader
+    def __init__(self, reader: Reader | RowsAtHand, batches: list[Batch]) -> None:
+        self.reader: Reader | RowsAtHand = reader
         self.batches: list[Batch] = batches
         self.notes: list[str] = list(reader.notes)
         self.bytes_total: int | None = reader.bytes_total

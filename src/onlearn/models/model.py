@@ -192,7 +192,15 @@ class Model:
             return label_lists(self.labels or [], truth_of(self, self.learner, self._features_of(rows)))
         if self.threshold is not None:
             return self.named(self.threshold.decide(self.predict_proba(rows)))
+        if self.labels is None:
+            return self.numbers(self.learner, self._features_of(rows))
         return self.named(self.learner.predict(self._features_of(rows)))
+
+    def numbers(self, learner: Any, X: Any) -> np.ndarray:
+        """The numbers that a learner predicts for rows of features; of one that ranks, the scores that order them."""
+        if self.task == "rank":
+            return np.asarray(learner.decision_function(X), dtype=np.float64)
+        return self.named(learner.predict(X))
 
     def predict_proba(self, rows: Any) -> np.ndarray:
         """The probability of each label, in the order of ``labels``."""
@@ -251,7 +259,7 @@ class Model:
 
     def predict_one(self, x: Any) -> Any:
         """The label of one raw row, or for regression the number; by the threshold, as ``predict`` does."""
-        if self.task == MULTILABEL:
+        if self.task in (MULTILABEL, "rank"):
             return self.predict(one_row(x))[0]
         if self.threshold is not None:
             proba = np.array([list(self.predict_proba_one(x).values())])
@@ -543,13 +551,16 @@ def learn_from(model: Model, X: CSR, y: np.ndarray, weight: Any) -> None:
         learner._take_in(X.shape[1], len(labels or ()))
         learner.partial_fit(X, y, sample_weight=weight)
     else:
-        first = {} if labels is None else {"classes": np.arange(len(labels))}
+        classes = 2 if model.task == "rank" else len(labels or ())  # of two rows, either may come first
+        first = {"classes": np.arange(classes)} if classes else {}
         learner.partial_fit(X, y, sample_weight=weight, **first)
 
 
 def _partial_fit(model: Model, rows: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> None:
     if model.learner is not None and (model.learner.representation is not None or model.learner.whole):
         raise ValueError(f"a model of {model.learner.name} does not learn row by row: use onlearn.train with resume=")
+    if model.task == "rank":
+        raise ValueError("a ranking is learned from groups of rows, not row by row: use onlearn.train with resume=")
     source = _as_rows(model, rows)
     if model.learner is None and model.task == "classify" and has_several(y):
         model.task = MULTILABEL
@@ -596,6 +607,8 @@ def _learn_sets(model: Model, source: Any, y: Any, sample_weight: Any, classes: 
 
 def _score(model: Model, rows: Any, y: Any, sample_weight: Any = None) -> float:
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if model.task == "rank":
+        raise ValueError("the score of a ranking needs groups of rows: use onlearn.models.evaluate")
     predicted = model.predict(rows)
     if len(predicted) != len(y):
         raise ValueError(f"there are {len(predicted)} rows but {len(y)} entries in y")

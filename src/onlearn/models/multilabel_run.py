@@ -46,6 +46,8 @@ class MultilabelReading(Reading):
             self.learner = multilabel_learner(as_learner(self.learner), grow=self.plan.labels is None)
 
     def _choose_targets(self, batch: Batch) -> None:
+        if self.start.fresh and (hint := separator_hint(batch.label_sets or [])) is not None:
+            self.report.notes.append(hint)
         if self.start.fresh:
             names = sorted({label for one in batch.label_sets or () for label in one})
             self.model.labels = list(self.plan.labels or in_order(distinct(names)))
@@ -111,6 +113,22 @@ class MultilabelRun(Run):
     def _finish(self) -> None:
         super()._finish()
         self.model.learner.sets = LabelSets()  # of this run
+
+
+def separator_hint(sets: list[tuple[str, ...]]) -> str | None:
+    """A sentence if no row has several labels, but many labels look like several; None otherwise.
+
+    >>> separator_hint([("a;b",), ("a",), ("b;c",)])
+    "no row has several labels: say label_separator= if those such as 'a;b' are several"
+    """
+    if any(len(one) > 1 for one in sets):
+        return None
+    labels = [one[0] for one in sets if one]
+    for separator in (";", "|", ","):
+        several = [label for label in labels if separator in label]
+        if len(several) > len(labels) / 4:
+            return f"no row has several labels: say label_separator= if those such as {several[0]!r} are several"
+    return None
 
 
 # ---------------------------------------------------------------------- which files have several labels a row

@@ -11,9 +11,11 @@ import ast
 import copy
 import inspect
 import pickle
+import threading
+from collections.abc import Callable
 from importlib import import_module
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,8 +23,10 @@ from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.models.evaluation import TINY
 
+T = TypeVar("T")
 FORM = "write module:Class(parameter=value), such as sklearn.linear_model:SGDClassifier(loss=log_loss)"
 FIRST = 64  # rows before the first test of a peer that learns from all rows at once
+DENSE_BYTES = 1 << 30  # up to which sparse rows are made dense for peers that take no others
 BLOCKS = 16  # parts of the rows so far that a peer with partial_fit learns at a time
 
 
@@ -118,6 +122,39 @@ def fresh_copy(estimator: Any, seed: int) -> Any:
     made = clone(estimator)
     seeds = [name for name, value in made.get_params().items() if name.endswith("random_state") and value is None]
     return made.set_params(**dict.fromkeys(seeds, seed))
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """The result of some work, done in another thread: compiled code of others may not look at Ctrl-C for minutes.
+
+    After Ctrl-C that thread is left alone. It ends when its work does, or with the process.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # raised below, in the thread that waits
+            failed.append(error)
+
+    thread = threading.Thread(target=do, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def as_taken(estimator: Any, rows: Matrices) -> Matrices:
+    """The rows as an estimator takes them: dense if its tags refuse sparse ones, unless they are too large for that."""
+    size = rows.X.shape[0] * rows.X.shape[1] * rows.X.dtype.itemsize
+    if not hasattr(rows.X, "toarray") or not hasattr(estimator, "__sklearn_tags__") or size > DENSE_BYTES:
+        return rows
+    if estimator.__sklearn_tags__().input_tags.sparse:
+        return rows
+    return rows._replace(X=rows.X.toarray(), X_test=rows.X_test.toarray())
 
 
 def fit_peer(estimator: Any, rows: Matrices) -> tuple[Any, float]:

@@ -46,6 +46,7 @@ def learned_from(reading: dict[str, Any], columns: list[str]) -> bool:
 GRADIENTS = ("logistic", "hinge", "squared_hinge", "lms", "epsilon")
 MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
 
+AROW_R = 0.3  # of the learner that is the default for text
 PASSES = 3  # for most learners, and the fewest
 AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # the learner that takes more
 MOST = 20  # passes
@@ -65,7 +66,7 @@ def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | N
             "OnlineRegressor", **with_choices({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged")
         )
     if is_text(features):
-        made = with_choices({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
+        made = with_choices({"rule": f"pa2({1 / (2 * AROW_R)!r})", "geometry": f"arow({AROW_R})"}, choices, "last")
     else:
         made = with_choices({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
     return Learner("OnlineClassifier", **made)
@@ -140,7 +141,7 @@ def is_text(features: FeatureMap) -> bool:
     return not isinstance(given, str) and any(isinstance(one, Text) for one in given)
 
 
-TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
+TEXT = {"weighting": "log-tfidf"}  # what goes best with the learner that is the default for text
 
 ROLE_NAMES = {"ignore": "left out"}  # in notes; other roles are called by their names
 
@@ -229,7 +230,7 @@ class Plan:
             if name in by_letters or name not in given
         })  # fmt: skip
         roles = {name: role.role for name, role in found.items()}
-        for options, role, names in ((self.text, "text", "ngrams=, chars= or weighting="),
+        for options, role, names in ((self.text, "text", "ngrams=, chars=, tokens= or weighting="),
                                     (self.number, "numeric", "scale=")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
                 raise PlanError(f"{names} has no use here: no column is {role}")
@@ -249,12 +250,12 @@ class Plan:
         """Refuse options about columns for rows without columns, or for a target that is not among those ``found``."""
         if (kind := kind_of(rows)) != TABLE:
             self._refuse_columns(f"the rows have no columns but {'names' if kind == NAMED else 'numbers'}")
-        for name in ("target", "weight", "id"):
+        for name in ("target", "weight", "id", "group"):
             if name in self.reading and name not in found:
                 raise PlanError(f"{name}= has no use here: the rows have no columns but a text, behind its label")
 
     def _refuse_columns(self, why: str) -> None:
-        about_tables = ("target", "weight", "id", "delimiter", "header")
+        about_tables = ("target", "weight", "id", "group", "delimiter", "header")
         given = [f"{name}=" for name in about_tables if name in self.reading]
         given += [f"missing={self.reading['missing']}"] if self.reading.get("missing") in ("zero", "indicator") else []
         if given:
@@ -266,7 +267,7 @@ class Plan:
 
 def plain(role: Role) -> Role:
     """The role of a number that is taken as it stands; other roles unchanged."""
-    return Role("numeric", role.reason.partition(",")[0]) if role.log or role.values else role
+    return Role("numeric", role.reason.partition(",")[0]) if role.role == "numeric" and role.treatment else role
 
 
 def in_lines(roles: dict[str, Role]) -> list[str]:

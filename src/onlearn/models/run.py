@@ -355,7 +355,9 @@ class Run:
         undecided = self.start.from_first_row and self.plan.passes is None
         if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
             passes = f"up to {MOST} passes, as rows held out decide"
-        task = {"classify": "classification", "regress": "regression"}.get(self.plan.task, "several labels a row")
+        task = {"classify": "classification", "regress": "regression", "rank": "pairs of rows"}.get(
+            self.plan.task, "several labels a row"
+        )
         return f"{task} by {' '.join(repr(learner).split())}, {passes}"
 
     def _begin_learning(self, rows: Any) -> None:

@@ -172,6 +172,11 @@ class Reading:
         """Decide about features, labels, learner and passes by the first rows."""
         rows = batch.parsed
         self.plan.check_columns(rows, reader.found())
+        if batch.groups is not None and not self.plan.certain and self.start.fresh:
+            raise PlanError(
+                "the rows have groups (qid): say task=rank to learn their order within each group, or task=classify or "
+                "task=regress to learn from each row by itself"
+            )
         if self.start.from_first_row:
             self._choose_features(batch, reader.found(), options)
             self._choose_passes(reader.bytes_total)
@@ -187,7 +192,7 @@ class Reading:
     def _choose_features(self, batch: Batch, found: dict[str, Any], options: dict[str, Any]) -> None:
         plan, model = self.plan, self.model
         named: dict[str, Any] = {
-            role: found[role] for role in ("target", "weight", "id") if role in found
+            role: found[role] for role in ("target", "weight", "group", "id") if role in found
         }  # not by position
         plan.taken = {str(column): role for role, column in named.items()}
         model.task, model.reading = plan.task, {**found, **options, **named}
@@ -208,9 +213,10 @@ class Reading:
         """Features for rows such as these, and notes about what was decided."""
         learner = as_learner(self.plan.learner)
         usual, linear = (None, True) if learner is None else (learner.usual_features, learner.is_linear)
-        start = np.flatnonzero(~held_out(0, min(len(batch), LOOK_AT), self.plan.holdout, self.plan.seed))
-        known = batch if not self.plan.holdout else batch.take(start)
-        return self.plan.features(known.parsed, usual, first_targets(known, self.plan.task), linear)
+        targets = first_targets(batch, self.plan.task)
+        if targets is not None and self.plan.holdout:
+            targets[held_out(0, len(targets), self.plan.holdout, self.plan.seed)] = np.nan
+        return self.plan.features(batch.parsed, usual, targets, linear)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
@@ -408,7 +414,7 @@ def unknown_columns(model: Model, rows: Any) -> str | None:
     known = model.features.columns_
     if known is None or kind_of(rows) != TABLE:
         return None
-    taken = {str(model.reading.get(role)) for role in ("target", "weight", "id")}
+    taken = {str(model.reading.get(role)) for role in ("target", "weight", "group", "id")}
     new = [name for name in rows.column_names if name not in {*known, *taken}]
     if not new:
         return None
@@ -459,7 +465,7 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
 def first_targets(batch: Batch, task: str) -> np.ndarray | None:
     """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
     if task != "classify":
-        return None if batch.y is None else np.asarray(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
+        return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
     codes = None if batch.codes is None else batch.codes[:LOOK_AT]
     return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
 

@@ -179,6 +179,9 @@ def _progressive(run: Run) -> dict[str, Any]:
     if model.task == MULTILABEL:
         made["mistakes"] = int(first["mistakes"])
         made["hamming_loss"] = first["mistakes"] / max(1.0, first["seen"] * len(model.labels or ()))
+    elif model.task == "rank":
+        made["mistakes"] = int(first["mistakes"])
+        made["pairwise_accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])
     elif model.labels is not None:
         made["mistakes"] = int(first["mistakes"])
         made["accuracy"] = 1 - first["mistakes"] / max(1.0, first["seen"])

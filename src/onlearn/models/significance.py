@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 LEVEL = 0.95  # of intervals; a difference is shown if its adjusted p-value is below 1 - LEVEL
-RESAMPLES = 2_000
-GROUPS = 10_000  # rows; of more, random groups are drawn, so that the time does not grow
+RESAMPLES = 10_000
+GROUPS = 2_000  # rows; of more, random groups are drawn, so that the time does not grow
 DRAWN = 1 << 22  # numbers of rows at a time
 
 

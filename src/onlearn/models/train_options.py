@@ -69,8 +69,8 @@ class TrainOptions:
     column: str | int | None = option(None, "Of taggers: the column of labels, such as upos; --target does the same.")
     task: str | None = option(
         None,
-        "classify (by default), regress, multilabel (several labels a row), or tag, which is the default for CoNLL "
-        "files.",
+        "classify (by default), regress, multilabel (several labels a row), rank (the order within groups), or tag, "
+        "which is the default for CoNLL files.",
         in_model=True,
     )
     learner: Any = option(
@@ -125,7 +125,9 @@ class TrainOptions:
         None, "Files whose rows are not learned from: probabilities are fitted to them.", list, classes_only=True
     )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
-    passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
+    passes: int | None = option(
+        None, "Passes over the data; by default 3; of small tables, what a trial finds.", int, min=1
+    )
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
     threshold: str | float | None = option(
@@ -142,6 +144,9 @@ class TrainOptions:
     header: bool | None = option(None, "Whether CSV files begin with a header.", bool, flags=("--header/--no-header",))
     weight: str | int | None = option(None, "The column that holds the weight of a row.")
     id: str | int | None = option(None, "The column that identifies a row.")
+    group: str | int | None = option(
+        None, "With --task rank: the column that says which rows are ranked together; svmlight files have qid:N."
+    )
     label_separator: str | None = option(
         None, "What stands between several labels in a cell, such as ;. It makes the task multilabel.", in_model=True
     )
@@ -157,6 +162,12 @@ class TrainOptions:
     )
     weighting: str | None = option(
         None, "Weights of words: counts, binary, log, idf, tfidf or log-tfidf.", in_model=True, of_features=True
+    )
+    tokens: str | None = option(
+        None,
+        "What a text is cut into: words, or words and punctuation; by default punctuation counts in short texts.",
+        in_model=True,
+        of_features=True,
     )
     norm: bool | None = option(
         None,

@@ -22,12 +22,13 @@ from onlearn.engine import registry
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
-from onlearn.features.text import WEIGHTINGS
+from onlearn.features.text import TOKENS, WEIGHTINGS
 from onlearn.models import evaluation
 from onlearn.models.model import Model, as_learner
 from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.multilabel_run import MultilabelRun, check_multilabel, several_labels
 from onlearn.models.plan import ROLES, Plan
+from onlearn.models.ranking import RANK, RankRun, check_rank
 from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.stored_model import load_learner
@@ -48,14 +49,15 @@ if TYPE_CHECKING:
     from onlearn.models.tagger import Tagger
 
 WORDS = {
-    "task": ("classify", "regress", "tag", "multilabel"),
+    "task": ("classify", "regress", "tag", "multilabel", "rank"),
     "missing": extractors.MISSING,
     "weighting": WEIGHTINGS,
+    "tokens": TOKENS,
     "scale": extractors.SCALES,
     "class_weight": ("balanced",),
 }
 # Options of ``onlearn.data.read``.
-READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator")
+READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator", "group")
 CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight", "calibration")  # of a learner
 KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
@@ -122,6 +124,8 @@ def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = No
     learner = as_learner(plan.learner if model is None else model.learner)
     if plan.task == MULTILABEL:
         return MultilabelRun(plan, model, bad)
+    if plan.task == RANK:
+        return RankRun(plan, model, bad)
     if learner is not None and learner.whole:
         from onlearn.models.whole_run import WholeRun
 
@@ -277,6 +281,10 @@ def check_options(options: TrainOptions) -> None:
         check_multilabel(options)
     elif options.label_separator is not None and options.task is not None:
         raise PlanError(f"label_separator= has no use with task={options.task}: it is for task={MULTILABEL}")
+    if options.task == RANK:
+        check_rank(options)
+    elif options.group is not None and not options.resume:
+        raise PlanError(f"group= is for task={RANK}, the order of rows within groups")
     if options.per_class and not options.is_given("min_count"):
         raise PlanError("per_class= is about min_count=, which is not given")
     if options.strict and options.is_given("max_bad"):
@@ -297,7 +305,7 @@ def reading_of(options: TrainOptions) -> dict[str, Any]:
     reading = {name: value for name in READING if (value := getattr(options, name)) is not None}
     if options.delimiter == "\\t":  # as one types it where a tab cannot be typed
         reading["delimiter"] = "\t"
-    taken = {name: reading[name] for name in ("target", "weight", "id") if name in reading}
+    taken = {name: reading[name] for name in ("target", "weight", "id", "group") if name in reading}
     for name, column in taken.items():
         others = [other for other in taken if other != name and taken[other] == column]
         if others:
@@ -328,7 +336,7 @@ def text_of(options: TrainOptions) -> dict[str, Any]:
         text["ngrams"] = None
     elif options.ngrams is not None:
         text["ngrams"] = lengths(options.ngrams, "ngrams")
-    for name in ("weighting", "norm"):
+    for name in ("weighting", "tokens", "norm"):
         if (value := getattr(options, name)) is not None:
             text[name] = value
     return text
@@ -401,7 +409,7 @@ def learner_of(options: TrainOptions) -> Any:
     if name is None:
         return None
     task = made.composition.task
-    if options.task not in (None, task) and (options.task, task) != (MULTILABEL, "classify"):
+    if options.task not in (None, task) and not (options.task in (MULTILABEL, RANK) and task == "classify"):
         kind = "classes" if task == "classify" else "numbers"
         raise PlanError(f"{made.name} predicts {kind}: it is not for task={options.task}", "learner")
     if task == "regress":

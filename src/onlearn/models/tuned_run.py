@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from onlearn import data
-from onlearn.data import Batch
+from onlearn.data import Batch, arrow
 from onlearn.errors import PlanError
 from onlearn.features import Text, guess_roles
 from onlearn.features.feature_map import TABLE, kind_of
@@ -39,8 +39,8 @@ ROWS = 1 << 17  # that are raced over, at most
 BYTES = 256 << 20  # of parsed rows, likewise
 CONFIGURATIONS = 16  # of a space that is given
 FEWEST = 20  # rows that can be raced over
-DISTINCT = 1000  # values of a column of whole numbers, up to which it may hold categories
-OFTEN = 5  # rows for each of them
+OFTEN = 2  # rows for each value of a column of whole numbers that may hold categories, at least
+DENSE = 0.5  # the part of the numbers between the least and the greatest from which on there are no gaps
 
 Said = Callable[[list[str], str], None]
 
@@ -157,8 +157,10 @@ class TunedRun(Run):
         text = is_text(trial.model.features)
         cut = any(isinstance(one, Text) and one.ngrams is None for one in extractors)
         numbers = [one.column for one in extractors if one.kind == "number"]
-        unsure = [one for one in numbers if one not in trial.plan.roles and may_be_categories(rows, one)]
-        return Kind(task, text, cut, True, len(numbers), len(extractors), tuple(unsure))
+        unsure = {one: has_gaps(rows, one) for one in numbers if one not in trial.plan.roles}
+        unsure = {one: gaps for one, gaps in unsure.items() if gaps is not None}
+        gaps = tuple(one for one in unsure if unsure[one])
+        return Kind(task, text, cut, True, len(numbers), len(extractors), tuple(unsure), gaps)
 
     def _run_of(self, one: Options) -> Callable[[], Run] | str:
         """What makes runs of a configuration; or why it cannot take part."""
@@ -285,9 +287,11 @@ def space_of(options: TrainOptions) -> Space | None:
     return space
 
 
-def may_be_categories(rows: Any, column: str) -> bool:
-    """Whether a column of whole numbers has few enough values, each often enough, to hold categories."""
+def has_gaps(rows: Any, column: str) -> bool | None:
+    """Whether a column of whole numbers that may be categories lacks most numbers in between; None: it is none."""
     if "whole numbers" not in guess_roles(rows.select([column]))[column].reason:
-        return False
-    distinct = len(rows.column(column).unique())
-    return 2 < distinct <= DISTINCT and distinct * OFTEN <= rows.num_rows
+        return None
+    values = np.unique(arrow.numbers(arrow.in_one_piece(rows.column(column)).drop_null()))
+    if len(values) <= 2 or len(values) * OFTEN > rows.num_rows:
+        return None
+    return len(values) < DENSE * float(values[-1] - values[0] + 1)

@@ -104,6 +104,10 @@ def _check_whole(name: str, value: Any, least: int, more: str = "") -> None:
 def task_of(model: Any) -> str:
     """ "classify" or "regress"; of models that are not ours, those with probabilities classify."""
     if isinstance(model, Model):
+        if model.task not in ("classify", "regress"):
+            raise ValueError(
+                f"a stream has one label or number a row, which a model of task={model.task} does not take"
+            )
         return model.task
     composition = getattr(model, "composition", getattr(model, "_composition", None))  # of a learner, an estimator
     if composition is not None:

@@ -10,9 +10,9 @@ which is convex in a. One number of hundreds of rows cannot flatter a learner; a
 
 Mistakes are what users count, but they are coarse: on a thousand rows, two learners that differ by a hundredth are told
 apart by luck. The log-loss is finer but answers another question: a hinge loss makes fewer mistakes on some data than
-the logistic loss, whose log-loss is better. The ``cost`` of a row is the log-loss and twice the mistake: it ranks by
-mistakes where these differ clearly, and by the log-loss where they do not, as with rare classes. In regression the cost
-is the squared error.
+the logistic loss, whose log-loss is better. The ``cost`` of a row is the log-loss, and 4 more if it is a mistake: it
+ranks by mistakes where these differ clearly, and by the log-loss where they do not, as with rare classes. In regression
+the cost is the squared error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MISTAKE = 2.0  # what a mistake costs besides its log-loss
+MISTAKE = 4.0  # what a mistake costs besides its log-loss
 TINY = 1e-12  # the smallest probability
 STEPS = 40  # of Newton's method, at most
 

@@ -27,7 +27,7 @@ from onlearn.tune.cross_validation import (
     splits_of,
 )
 from onlearn.tune.race import reason
-from onlearn.tune.space import Log, Space, Whole
+from onlearn.tune.space import Log, Space, Whole, rounded
 
 STARTUP = 4  # trials before any is pruned
 PLAIN = (str, int, float, bool, type(None))  # values that Optuna stores as they are
@@ -202,7 +202,7 @@ class _Trial:
             elif isinstance(values, Whole):
                 made[name] = trial.suggest_int(name, values.low, values.high)
             else:
-                made[name] = trial.suggest_float(name, values.low, values.high, log=isinstance(values, Log))
+                made[name] = rounded(trial.suggest_float(name, values.low, values.high, log=isinstance(values, Log)))
         return made
 
     def __call__(self, trial: Any) -> float:

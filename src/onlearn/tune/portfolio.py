@@ -7,7 +7,7 @@ is said, is always the first of a race and is not listed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from onlearn.tune.space import Options
 
@@ -24,7 +24,8 @@ class Kind:
     table: bool = False  # rows have columns
     numbers: int = 0  # columns of numbers
     columns: int = 0  # columns that are features
-    unsure: tuple[str, ...] = field(default_factory=tuple)  # columns of whole numbers that may be categories
+    unsure: tuple[str, ...] = ()  # columns of whole numbers that may be categories
+    gaps: tuple[str, ...] = ()  # those of them that lack most numbers between the least and the greatest
 
 
 TEXT: tuple[Options, ...] = (
@@ -53,7 +54,7 @@ ROWS: tuple[Options, ...] = (
     {"learner": "AROW(r=0.1)"},
     {"learner": "AROW(r=10.0)"},
     {"rule": "squared_hinge", "geometry": "adagrad(0.1)"},
-    {"learner": "AdaGrad(rate=0.1)"},
+    {"learner": "AdaGrad(rate=0.5)"},
     {"learner": "PassiveAggressive(aggressiveness=0.01)"},
     {"learner": "ScInOL"},
 )
@@ -69,6 +70,7 @@ PAIRS: tuple[Options, ...] = (
 CATEGORIES: tuple[Options, ...] = (
     {},
     {"learner": "LogisticRegression(rate=0.3)"},
+    {"learner": "LogisticRegression(rate=1.0)"},
 )
 
 REGRESSION: tuple[Options, ...] = (
@@ -95,9 +97,11 @@ def configurations(kind: Kind) -> list[Options]:
     else:
         made += ROWS
     if kind.table and not kind.text:
-        usual = ({},) if kind.task == "regress" else CATEGORIES
+        usual = CATEGORIES[: None if kind.task == "classify" else 1]
         made += NUMBERS[: None if kind.task == "classify" else 1] if kind.numbers else ()
         made += [{"categorical": list(kind.unsure), **one} for one in usual] if kind.unsure else []
+        if kind.gaps and kind.gaps != kind.unsure:
+            made += [{"categorical": list(kind.gaps), **one} for one in usual[:2]]
         if kind.columns >= 2 and kind.columns * (kind.columns - 1) // 2 <= MOST_PAIRS:
             made += PAIRS if kind.task == "classify" else PAIRS[:1]
     return [dict(one) for one in made]

@@ -36,9 +36,9 @@ from onlearn.tune.losses import Losses, joined, of_answers, of_numbers, of_proba
 FIRST = 256  # examples before the first rung, at least
 CLEARLY = 3.0  # standard errors by which the default must be worse to be dropped
 NOISE = 2.0  # standard errors by which the winner must beat the default
-PASSES = (1, 2, 3, 5, 8, 12, 20)  # after which finalists are judged
+PASSES = (1, 3, 5, 8, 12, 20)  # after which finalists are judged
 SLOWEST = 3  # passes before any finalist is dropped: slow learners come late
-BLOCKS = 2  # between two rungs, each judged before it is learned from
+BLOCKS = 1  # between two rungs, each judged before it is learned from
 
 
 class Contestant(Protocol):
@@ -255,7 +255,7 @@ class Race:
         folds: Sequence[tuple[np.ndarray, np.ndarray]],
         make: Callable[[int, int], Contestant],
         passes: Callable[[int], Sequence[int]] = lambda number: PASSES,
-        usual: Callable[[int], int] = lambda number: PASSES[2],
+        usual: Callable[[int], int] = lambda number: PASSES[1],
         *,
         seed: int = 0,
         keep: int = 2,

@@ -29,7 +29,7 @@ class FastText(Lines):
     """fastText's format, one row a line."""
 
     unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("target", "weight", "id", "types"), "the rows have no columns but a text, behind its label"
+        ("target", "weight", "id", "group", "types"), "the rows have no columns but a text, behind its label"
     )
 
     def parse(self, block: Block) -> Parsed:

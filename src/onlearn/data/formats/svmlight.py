@@ -293,7 +293,7 @@ class Svmlight(Lines):
     """svmlight's format, one row a line."""
 
     unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("target", "weight", "id", "types"), "the rows have no columns but numbers"
+        ("target", "weight", "id", "group", "types"), "the rows have no columns but numbers"
     )
     label_separator: ClassVar[str | None] = ","  # 1,3 is labels 1 and 3
 

@@ -374,7 +374,7 @@ class VowpalWabbit(Lines):
     """Vowpal Wabbit's text format, one row a line."""
 
     unused_options: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("target", "weight", "id", "types"), "the rows have no columns but names"
+        ("target", "weight", "id", "group", "types"), "the rows have no columns but names"
     )
     label_separator: ClassVar[str | None] = ","  # 1,3 is labels 1 and 3
 
