@@ -108,10 +108,11 @@ def test_tune_and_compare(run, kit, tmp_path):
 
 
 def test_several_labels(run, tmp_path):
-    path = tmp_path / "d.jsonl"
-    rows = [{"text": f"red blue {n % 5}", "label": ["red", "blue"][: 1 + n % 2]} for n in range(60)]
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-    run("train", path, "-o", tmp_path / "m.onl", "--test", path, "--report", tmp_path / "r.html", err=None)
+    path = tmp_path / "d.csv"
+    rows = [("a;b", "apple boat"), ("b", "boat sea"), ("", "of and"), ("c", "car road"), ("a;c", "tree car")]
+    path.write_text("text,tags\n" + "".join(f"{text},{labels}\n" for labels, text in rows * 12))
+    command = ["train", path, "-o", tmp_path / "m.onl", "--target", "tags", "--label-separator", ";", "--text", "text"]
+    run(*command, "--test", path, "--report", tmp_path / "r.html", err=None)
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "exactly the right labels" in text and 'data-chart="roc"' in text
 

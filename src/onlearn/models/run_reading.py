@@ -464,6 +464,8 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
 
 def first_targets(batch: Batch, task: str) -> np.ndarray | None:
     """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
+    if batch.label_sets is not None:  # several labels a row
+        return None
     if task != "classify":
         return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
     codes = None if batch.codes is None else batch.codes[:LOOK_AT]
