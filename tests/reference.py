@@ -8,7 +8,7 @@ an output. Nothing here is shared with the engine.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -133,6 +133,31 @@ class PassiveAggressiveEpsilon:
         return max(0.0, abs(y - s) - self.epsilon)
 
 
+@dataclass
+class Weighted:
+    """The step for an example of some importance.
+
+    Above 1 that of an example with ``importance`` times the cost C; a rule without cost goes as far as it always does,
+    one that does not look at the length that many times as far. Below 1 a part of the usual step.
+    """
+
+    rule: object
+    importance: float
+
+    def step(self, s, y, q):
+        h = self.importance
+        if h <= 1:
+            return h * self.rule.step(s, y, q)
+        if isinstance(self.rule, (Aggressive, NormalisedLeastMeanSquares)):
+            return self.rule.step(s, y, q)
+        if hasattr(self.rule, "C"):
+            return replace(self.rule, C=h * self.rule.C).step(s, y, q)
+        return h * self.rule.step(s, y, q)
+
+    def loss(self, s, y):
+        return self.rule.loss(s, y)
+
+
 def hinge_loss(s, y):
     return max(0.0, 1 - y * s)
 
@@ -147,6 +172,7 @@ def hinge_loss(s, y):
 
 class Geometry:
     theta = 0.0
+    importance = 1.0  # of the present example
 
     def begin(self, free, outputs):
         self.free = np.asarray(free, dtype=bool)
@@ -278,7 +304,7 @@ class AROW(Geometry):
     def step(self, c, x, t, q):
         S = self.S[:, c]
         self.w[:, c] += t * S * x
-        self.S[:, c] = S - (S * x) ** 2 / (q + self.r)
+        self.S[:, c] = S - (S * x) ** 2 / (q + self.r / self.importance)
 
 
 @dataclass
@@ -483,10 +509,11 @@ def learn(rule, geometry, output, X, y, *, outputs=1, weight=None, epochs=1, bia
 
 def learn_example(rule, geometry, decide, x, label, importance, trail):
     s = x @ geometry.seen_by(x) - geometry.theta
-    moves, mistake, loss = decide(rule, geometry, x, label, s)
+    moves, mistake, loss = decide(Weighted(rule, importance), geometry, x, label, s)
     for c, (t, q) in moves.items():
         if t != 0:
-            geometry.step(c, x, importance * t, q)
+            geometry.importance = importance
+            geometry.step(c, x, t, q)
     geometry.done()
     trail.hypotheses.append(geometry.w.copy())
     trail.mistaken.append(bool(mistake))

@@ -17,7 +17,7 @@ from pathlib import Path
 # From low to high. A name stands for the module or the whole package; a longer name beats a shorter one.
 LAYERS = {
     "compiler": "compiler",
-    "foundation": "errors threads model_file",
+    "foundation": "errors threads model_file inert_text",
     # theory is mathematics on plain arrays: it knows nothing of learners
     "theory": "theory",
     "engine": "engine",
@@ -31,19 +31,25 @@ LAYERS = {
     # from files to rows: readers make batches, features make matrices of them
     "data": "data",
     "features": "features",
+    # search spaces and races know learners by what they can do, and nothing of files
+    "tuning": "tune",
     # labels for the tokens of sequences: features of tokens are hashed as those of rows
     "sequences": "sequence",
     "estimators": "estimators rules stabilizers geometry calibrate",
     # "onlearn" is the package itself: whoever imports its public names may reach any estimator.
     "public": "onlearn",
+    # searches that are estimators, or of any estimator
+    "searches": "tune.candidates tune.tuner tune.optuna_search",
     "models": "models",
     "streams": "drift streaming",
     "programs": "warm reproduce",
+    # pages of what others found: plain numbers, and evidence that an evaluation shows them
+    "report": "report",
     "commands": "cli __main__",
 }
 
 
-FACES = ("onlearn", "features", "theory")
+FACES = ("onlearn", "features", "theory", "tune")
 
 
 def check(package: Path, layers: Mapping[str, str] = LAYERS) -> list[str]:

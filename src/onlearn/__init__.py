@@ -46,6 +46,7 @@ _HOMES = {
         "ScInOL",
     ],
     "onlearn.features": ["Features", "feature"],
+    "onlearn.models.comparison": ["compare"],
     "onlearn.models.model": ["Model"],
     "onlearn.models.tagger": ["Tagger"],
     "onlearn.models.training": ["train"],
@@ -60,10 +61,12 @@ _MODULES = [
     "features",
     "geometry",
     "kernels",
+    "report",
     "reproduce",
     "rules",
     "stabilizers",
     "theory",
+    "tune",
 ]
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -112,6 +115,7 @@ __all__ = [
     "Winnow",
     "__version__",
     "calibrate",
+    "compare",
     "data",
     "drift",
     "feature",
@@ -119,6 +123,7 @@ __all__ = [
     "geometry",
     "kernels",
     "load",
+    "report",
     "reproduce",
     "rule",
     "rules",
@@ -126,12 +131,26 @@ __all__ = [
     "stream",
     "theory",
     "train",
+    "tune",
 ]
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from onlearn import calibrate, data, drift, features, geometry, kernels, reproduce, rules, stabilizers, theory
+    from onlearn import (
+        calibrate,
+        data,
+        drift,
+        features,
+        geometry,
+        kernels,
+        report,
+        reproduce,
+        rules,
+        stabilizers,
+        theory,
+        tune,
+    )
     from onlearn.engine.user_rules import rule
     from onlearn.estimators.bayes import NaiveBayes
     from onlearn.estimators.crf import CRF
@@ -170,6 +189,7 @@ if TYPE_CHECKING:
     from onlearn.estimators.svc import SVC, SVR
     from onlearn.features import Features, feature
     from onlearn.model_file import load
+    from onlearn.models.comparison import compare
     from onlearn.models.model import Model
     from onlearn.models.tagger import Tagger
     from onlearn.models.training import train

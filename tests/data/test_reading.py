@@ -334,3 +334,28 @@ def test_a_file_cut_short_while_it_is_read(tmp_path, monkeypatch, name):
         file.truncate(path.stat().st_size // 2)
     with pytest.raises(DataError, match=f"{name} was cut short while it was read"):
         list(reader)
+
+
+def test_batches_that_are_read_ahead_come_again(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,label\n" + "".join(f"{n},{'ab'[n % 2] if n < 500 else 'c'}\n" for n in range(1000)))
+
+    def seen(batches):
+        return [(batch.y.tolist(), batch.lines.tolist()) for batch in batches]
+
+    with read(path, block_size=1 << 10) as plain:
+        expected = seen(plain)
+    with read(path, block_size=1 << 10) as reader:
+        kept, complete = reader.keep(300, 1 << 30)
+        assert not complete
+        assert 300 <= sum(len(batch) for batch in kept) < 600
+        assert seen(kept) == expected[: len(kept)]
+        assert kept[0].label_names == ["a", "b"]
+        assert seen(reader) == expected
+    with read(path, block_size=1 << 10) as reader:
+        kept, complete = reader.keep(1 << 20, 1 << 30)
+        assert complete
+        assert seen(kept) == seen(reader) == expected
+    with read(path, block_size=1 << 10) as reader:
+        assert len(reader.keep(1 << 20, 1)[0]) == 1
+    assert list(reader) == []  # it is closed

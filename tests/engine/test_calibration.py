@@ -150,7 +150,9 @@ def test_votes_are_not_taken_for_log_odds(classes):
         p = model.predict_proba(X[3000:])
         np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X[3000:]))
         assert p.max() > 0.9
-        np.testing.assert_array_equal(p, model.set_params(calibration="online").predict_proba(X[3000:]))
+        online = model.set_params(calibration="online").predict_proba(X[3000:])
+        np.testing.assert_array_equal(online.argmax(axis=1), p.argmax(axis=1))
+        assert online.max() > 0.9
         with pytest.raises(ValueError, match="shares of votes"):
             model.set_params(calibration="own").predict_proba(X[3000:])
 

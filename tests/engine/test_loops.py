@@ -146,7 +146,7 @@ def test_regression(group):
 
 
 @pytest.mark.parametrize("group", GEOMETRIES)
-def test_sample_weight_multiplies_the_step(group):
+def test_sample_weight_multiplies_the_step_or_its_cost(group):
     data = cases.data("binary", group == "winnow")
     weight = np.random.default_rng(3).choice([0.25, 1.0, 1.7], cases.ROWS)
     for geometry, reference in GEOMETRIES[group].items():

@@ -70,6 +70,32 @@ def names_of(texts, **settings) -> list[list[str]]:
     return named
 
 
+def plain_tokens(text: str, apostrophes: bool) -> list[str]:
+    """Words and marks by the book: a mark is a character of the categories P and S outside words."""
+    kinds = {c: "w" if is_word(c) else "m" if unicodedata.category(c)[0] in "PS" else " " for c in text}
+    marked = "".join(kinds[c] for c in text)
+    if apostrophes:
+        inside = re.compile("(?<=w)m(?=w)")
+        joined = [m.start() for m in inside.finditer(marked) if text[m.start()] in "'\u2019"]
+        marked = "".join("w" if n in joined else c for n, c in enumerate(marked))
+    found = [text[m.start() : m.end()] for m in re.finditer("w+|m", marked)]
+    return [t.lower().replace("\u2019", "'") if len(t) > 1 or is_word(t) else t for t in found]
+
+
+@given(TEXTS, st.booleans())
+def test_punctuation_marks_and_symbols_are_words_if_asked_for(texts, apostrophes):
+    found = names_of(texts, ngrams=(1, 1), apostrophes=apostrophes, tokens="punctuation")
+    assert found == [plain_tokens(text, apostrophes) for text in texts]
+
+
+def test_tokens_of_a_message():
+    [found] = names_of(["Who's \u201ein\u201c?? :-) \U0001f600 50% don_t\t."], ngrams=(1, 1), tokens="punctuation")
+    assert found == ["who", "'", "s", "\u201e", "in", "\u201c", "?", "?", ":", "-", ")", "\U0001f600", "50", "%",
+                     "don", "_", "t", "."]  # fmt: skip
+    with pytest.raises(ValueError, match="tokens must be 'words' or 'punctuation', not 'letters'"):
+        Text(tokens="letters")
+
+
 @given(TEXTS, st.booleans())
 def test_words_are_those_of_re_and_lower(texts, apostrophes):
     found = names_of(texts, ngrams=(1, 1), apostrophes=apostrophes)

@@ -58,7 +58,8 @@ def test_batches_do_not_matter(cuts, classes):
     gold, predicted, proba = sample(classes, 200)
     whole, parts = (evaluated(labels, gold, predicted, proba, where) for where in ((), cuts))
     for key, value in whole.items():
-        assert parts[key] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value)
+        near = isinstance(value, float) or key == "calibration_by_class"
+        assert parts[key] == (pytest.approx(value, rel=1e-12) if near else value)
 
 
 def test_calibration_error_by_hand():
@@ -170,3 +171,26 @@ def test_whole_numbers_as_labels_are_exact():
     assert inputs.distinct([*near, "+77", "77.0", "9007199254740992.0"]) == near
     assert inputs.in_order(near) == ["77", near[2], near[0], near[3], near[1]]
     assert positions(["+9007199254740993", "9007199254740994"], near) == [0, -1]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_brier_score_is_that_of_scikit_learn(classes):
+    gold, predicted, proba = sample(classes)
+    report = evaluated(list("abc")[:classes], gold, predicted, proba)
+    expected = np.square(proba - np.eye(classes)[gold]).sum(axis=1).mean() / (2 if classes == 2 else 1)
+    assert report["brier"] == pytest.approx(expected, rel=1e-12)
+    if classes == 2:
+        assert report["brier"] == pytest.approx(metrics.brier_score_loss(gold, proba[:, 1]))
+
+
+def test_calibration_error_class_by_class_by_hand():
+    gold, predicted, proba = sample(3)
+    errors = []
+    for c in range(3):
+        place = np.minimum((proba[:, c] * BINS).astype(int), BINS - 1)
+        off = np.bincount(place, weights=(gold == c) - proba[:, c], minlength=BINS)
+        errors.append(np.abs(off).sum() / len(gold))
+    report = evaluated(list("abc"), gold, predicted, proba, [100])
+    assert report["class_calibration_error"] == pytest.approx(np.mean(errors))
+    assert list(report["calibration_by_class"].values()) == pytest.approx(errors)
+    assert report["uncalibrated"] is None  # no scores were given

@@ -23,6 +23,7 @@ try:
     from onlearn.cli.terminal import (
         Stopped,
         as_options,
+        command_line,
         one_line_warnings,
         option_name,
         print_message,
@@ -36,9 +37,11 @@ except KeyboardInterrupt:  # before anything has begun
 # Each is a function in the file of its name, or an app of several commands.
 COMMANDS = (
     "train",
+    "tune",
     "stream",
     "predict",
     "evaluate",
+    "compare",
     "inspect",
     "explain",
     "data",
@@ -85,9 +88,11 @@ def _start(
     Examples:
       onlearn data describe reviews.jsonl      what is in a file
       onlearn train reviews.jsonl -o m.onl     from a file to a model
+      onlearn tune reviews.jsonl               which learner and features are best
       onlearn stream - -o m.onl                learn row by row, as data come
       onlearn predict m.onl new.jsonl          a label for each row
       onlearn evaluate m.onl test.jsonl        how good the model is
+      onlearn compare reviews.jsonl            several learners side by side
       onlearn inspect m.onl                    what it has learned
       onlearn bounds recommend train.csv       which family of learners suits data
       onlearn demo                             every named learner on small data
@@ -129,6 +134,7 @@ def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
     # Only the command that is asked for is imported: building the options of all takes long.
     asked = [name for name in arguments[:1] if name in COMMANDS and "_ONLEARN_COMPLETE" not in os.environ]
+    command_line.set(tuple(arguments))  # reports show it
     try:
         with one_line_warnings():
             code = app_of(asked or COMMANDS)(arguments, prog_name="onlearn", standalone_mode=False)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from onlearn.cli.options import Data, Format, Json, MaxBad, Quiet, Strict, print_bad_rows
+from onlearn.cli.options import Data, Format, Json, MaxBad, Quiet, Report, Strict, print_bad_rows
+from onlearn.cli.reporting import check_report, evidence_of, write_report
 from onlearn.cli.terminal import echo_json, group, output, print_message
 from onlearn.models.train_options import MAX_BAD, TrainOptions
 
@@ -120,10 +121,11 @@ BOUNDS = {
 def _add(name: str, formula: Formula) -> None:
     """Make a command of a function of ``onlearn.theory.bounds``."""
 
-    def command(json: bool, **given: Any) -> None:
+    def command(json: bool, report_file: str | None, **given: Any) -> None:
+        check_report(report_file)
         if "signed_scores" in given:
             given["signed_scores"] = _numbers(given["signed_scores"], "--scores")
-        _show(name, given, json)
+        _show(name, given, json, report_file)
 
     def option(parameter: str, default: Any) -> inspect.Parameter:
         kind, help, flags = NUMBERS[parameter]
@@ -138,7 +140,8 @@ def _add(name: str, formula: Formula) -> None:
     command.__name__ = name
     command.__doc__ = f"{formula.help}\n\n\b\nExamples:\n  onlearn bounds {shell} {formula.example}"
     command.__annotations__ = {}
-    parameters = [*(option(*one) for one in formula.defaults.items()), shown]
+    page = inspect.Parameter("report_file", inspect.Parameter.KEYWORD_ONLY, annotation=Report, default=None)
+    parameters = [*(option(*one) for one in formula.defaults.items()), page, shown]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     app.command(shell)(command)
 
@@ -147,7 +150,7 @@ for _name, _formula in BOUNDS.items():
     _add(_name, _formula)
 
 
-def _show(name: str, given: dict[str, Any], json: bool) -> None:
+def _show(name: str, given: dict[str, Any], json: bool, report_file: str | None) -> None:
     """Evaluate a bound and print it."""
     from onlearn.theory import bounds
 
@@ -159,13 +162,17 @@ def _show(name: str, given: dict[str, Any], json: bool) -> None:
     more = found._asdict() if hasattr(found, "_asdict") else {"value": float(found)}
     about = (function.__doc__ or "").splitlines()[0].rstrip(".")
     shown = {key: one for key, one in given.items() if isinstance(one, (int, float))}
-    _print(name, shown, more, about, json)
+    _print(name, shown, more, about, json, report_file)
 
 
-def _print(name: str, given: dict[str, Any], found: dict[str, float], about: str, json: bool) -> None:
+def _print(
+    name: str, given: dict[str, Any], found: dict[str, float], about: str, json: bool, report_file: str | None
+) -> None:
     value = found["value"]
+    facts = {"bound": name, "arguments": given, **found, "about": about}
+    write_report(report_file, "bounds", facts)
     if json:
-        echo_json({"bound": name, "arguments": given, **found, "about": about})
+        echo_json(facts)
         return
     if name == "best_eta":
         typer.echo(f"eta = {value:.6g}")
@@ -222,7 +229,7 @@ OwnLabels = Annotated[
 @app.command()
 def additive(
     data: Data, u: Weights, intercept: Intercept = None, target: Target = None, format: Format = None,
-    own_labels: OwnLabels = False, json: Json = False,
+    own_labels: OwnLabels = False, report_file: Report = None, json: Json = False,
 ) -> None:  # fmt: skip
     """Bound the Perceptron on data by a target.
 
@@ -233,7 +240,7 @@ def additive(
       onlearn bounds additive and.csv --u 1,1 --intercept -1.5
       onlearn bounds additive rows.svm --u 3=1,17=1 --intercept -0.5
     """
-    _on_data("additive", data, u, intercept, target, format, own_labels, None, json)
+    _on_data("additive", data, u, intercept, target, format, own_labels, None, json, report_file)
 
 
 @app.command()
@@ -244,6 +251,7 @@ def multiplicative(
         int | None,
         typer.Option(help="The number of weights; by default of features, twice as many if --u has negative ones."),
     ] = None,
+    report_file: Report = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Bound normalised Winnow on data by a target.
@@ -255,13 +263,14 @@ def multiplicative(
       onlearn bounds multiplicative or.csv --u 1,1 --intercept -0.5
       onlearn bounds multiplicative rows.svm --u 3=1,17=1 --own-labels
     """
-    _on_data("multiplicative", data, u, intercept, target, format, own_labels, n, json)
+    _on_data("multiplicative", data, u, intercept, target, format, own_labels, n, json, report_file)
 
 
 def _on_data(
     name: str, data: list[str], u: str, intercept: float | None, target: str | None, format: str | None,
-    own_labels: bool, n: int | None, json: bool,
+    own_labels: bool, n: int | None, json: bool, report_file: str | None,
 ) -> None:  # fmt: skip
+    check_report(report_file, *data)
     import numpy as np
 
     from onlearn.models.labelled_matrix import read_labelled_matrix
@@ -281,7 +290,7 @@ def _on_data(
     except ValueError as error:
         raise typer.BadParameter(str(error).rstrip("."), param_hint="--u") from None
     about = (getattr(bounds, name).__doc__ or "").splitlines()[0].rstrip(".")
-    _print(name, {"rows": X.shape[0], "features": rows.X.shape[1]}, {"value": value}, about, json)
+    _print(name, {"rows": X.shape[0], "features": rows.X.shape[1]}, {"value": value}, about, json, report_file)
 
 
 def _target(text: str, width: int, names: Any) -> list[float]:
@@ -317,6 +326,7 @@ def recommend(
     format: Format = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    report_file: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -330,17 +340,19 @@ def recommend(
     \b
     Examples:
       onlearn bounds recommend reviews.jsonl
-      onlearn bounds recommend train.csv --target income --json
+      onlearn bounds recommend train.csv --target income --report advice.html
     """
     from onlearn import theory
     from onlearn.models.labelled_matrix import read_labelled_matrix
 
+    check_report(report_file, *data)
     options = TrainOptions(sources=[*data], target=target, format=format, strict=strict, max_bad=max_bad)
     rows = read_labelled_matrix(options)
     if not quiet:
         print_bad_rows(rows.bad)
     y = rows.signs("onlearn bounds recommend")
     advice = theory.recommend(rows.within_one(), y)
+    write_report(report_file, "bounds", advice.to_dict(), evidence_of(report_file, None, data))
     if json:
         echo_json(advice.to_dict())
     else:

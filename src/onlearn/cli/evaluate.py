@@ -18,6 +18,7 @@ from onlearn.cli.options import (
     ModelFile,
     Positive,
     Quiet,
+    Report,
     Strict,
     Target,
     Unconstrained,
@@ -27,6 +28,7 @@ from onlearn.cli.options import (
     reading,
     set_threshold,
 )
+from onlearn.cli.reporting import check_report, evidence_of, note_model, write_report
 from onlearn.cli.terminal import echo_json, print_message
 from onlearn.models.train_options import MAX_BAD
 
@@ -49,6 +51,7 @@ def evaluate(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    report_file: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +63,7 @@ def evaluate(
 
     \b
     Examples:
-      onlearn evaluate m.onl test.jsonl
+      onlearn evaluate m.onl test.jsonl --report quality.html
       onlearn evaluate m.onl test.csv --target income --json
       onlearn evaluate m.onl test.csv --threshold 0.2 --positive yes
       onlearn evaluate m.onl dev.csv --best-threshold "cost(1,5)"
@@ -68,13 +71,14 @@ def evaluate(
     """
     from onlearn.cli.tagging import tagger_in
 
+    check_report(report_file, model, *data, outputs=[] if bad_rows is None else [bad_rows])
     tagger = tagger_in(model)
     if tagger is not None:
         from onlearn.cli import tagging
 
         tagging.refuse(threshold=threshold, positive=positive, best_threshold=best_threshold)
         return tagging.evaluate(
-            tagger, data, column, target, unconstrained, json, quiet,
+            tagger, data, column, target, unconstrained, json, report_file, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained, column=column)
@@ -86,6 +90,7 @@ def evaluate(
     if threshold is not None or best_threshold is None:
         set_threshold(opened, threshold, positive)
     evaluation = evaluation_of(opened)
+    evidence = evidence_of(report_file, opened.labels, data)
     search = None if best_threshold is None else _searching(evaluation, best_threshold, positive)
     options: dict[str, Any] = dict(
         format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
@@ -95,8 +100,10 @@ def evaluate(
             with as_data_error(reader):
                 some = usable_rows(opened, batch, reader.bad)
                 if len(some):
-                    evaluation.add_batch(opened, some)
+                    evaluation.add_batch(opened, some, evidence)
         bad = reader.bad.count
+        if evidence is not None:
+            evidence.note_bad(reader.bad, "the data")
         names = ", ".join(source.name for source in reader.sources[:3])
     report = {**evaluation.report(), "bad_rows": bad}
     if not report["n"] or report.get("labels_a_row") == 0:
@@ -113,6 +120,9 @@ def evaluate(
         echo_json(report)
     else:
         _print(report)
+    if evidence is not None:
+        note_model(evidence, opened)
+        write_report(report_file, "evaluate", {**report, "model": model}, evidence)
 
 
 def _searching(evaluation: Any, criterion: str, positive: str | None) -> Callable[[], dict[str, Any]]:
@@ -174,6 +184,7 @@ def _print(report: dict[str, Any]) -> None:
     summary = plain_table()
     summary.add_column(style="cyan")
     summary.add_column(justify="right")
+    summary.add_column(style="dim")
     summary.add_row("rows", f"{report['n']:,}")
     names = {
         "accuracy": "accuracy",
@@ -186,7 +197,9 @@ def _print(report: dict[str, Any]) -> None:
         "labels_a_row": "labels a row",
         "auc": "area under the ROC curve" + (", about" if report.get("auc_is_estimate") else ""),
         "log_loss": "log-loss",
+        "brier": "Brier score",
         "calibration_error": "calibration error",
+        "class_calibration_error": "  mean of the classes",
         "groups": "groups",
         "pairs": "pairs of different relevance",
         "pairwise_accuracy": "pairs in the right order",
@@ -195,10 +208,12 @@ def _print(report: dict[str, Any]) -> None:
         "mae": "MAE",
         "r2": "R2",
     }
+    before = {key: value for key, value in (report.get("uncalibrated") or {}).items() if value != report.get(key)}
     for key, name in names.items():
         if report.get(key) is not None:
             small = key in ("rmse", "mae", "r2", "groups", "pairs")
-            summary.add_row(name, f"{report[key]:.6g}" if small else f"{report[key]:.4f}")
+            shown = f"{report[key]:.6g}" if small else f"{report[key]:.4f}"
+            summary.add_row(name, shown, f"{before[key]:.4f} uncalibrated" if key in before else "")
     for title, facts in (("threshold", report.get("threshold")), ("best threshold", report.get("best_threshold"))):
         if facts is not None:
             summary.add_row(*_threshold_row(title, facts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,24 +58,37 @@ Positive = Annotated[
     typer.Option(metavar="LABEL", help="Of two labels, the positive one; by default the second."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a report: a page (.html) that needs nothing else, or its numbers (.json).",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 
-def options_command(options: type, required: tuple[str, ...] = (), **more: Any) -> Callable[[Any], Any]:
+def options_command(
+    options: type, required: tuple[str, ...] = (), without: Collection[str] = (), **more: Any
+) -> Callable[[Any], Any]:
     """Make a command of a function of an options object: it takes the fields of a dataclass as options.
 
-    Each field states its help and range. ``required`` are fields whose default the command does not offer. ``more`` are
-    options of the command alone, passed by name: ``name=(annotation, default)``.
+    Each field states its help and range. ``required`` are fields whose default the command does not offer, ``without``
+    those that it does not have. ``more`` are options of the command alone, passed by name:
+    ``name=(annotation, default)``.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        names = [one.name for one in fields(options)]
+        taken = [one for one in fields(options) if one.name not in without]
+        names = [one.name for one in taken]
 
         def command(**given: Any) -> Any:
             own = {name: given.pop(name) for name in more}
             return function(options(**{name: given[name] for name in names}), **own)
 
-        parameters = [_parameter(one.name, one, one.name in required) for one in fields(options)]
+        parameters = [_parameter(one.name, one, one.name in required) for one in taken]
         parameters += [_keyword(name, annotation, default) for name, (annotation, default) in more.items()]
         command.__name__, command.__doc__ = function.__name__, function.__doc__
         command.__annotations__ = {}

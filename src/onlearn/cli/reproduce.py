@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.options import Report
+from onlearn.cli.reporting import check_report, write_report
 from onlearn.cli.terminal import echo_json, group, progress
 
 app = group("Compute published results again and show both.")
@@ -28,6 +30,7 @@ def ocr(
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Show the mean over so many seeds, too; each takes as long.")
     ] = 3,
+    report_file: Report = None,
     json: Json = False,
 ) -> None:
     """Handwritten digits by kernel perceptrons, test error after 0.1 to 10 passes; and its mean over several seeds.
@@ -47,11 +50,16 @@ def ocr(
     if unknown:
         known = ", ".join(repr(name) for name in LINES)
         raise typer.BadParameter(f"there is no line {unknown[0]!r}; there are {known}", param_hint="--line")
-    _run(lambda report: ocr(data, chosen, seed=seed, seeds=seeds, rows=rows, report=report), len(chosen), json)
+    _run(
+        lambda report: ocr(data, chosen, seed=seed, seeds=seeds, rows=rows, report=report),
+        len(chosen),
+        json,
+        report_file,
+    )
 
 
 @app.command()
-def spam(data: Folder = None, seed: Seed = 0, json: Json = False) -> None:
+def spam(data: Folder = None, seed: Seed = 0, report_file: Report = None, json: Json = False) -> None:
     """E-mails as 57 numbers: averaged perceptrons, plain and on random kitchen sinks; and a decision tree.
 
     The files spambase.data and traintest.txt are looked for in DIR, or in spambase/ of the folder that ONLEARN_DATA
@@ -59,17 +67,19 @@ def spam(data: Folder = None, seed: Seed = 0, json: Json = False) -> None:
 
     \b
     Examples:
-      onlearn reproduce spam
+      onlearn reproduce spam --report spam.html
       onlearn reproduce spam --data ~/spambase --json
     """
     from onlearn.reproduce.spam import PASSES, spam
 
-    _run(lambda report: spam(data, seed=seed, report=report), len(PASSES) + 1, json)
+    _run(lambda report: spam(data, seed=seed, report=report), len(PASSES) + 1, json, report_file)
 
 
-def _run(work: Callable[[Callable[[str], None]], Any], lines: int, json: bool) -> None:
+def _run(work: Callable[[Callable[[str], None]], Any], lines: int, json: bool, report_file: str | None) -> None:
+    check_report(report_file)
     with progress("learning", lines) as advance:
         table = work(advance)
+    write_report(report_file, "reproduce", table.to_dict())
     if json:
         echo_json(table.to_dict())
     else:

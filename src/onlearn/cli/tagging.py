@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from onlearn.cli.options import LARGE, print_bad_rows
+from onlearn.cli.reporting import evidence_of, note_tag_run, note_tagger, recorded, write_report
 from onlearn.cli.terminal import (
     Stopped,
     as_line,
@@ -23,7 +24,7 @@ from onlearn.cli.terminal import (
     show,
 )
 from onlearn.cli.terminal import output as written
-from onlearn.models.train_options import MAX_BAD, TrainOptions, keep_apart, part
+from onlearn.models.train_options import MAX_BAD, TrainOptions, as_list, keep_apart, part
 
 if TYPE_CHECKING:
     from onlearn.data import Reader
@@ -57,11 +58,12 @@ def refuse(**given: Any) -> None:
 # ---------------------------------------------------------------------- train
 
 
-def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
+def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: bool) -> None:
     """Learn a tagger, and report how good it is."""
     from onlearn.models.tag_training import prepare_tagging
 
     silent = quiet or as_json
+    turns: list[Any] = []  # how each pass went, for the report
     run = prepare_tagging(options)
     try:
         run.read()
@@ -70,7 +72,7 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
                 typer.echo(as_options(note))
             typer.echo(f"learning: {run.tagger.learner!r}")
         with _progress_line(silent) as watch:
-            run.learn(watch)
+            run.learn(watch if report_file is None else recorded(turns, watch))
     except KeyboardInterrupt:
         raise Stopped("stopped by Ctrl-C before learning was finished; no model was written") from None
     try:
@@ -82,7 +84,11 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
         report["notes"] = [as_options(note) for note in report["notes"]]
         if not quiet:
             print_bad_rows(run.bad)
-        bad = run.test(report)
+        evidence = evidence_of(report_file, None, as_list(options.sources))
+        bad = run.test(report, evidence)
+        if evidence is not None:
+            note_tag_run(evidence, run, turns, bad)
+            write_report(report_file, "train", report, evidence)
         if not quiet and bad is not None:
             print_bad_rows(bad)
             print_unknown(report["test"], run.tagger.labels)
@@ -252,7 +258,7 @@ def predict(
 
 def evaluate(
     tagger: Tagger, sources: list[str], column: str | None, target: str | None, unconstrained: bool, as_json: bool,
-    quiet: bool, **options: Any,
+    report_file: str | None, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Compare predicted labels with those in the files."""
     from onlearn.models.tag_evaluation import evaluate_tagger
@@ -262,11 +268,17 @@ def evaluate(
         raise typer.BadParameter("--column and --target are the same for taggers: give one of them")
     tagger.constrained = not unconstrained
     wanted = target if column is None else column
+    evidence = evidence_of(report_file, None, sources)
     with reading(tagger, sources, target=wanted, quiet=quiet, labelled=True, **options) as reader:
         with as_data_error(", ".join(source.name for source in reader.sources[:3])):
-            report = evaluate_tagger(tagger, labelled(reader))
+            report = evaluate_tagger(tagger, labelled(reader), evidence)
         bad = reader.bad.count
+        if evidence is not None:
+            evidence.note_bad(reader.bad, "the data")
     report["bad_rows"] = bad
+    if evidence is not None:
+        note_tagger(evidence, tagger)
+        write_report(report_file, "evaluate", report, evidence)
     if not quiet:
         print_unknown(report, tagger.labels)
     if as_json:

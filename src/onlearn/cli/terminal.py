@@ -18,6 +18,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,9 @@ from onlearn.models.train_options import TrainOptions, keep_apart
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+command_line: ContextVar[tuple[str, ...]] = ContextVar("command_line", default=())  # of the running command
 
 
 def group(what: str) -> typer.Typer:
@@ -187,7 +191,7 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    known = ["data", *(one.name for one in fields(TrainOptions))]  # data=: of ``reproduce``
+    known = ["data", "folds", "trials", *(one.name for one in fields(TrainOptions))]  # of ``reproduce`` and ``compare``
     names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
 

@@ -13,7 +13,8 @@ import typer
 
 from onlearn.cli import terminal
 from onlearn.cli.evaluate import print_warnings
-from onlearn.cli.options import Quiet, options_command, print_bad_rows
+from onlearn.cli.options import Quiet, Report, options_command, print_bad_rows
+from onlearn.cli.reporting import check_train_report, evidence_of, note_run, write_report
 from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, print_message
 from onlearn.models.train_options import TrainOptions
 
@@ -28,6 +29,7 @@ FIGURES = {
     "log_loss": "log-loss {:.4f}",
     "loss": "loss {:.4f}",
     "auc": "AUC {:.4f}",
+    "brier": "Brier score {:.4f}",
     "calibration_error": "calibration error {:.4f}",
     "rmse": "RMSE {:.4g}",
     "mae": "MAE {:.4g}",
@@ -39,9 +41,10 @@ FIGURES = {
     TrainOptions,
     required=("output",),
     as_json=(Annotated[bool, typer.Option("--json", help="Report as one JSON object.")], False),
+    report_file=(Report, None),
     quiet=(Quiet, False),
 )
-def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
+def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: bool) -> None:
     """Learn a model from files, and report how good it is.
 
     The kinds of the columns, the target and a suitable learner are guessed unless you name them, and printed before
@@ -52,30 +55,56 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
     \b
     Examples:
       onlearn train reviews.jsonl -o m.onl
-      onlearn train adult.csv -o m.onl --target income --test adult.test.csv
+      onlearn train adult.csv -o m.onl --target income --test adult.test.csv --report adult.html
+      onlearn train adult.csv -o m.onl --target income --learner auto
       onlearn train day1.svm.gz -o m.onl --learner AROW --passes 1
       onlearn train day2.svm.gz -o m.onl --resume m.onl
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
       onlearn train train.conllu -o tagger.onl --column upos
     """
     from onlearn.models import training
-    from onlearn.models.run_report import run_report
     from onlearn.models.tag_files import is_tagging
 
+    check_train_report(report_file, options)
     if is_tagging(options):
         from onlearn.cli import tagging
 
         announce_compiling(quiet)
-        return tagging.train(options, as_json, quiet)
-    silent = quiet or as_json
-    printed: list[str] = []  # decisions that were printed before training
+        return tagging.train(options, as_json, report_file, quiet)
     announce_compiling(quiet)
+
+    def show(report: dict[str, Any], printed: list[str]) -> None:
+        if as_json:
+            echo_json(report, indent=None)
+        elif not quiet:
+            print_report(report, printed)
+
     run = training.prepare(options)
+    carry_out(run, options, show, silent=quiet or as_json, quiet=quiet, report_file=report_file)
+
+
+def carry_out(
+    run: Any,
+    options: TrainOptions,
+    show: Callable[[dict[str, Any], list[str]], None],
+    *,
+    silent: bool,
+    quiet: bool,
+    report_file: str | None = None,
+) -> None:
+    """Do a training run, save the model, test it, and ``show`` the report with the decisions printed before."""
+    from onlearn.models import training
+    from onlearn.models.run_report import run_report
+
+    printed: list[str] = []  # decisions that were printed before training
     seconds, stopped, halted = _learn(run, options, silent, printed)
     # From here on there is a model: after Ctrl-C, the message says where.
     over = "stopped by Ctrl-C; the finished model is in"
     if stopped:
         over = f"stopped by Ctrl-C after {run.report.examples:,} examples; the model so far is in"
+        if run.tuning is not None and run.tuning["ended_early"]:
+            examples = f"{run.report.examples:,} examples"
+            over = f"Ctrl-C ended the race; a model of the best configuration so far, after {examples}, is in"
     try:
         report = run_report(run, options.output, seconds, stopped)
         report["notes"] = [as_options(note) for note in report["notes"]]
@@ -84,18 +113,21 @@ def train(options: TrainOptions, as_json: bool, quiet: bool) -> None:
             print_bad_rows(run.reading.bad)
             for warning in report["warnings"]:
                 print_message(f"warning: {warning}")
+        evidence = evidence_of(report_file, run.model.labels, run.plan.sources)
         try:
             if not halted:
-                bad = training.test(run, options, report)
+                bad = training.test(run, options, report, evidence)
+                if evidence is not None and bad is not None:
+                    evidence.note_bad(bad, "the test data")
                 if not quiet and bad is not None:
                     print_bad_rows(bad)
                     print_warnings(report["test"], run.model.labels or [])
         except KeyboardInterrupt:  # the report on training is printed all the same
             halted = True
-        if as_json:
-            echo_json(report, indent=None)
-        elif not quiet:
-            _print(report, printed)
+        show(report, printed)
+        if evidence is not None:
+            note_run(evidence, run, options)
+            write_report(report_file, "train", report, evidence)
     except KeyboardInterrupt:
         halted = True
     if halted:
@@ -114,9 +146,9 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
         _print_decisions([*printed, learning])
 
     output, began, stopped = options.output, perf_counter() - compile_seconds(), False
-    # Around _interruptible, so that Ctrl-C is handled at every moment before the model is saved.
+    # Around interruptible, so that Ctrl-C is handled at every moment before the model is saved.
     with first_ctrl_c() as pressed:
-        with _progress_line(silent) as watch, _interruptible(run):
+        with _progress_line(silent) as watch, interruptible(run):
             try:
                 if pressed():  # before the run could be interrupted
                     raise KeyboardInterrupt
@@ -139,7 +171,7 @@ def _learn(run: Any, options: TrainOptions, silent: bool, printed: list[str]) ->
 
 
 @contextmanager
-def _interruptible(run: Any) -> Iterator[None]:
+def interruptible(run: Any) -> Iterator[None]:
     """Ctrl-C waits until a portion is learned, so that the number of examples of the model is known."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -194,7 +226,7 @@ def _print_decisions(decisions: list[str]) -> None:
     console.file.flush()
 
 
-def _print(report: dict[str, Any], printed: list[str]) -> None:
+def print_report(report: dict[str, Any], printed: list[str]) -> None:
     """The report as a table; decisions that were printed before are not repeated."""
     from rich import box
     from rich.console import Console

@@ -81,7 +81,8 @@ class Reader:
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
             self.kept = RowStore(self.sources, key, None if cache is True else cache)
-        self._batches: Generator[Batch, None, None] = self._split(batch_rows) if batch_rows else self._read()
+        self._rest: Generator[Batch, None, None] = self._split(batch_rows) if batch_rows else self._read()
+        self._batches: Generator[Batch, None, None] = self._rest
 
     def __iter__(self) -> Iterator[Batch]:
         return self._batches
@@ -110,9 +111,34 @@ class Reader:
         return Reader(files, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
                       self._table_required, self._live)  # fmt: skip
 
+    def keep(self, rows: int, size: int) -> tuple[list[Batch], bool]:
+        """Read batches ahead until there are so many rows, or bytes, of them; and whether these are all there are.
+
+        Reading goes on as if nothing had happened: these batches come again. Labels are listed as each batch knew them.
+        """
+        kept: list[Batch] = []
+        count = used = 0
+        complete = True
+        for batch in self._rest:
+            if batch.label_names is not None:
+                batch.label_names = list(batch.label_names)
+            kept.append(batch)
+            count, used = count + len(batch), used + size_of(batch.parsed)
+            if count >= rows or used >= size:
+                complete = False
+                break
+        self._batches = self._again(kept)
+        return list(kept), complete
+
+    def _again(self, kept: list[Batch]) -> Generator[Batch, None, None]:
+        yield from kept
+        kept.clear()
+        yield from self._rest
+
     def close(self) -> None:
         """Stop reading."""
         self._batches.close()
+        self._rest.close()
 
     def _split(self, most: int) -> Generator[Batch, None, None]:
         for batch in self._read():
@@ -246,6 +272,14 @@ class Reader:
             None if codes is None else self.label_names,
             self.label_sets if codes is not None and self.options.multilabel else None,
         )
+
+
+def size_of(rows: Any) -> int:
+    """The bytes that parsed rows use, approximately."""
+    if hasattr(rows, "nbytes"):
+        return int(rows.nbytes)
+    arrays = (getattr(rows, name, None) for name in ("data", "indices", "indptr", *getattr(rows, "_fields", ())))
+    return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
 
 
 def refuse_unused(options: Options, source: Source, name: str, others: list[Source]) -> None:

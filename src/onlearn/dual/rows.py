@@ -166,7 +166,7 @@ def survey_many(rows, order, y, weight, out, rule, loss, params, theta, g, st, s
         scores(rows, i, g, st, out.s)
         for c in range(len(out.s)):
             out.s[c] = out.s[c] * scale(g, c) - theta
-        decide(out, y[n], rule, loss, params, True, g, rows, i)
+        decide(out, y[n], 1.0, rule, loss, params, True, g, rows, i)
         steps[n] = False
         for c in range(len(out.t)):
             if weight[n] != 0.0 and out.t[c] != 0.0:

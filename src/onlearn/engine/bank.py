@@ -249,7 +249,7 @@ def log_loss(margin: float) -> float:
 
 
 @decide.on(LogisticMembers, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     logistic_losses(out.s, gold, out.margin, out.p, out.t, out.nll)
     for m in range(len(out.losses)):
         out.cost[m] = out.nll[m]
@@ -257,14 +257,14 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
 
 
 @decide.on(Members, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     q = sqnorm(g, rows, i, len(out.losses), 0) if measured else 1.0
     for m in range(len(out.losses)):
         margin = out.s[m] * gold
         out.q[m] = q
         out.margin[m] = margin
         out.p[m] = 1.0 / (1.0 + np.exp(-margin))
-        out.t[m] = rule(out.s[m], gold, q, params)
+        out.t[m] = rule(out.s[m], gold, h * q, params)
         out.nll[m] = log_loss(margin)
         out.cost[m] = loss(out.s[m], gold, q, params)
     return out.margin[0], out.cost[0]
@@ -289,7 +289,7 @@ def compare(out: Any, gold: int, members: int) -> None:
 
 
 @decide.on(SoftmaxMembers, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     members = len(out.losses)
     compare(out, gold, members)
     for j in range(len(out.s)):
@@ -301,13 +301,13 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
 
 
 @decide.on(OneVsAllMembers, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     members = len(out.losses)
     compare(out, gold, members)
     if measured:
         sqnorms(g, rows, i, out.q)
     for j in range(len(out.s)):
-        out.t[j] = rule(out.s[j], 1.0 if j // members == gold else -1.0, out.q[j], params)
+        out.t[j] = rule(out.s[j], 1.0 if j // members == gold else -1.0, h * out.q[j], params)
     for m in range(members):
         j = gold * members + m
         out.cost[m] = loss(out.s[j], 1.0, out.q[j], params)
@@ -315,7 +315,7 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
 
 
 @decide.on(TrueMembers, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     members, outputs = len(out.losses), len(out.s)
     compare(out, gold, members)
     for m in range(members):
@@ -327,7 +327,7 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
             q = sqnorm(g, rows, i, outputs, right) + sqnorm(g, rows, i, outputs, rival)
         for j in range(m, outputs, members):
             out.q[j] = q
-        out.t[right] = rule(out.margin[m], 1.0, q, params)
+        out.t[right] = rule(out.margin[m], 1.0, h * q, params)
         out.t[rival] = -out.t[right]
         out.cost[m] = loss(out.margin[m], 1.0, q, params)
     return out.margin[0], out.cost[0]

@@ -35,6 +35,7 @@ from onlearn.engine.one_row import RowPath, is_one_row
 from onlearn.engine.passes import all_or_nothing
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.tasks import Classification, Regression
+from onlearn.inert_text import as_line, facts_html, number, number_of
 from onlearn.model_file import ESTIMATOR, check_facts
 
 if TYPE_CHECKING:
@@ -166,6 +167,25 @@ class BaseLearner:
         usual = self.defaults()
         changed = [f"{name}={one!r}" for name, one in self.get_params().items() if repr(one) != repr(usual[name])]
         return f"{self.name}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        return facts_html(repr(self), self.facts())
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What a notebook shows of it: what it has learned from, how many mistakes it made, its loss."""
+        if self.training is None:
+            return [("learned", "nothing yet")]
+        made = [("examples", number(int(self.n_seen_))), ("features", number(int(self.n_features_in_)))]
+        if self.task.classifies:
+            made.insert(0, ("classes", number_of(list(self.classes_))))
+        if self.is_progressive:
+            if self.task.classifies:
+                share = self.n_mistakes_ / max(1, self.n_seen_)
+                made.append(("mistakes", f"{self.n_mistakes_:,} ({100 * share:.3g} %)"))
+            passes = self.history_["passes"]
+            if passes:
+                made += [("passes", number(len(passes))), ("loss of the last", number(passes[-1]["loss"]))]
+        return [*made, *((name.replace("_", " "), as_line(value)) for name, value in self.described().items())]
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:  # copies, for another thread may go on learning while they are pickled
@@ -528,6 +548,11 @@ class BaseLearner:
         """Weights of the examples that it keeps, one row a class (one for two classes), and intercepts; None: none."""
         return None
 
+    def scores_before_learning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Classes, scores and probabilities of examples that were scored before they were learned from, as far as they
+        are kept; None if there are none."""
+        return None
+
     def described(self) -> dict[str, Any]:
         """What the report of training and ``inspect`` tell about it, by name; plain JSON."""
         return {}
@@ -581,6 +606,10 @@ class BaseLearner:
         if not self.task.classifies:
             raise AttributeError("regression has no probabilities")
         return np.asarray(self._answer(X, self._probabilities))
+
+    def own_probabilities(self, scores: np.ndarray) -> np.ndarray | None:
+        """What scores are as probabilities before any calibration; None where that has no meaning."""
+        return None
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of the probability of each class; minus infinity where that is 0."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlearn.engine import csr, tasks
+from onlearn.engine import csr, reserve, tasks
 from onlearn.engine.base_learner import BaseLearner
-from onlearn.engine.calibration import CALIBRATIONS, HeldOut, fit_curve, held_out_rows
+from onlearn.engine.calibration import CALIBRATIONS, KEEP_BACK, MOST_GIVEN, HeldOut, fit_curve, held_out_rows, own_curve
 from onlearn.engine.compositions import (
     COMPOSITIONS,
     Composition,
@@ -26,7 +26,7 @@ from onlearn.engine.compositions import (
     what_learning_depends_on,
 )
 from onlearn.engine.initial_weights import begin_at
-from onlearn.engine.inputs import encode
+from onlearn.engine.inputs import encode, plain
 from onlearn.engine.mistake_order import check_order, learn_located
 from onlearn.engine.one_row import is_one_row
 from onlearn.engine.passes import all_or_nothing, run_passes, to_the_end, warn_caller
@@ -126,7 +126,13 @@ class Learner(BaseLearner):
         targets = self.task.targets(numbers, training.output)
         with self._traced(trace):
             if order == "pass":
-                self.separable = self._pass_over(X, targets, weight)
+                kept = self._kept_back(numbers, weight) if trace is False and not going_on else None
+                if kept is None:
+                    self.separable = self._pass_over(X, targets, weight)
+                else:
+                    self.separable = run_passes(
+                        training, X, targets, weight, self.settings, self.seed, self.warning, kept
+                    )
             else:
                 self.separable = learn_located(training, X, targets, weight, order, self.settings, self.seed,
                                                self.warning)  # fmt: skip
@@ -143,6 +149,19 @@ class Learner(BaseLearner):
     def _pass_over(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> bool | None:
         """Learn from rows in as many passes as the settings say; what was learned about separability."""
         return run_passes(self._trained(), X, targets, weight, self.settings, self.seed, self.warning)
+
+    def _kept_back(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+        """The rows that passes keep back for calibration, until the last has ended."""
+        passes = self.settings.epochs
+        many = passes is not None and passes > 1 and self.settings.shuffle
+        return reserve.of_rows(codes, weight) if many and self.keeps_back() else None
+
+    def keeps_back(self) -> bool:
+        """Whether several passes keep rows back for calibration."""
+        if type(self) is not Learner or not self.task.classifies:
+            return False
+        # shares of votes do not grow with the hypotheses
+        return self.choices["calibration"].name in KEEP_BACK and not self.choices["stabilizer"].every_hypothesis
 
     @contextmanager
     def _traced(self, trace: bool | Callback) -> Iterator[None]:
@@ -335,6 +354,53 @@ class Learner(BaseLearner):
             curve = fit_curve(choice, self._trained(), self.task.columns, self.held_out)
         return curve.probabilities(self.decision_function(X))
 
+    @all_or_nothing
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Fit probabilities to rows that were not learned from, and to none else until more is learned.
+
+        Which kind of curve is fitted is still the choice of ``calibration``; "own" takes no notice of the rows.
+
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> learner = Learner("Perceptron", random_state=0).fit(X, y)
+        >>> float(learner.calibrate(X, np.array([0, 1, 0, 1])).predict_proba(X)[:, 1].max()) < 0.9
+        True
+        """
+        self._trained()
+        X = self._rows(X, first=False)
+        y, weight = self._targets(X, y, None, sees_all=False)
+        strange = ~np.isin(y, self.task.classes)
+        if strange.any():
+            raise ValueError(
+                f"row {int(np.argmax(strange))} has the label {plain(y[strange][0])!r}, which was not learned"
+            )
+        self.calibrate_by(self.task.columns(self._scores(X)), self.task.numbers(y, weight, grows=False))
+        return self
+
+    def calibrate_by(self, scores: np.ndarray, codes: np.ndarray) -> None:
+        """Fit probabilities to scores by the present hypothesis, a column for each class (one for two), and classes."""
+        if not self.task.classifies:
+            raise AttributeError("regression has no probabilities")
+        some = np.arange(0, len(codes), max(1, -(-len(codes) // MOST_GIVEN)))
+        self.held_out = HeldOut(np.ascontiguousarray(scores[some], dtype=np.float64), codes[some], None, given=True)
+
+    def own_probabilities(self, scores: np.ndarray) -> np.ndarray | None:
+        training = self._trained()
+        if training.stabilizer.every_hypothesis or not self.task.classifies:
+            return None
+        scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+        return own_curve(training).probabilities(scores)
+
+    def scores_before_learning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        with self.lock:
+            training = self._trained()
+            scores, gold = training.audited()
+            if not self.task.classifies or not len(gold):
+                return None
+            shaped = self.task.shaped(scores)
+            curve = fit_curve(self.choices["calibration"], training, self.task.columns, self.held_out)
+            codes = (gold > 0 if training.output is None else gold).astype(np.int64)
+            return codes, shaped.reshape(len(codes), -1), curve.probabilities(shaped)
+
     def predict_proba_one(self, x: Any, calibration: Any = None) -> dict[Any, float]:
         """The probability of each class for one row, by class."""
         if not self.task.classifies:
@@ -362,7 +428,8 @@ class Learner(BaseLearner):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         made, kept = super()._pack()
         if self.held_out is not None:
-            kept["held_out.scores"], kept["held_out.codes"], made["held_out"] = self.held_out
+            kept["held_out.scores"], kept["held_out.codes"], made["held_out"], given = self.held_out
+            made.update({"held_out_given": True} if given else {})
         return made, kept
 
     def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

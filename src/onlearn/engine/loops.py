@@ -14,7 +14,7 @@ import numpy as np
 
 from onlearn.compiler.inlining import Loop, Verb, helper
 from onlearn.engine.csr import LAST
-from onlearn.engine.protocol import handed, live, scale, settle, stride, tick
+from onlearn.engine.protocol import handed, live, scale, settle, stride, tick, weighted
 from onlearn.engine.rows import (
     Dense,
     Sparse,
@@ -78,9 +78,21 @@ def start(kind: str, outputs: int) -> Any:
 OUTPUTS: dict[str, Any] = {"one-vs-all": OneVsAll, "true": TrueMulticlass, "softmax": Softmax}
 
 
+@helper
+def heft(importance: float) -> float:
+    """What multiplies the squared length of an example of some weight, as a rule sees it; never below 1.
+
+    The step that minimises |v - w|^2 / 2 + h C loss(v) is h times that of an example whose squared length is h |x|^2:
+    min(h C, loss / |x|^2) for passive-aggressive I, loss / (|x|^2 + 1/(2 h C)) for II and for AROW. So a heavy example
+    is learned well, but no step goes past where its loss ends, as h times the usual step would. An example of a weight
+    below 1 takes this part of its usual step.
+    """
+    return max(1.0, importance)
+
+
 @Verb
-def decide(out, gold, rule, loss, params, measured, g, rows, i):
-    """Fill in out.t and out.q from out.s."""
+def decide(out, gold, h, rule, loss, params, measured, g, rows, i):
+    """Fill in out.t and out.q from out.s; h is the heft of the example, see ``heft``."""
 
 
 @Verb
@@ -129,12 +141,12 @@ def best_rival(s: np.ndarray, gold: int) -> int:
 
 
 @decide.on(TrueMulticlass, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     rival = best_rival(out.s, gold)
     margin, q, n = out.s[gold] - out.s[rival], 1.0, len(out.s)
     if measured:
         q = sqnorm(g, rows, i, n, gold) + sqnorm(g, rows, i, n, rival)
-    t = rule(margin, 1.0, q, params)
+    t = rule(margin, 1.0, h * q, params)
     for c in range(n):
         out.t[c] = 0.0
         out.q[c] = q
@@ -145,18 +157,18 @@ def _(out, gold, rule, loss, params, measured, g, rows, i):
 
 
 @decide.on(OneVsAll, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     n = len(out.s)
     if measured:
         sqnorms(g, rows, i, out.q)
     for c in range(n):
-        out.t[c] = rule(out.s[c], 1.0 if c == gold else -1.0, out.q[c], params)
+        out.t[c] = rule(out.s[c], 1.0 if c == gold else -1.0, h * out.q[c], params)
     margin = out.s[gold] - out.s[best_rival(out.s, gold)]
     return margin, loss(out.s[gold], 1.0, out.q[gold], params)
 
 
 @decide.on(Softmax, object, object)
-def _(out, gold, rule, loss, params, measured, g, rows, i):
+def _(out, gold, h, rule, loss, params, measured, g, rows, i):
     n = len(out.s)
     if measured:
         sqnorms(g, rows, i, out.q)
@@ -248,7 +260,7 @@ def learn_output(
                 return n
             s = tame(raw * scale(g, 0) - theta)
             q = sqnorm(g, rows, i, 1, 0) if measured else 1.0
-            t = rule(s, gold, q, params)
+            t = rule(s, gold, heft(importance) * q, params)
             wanting = lacks(rows, i)
             if t != t or (t != 0.0 and wanting):
                 return n
@@ -264,7 +276,7 @@ def learn_output(
             if t != 0.0:
                 tally[UPDATES] += 1.0
                 t = min(max(t, -LONGEST_STEP), LONGEST_STEP) * importance
-                step(rows, i, g, st, stride(g, t, 0), q)
+                step(rows, i, g, st, stride(g, t, 0), weighted(g, q, importance))
             settle(g, st)
             tick(st, g)
             remember(tally, doubling)
@@ -294,7 +306,7 @@ def learn_outputs(
                     audit.now[c] = out.s[c]
             for c in range(outputs):
                 out.s[c] = tame(out.s[c] * scale(g, c) - theta)
-            margin, cost = decide(out, gold, rule, loss, params, measured, g, rows, i)
+            margin, cost = decide(out, gold, heft(importance), rule, loss, params, measured, g, rows, i)
             change, wanting = False, lacks(rows, i)
             for c in range(outputs):
                 change = change or out.t[c] != 0.0
@@ -317,6 +329,7 @@ def learn_outputs(
                     if out.t[c] != 0.0:
                         t = min(max(out.t[c], -LONGEST_STEP), LONGEST_STEP) * importance
                         out.t[c] = stride(g, t, c)
+                        out.q[c] = weighted(g, out.q[c], importance)
                 take_steps(out, rows, i, g, st)
             settle(g, st)
             tick(st, g)

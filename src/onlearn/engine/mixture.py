@@ -35,6 +35,7 @@ from onlearn.engine.registry import parse_learner, spell_learner
 from onlearn.engine.spec import param, parameters
 from onlearn.engine.tasks import Classification
 from onlearn.engine.training import Training
+from onlearn.inert_text import facts_html, number
 from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of the usual learners: benchmarks/mixture.py
@@ -141,6 +142,11 @@ class Theorem(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON."""
         return {**self._asdict(), "bound": self.bound, "slack": self.slack, "holds": self.holds()}
+
+    def _repr_html_(self) -> str:
+        facts = [("log-loss", number(self.loss)), ("of the best learner", number(self.best))]
+        facts += [("bound", f"{number(self.bound)} = best + ln {self.learners}"), ("holds", number(self.holds()))]
+        return facts_html("Theorem on the mixture", facts)
 
     def __str__(self) -> str:
         return (

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlearn.compiler import INTERPRETED, compiled, prefetch
-from onlearn.engine.csr import is_sparse
+from onlearn.engine.csr import is_sparse, rows_at
 from onlearn.engine.cycles import Cycle
+from onlearn.engine.scoring import scores_by
 from onlearn.engine.training import Training
 
 # ----------------------------------------------------------------------------------------------------
@@ -87,8 +88,10 @@ class PassSettings(Protocol):
 
 
 def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, settings: PassSettings, seed: int,
-               warning: type[Warning]) -> bool | None:  # fmt: skip
+               warning: type[Warning], kept: np.ndarray | None = None) -> bool | None:  # fmt: skip
     """Pass over the data as the settings say; returns what was learned about separability.
+
+    The rows ``kept`` back for calibration are left out until the last hypothesis has scored them (see ``reserve``).
 
     With ``epochs`` given, so many passes are made whatever is learned: the mean of all hypotheses depends on them.
 
@@ -102,6 +105,9 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
     cycle = Cycle(training, X) if not settings.shuffle and _proves_by_cycling(training) else None
     separable: bool | None = None
     last, audited_size = np.inf, None
+    left_out = np.zeros(len(y), dtype=bool)
+    left_out[[] if kept is None else kept] = True
+    since: list[float] = []
     with progress_bar(settings.verbose, passes, len(y)) as advance:
         for done in range(passes):
             training.begin_pass()
@@ -109,8 +115,11 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 audited_size = training.size()
             # keyed by the pass, so that training goes on where it was left off
             order = shuffled(len(y), seed, training.passes) if settings.shuffle else np.arange(len(y))
+            order = order[~left_out[order]] if left_out.any() else order
             training.learn(X, y, weight, order, audit=training.passes == 0, progress=advance)
+            since = training.since
             entry = training.end_pass()
+            entry.update({"kept_back": len(kept)} if kept is not None and len(kept) else {})
             if training.stopped:
                 warn(f"learning stopped in pass {done + 1}: {training.stopped}; what was learned is kept")
                 break
@@ -141,7 +150,9 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
                 warn(f"the loss still fell by tol={settings.tol:g} or more in the last of max_epochs={passes} passes")
             elif settings.epochs is None and separable is None:
                 warn(f"no pass without a mistake in max_epochs={passes} passes; the data may not be separable")
-    if audited_size:
+    if kept is not None and len(kept):
+        separable = _learn_kept(training, X, y, weight, kept, since, separable)
+    elif audited_size:
         training.rescale_audit(training.size() / audited_size)
     if training.largest_weight() > 1e50:
         warn("the weights grew beyond 1e50, so the steps are too long: lower the rate, or scale the features")
@@ -151,6 +162,20 @@ def run_passes(training: Training, X: Any, y: np.ndarray, weight: np.ndarray, se
             "and the first class cannot be learned: use 'balanced', or features that are negative in some rows"
         )
     return separable
+
+
+def _learn_kept(
+    training: Training, X: Any, y: np.ndarray, weight: np.ndarray, kept: np.ndarray, since: list[float],
+    separable: bool | None,
+) -> bool | None:  # fmt: skip
+    """Score the rows kept back by the last hypothesis, then learn from them at the end of the last pass."""
+    if training.stopped:
+        return None
+    training.take_reserve(scores_by(training, rows_at(X, kept)), y[kept])
+    training.reopen_pass(since)
+    training.learn(X, y, weight, kept, audit=False)
+    entry = training.end_pass()
+    return True if separable and entry["mistakes"] == 0 else None
 
 
 def warn_caller(text: str, category: type[Warning]) -> None:

@@ -86,6 +86,16 @@ def _(g, t, c):
 
 
 @Verb
+def weighted(g, sqnorm, h):
+    """The squared length of an example of weight h, as ``move`` sees it."""
+
+
+@weighted.on(object)
+def _(g, sqnorm, h):
+    return sqnorm
+
+
+@Verb
 def move(g, j, x, t, sqnorm):
     """Step by t along coordinate j, where the example holds x; returns the change of the stored weight.
 

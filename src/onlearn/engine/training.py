@@ -78,6 +78,11 @@ class Chronicle:
         self.begin_pass()
         return entry
 
+    def reopen_pass(self, since: list[float]) -> None:
+        """Take back that the last pass, which began with that tally, has ended: more of it follows."""
+        self.by_pass.pop()
+        self.passes, self.since = self.passes - 1, since
+
     @property
     def n_mistakes(self) -> int:
         return int(self.tally[MISTAKES])
@@ -95,8 +100,11 @@ class Chronicle:
 
         Where examples were chosen one by one, a pass says among how many.
         """
-        others = all(entry.get("chosen_of", entry["seen"]) == rows for entry in self.by_pass)
-        return others and (self.n_seen - self.n_chosen) % rows == 0
+        kept_back = sum(int(entry.get("kept_back", 0)) for entry in self.by_pass)
+        others = all(
+            entry.get("chosen_of", entry["seen"] + entry.get("kept_back", 0)) == rows for entry in self.by_pass
+        )
+        return others and (self.n_seen + kept_back - self.n_chosen) % rows == 0
 
     @property
     def n_chosen(self) -> int:
@@ -105,7 +113,8 @@ class Chronicle:
 
     def visits(self, rows: int) -> float:
         """How often any of so many rows was seen at most; one that is chosen may have been chosen every time."""
-        return (self.n_seen - self.n_chosen) / rows + self.n_chosen
+        kept_back = sum(int(entry.get("kept_back", 0)) for entry in self.by_pass)
+        return (self.n_seen + kept_back - self.n_chosen) / rows + self.n_chosen
 
 
 SEGMENT = 1 << 18  # examples between two looks at the clock, the keyboard and the progress bar
@@ -158,6 +167,7 @@ class Training(Chronicle):
         self.even: bool = True  # all examples so far had the same weight
         self.deadline: float | None = None  # by the monotonic clock
         self.stopped: str | None = None  # why learning stopped early, if it did
+        self.reserved: int = 0  # scores of rows kept back that were put into the audit
         self.recorder: Any = None  # takes down every step, while a trace is made
         self._complaint = ""  # what the rule did when the loop stopped last
         self._handed: tuple[np.ndarray, float] | None = None
@@ -450,10 +460,28 @@ class Training(Chronicle):
     def audited(self) -> tuple[np.ndarray, np.ndarray]:
         """Scores of examples before they were learned from (the later ones), and their labels."""
         taken, size = int(self.audit.due[2]), self.audit.gold.size
+        if self.audits_last:
+            taken = self.reserved  # until there are as many others, of which each would change the curve a little
+            return self.audit.scores.reshape(size, self.outputs)[:taken], self.audit.gold[:taken]
         # the later ones; more so for several classes, each of which says something about the scale of the scores
         first = max(taken - size, taken // 4) if self.outputs == 1 else max(taken - size // 4, taken // 2)
         places = np.arange(first, taken) % size
         return self.audit.scores.reshape(size, self.outputs)[places], self.audit.gold[places]
+
+    @property
+    def audits_last(self) -> bool:
+        """Whether most scores of the audit are by the last hypothesis, or one that came soon before."""
+        return bool(self.reserved) and int(self.audit.due[2]) <= 2 * self.reserved
+
+    def take_reserve(self, scores: np.ndarray, gold: np.ndarray) -> None:
+        """Audit the scores by the last hypothesis of rows kept back, in place of those from the first pass."""
+        count, due = len(gold), self.audit.due.copy()
+        size = max(AUDITED, 2 * count)  # so that those of rows that follow do not replace them at once
+        ring, labels = np.zeros((size, self.outputs)), np.zeros(size)
+        ring[:count], labels[:count] = np.clip(scores.astype(float), -HIGHEST_SCORE, HIGHEST_SCORE), gold
+        due[2] = self.reserved = count
+        self.audit = Audit(ring.reshape(-1), labels, np.zeros(self.outputs), due)
+        self.calibrated = None
 
     def rescale_audit(self, factor: float) -> None:
         """The hypothesis grew by a factor on examples that are not audited: so would its scores have.
@@ -485,6 +513,7 @@ class Training(Chronicle):
         facts = {name: getattr(self, name) for name in self.FACTS}
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
         facts.update({"own_start": True} if self.own_start else {})
+        facts.update({"reserved": self.reserved} if self.reserved else {})
         parts = {part: getattr(self, part)._asdict() for part in PARTS}
         if self.capacity > self.features and not self.stabilizer.every_hypothesis:
             facts["capacity"], size = self.features, (self.features + 1) * self.outputs
@@ -518,7 +547,7 @@ class Training(Chronicle):
                 if array is None:
                     raise ValueError(f"{part}.{name} is missing")
                 like = getattr(fresh, name)
-                free = part != "audit" and layout(type(fresh))[name] == "ledger"
+                free = name in ("scores", "gold") if part == "audit" else layout(type(fresh))[name] == "ledger"
                 if array.dtype != like.dtype or array.ndim != 1 or (array.size != like.size and not free):
                     raise ValueError(f"{part}.{name} does not have the shape or type that this learner has")
             setattr(self, part, type(fresh)(**found))
@@ -528,6 +557,16 @@ class Training(Chronicle):
         for name in cls.FACTS:
             setattr(self, name, facts[name])
         self.own_start = facts.get("own_start", False) is True
+        self.reserved, size = facts.get("reserved", 0), self.audit.gold.size
+        usual = AUDITED if not stabilizer.every_hypothesis else 128
+        if (
+            type(self.reserved) is not int
+            or not 0 <= 2 * self.reserved <= size
+            or (size != usual and not self.reserved)
+        ):
+            raise ValueError("audit.gold does not have the shape or type that this learner has")
+        if self.audit.scores.size != size * outputs:
+            raise ValueError("audit.scores does not have the shape or type that this learner has")
         tally, doubling = arrays["tally"], arrays["doubling"]
         check_array("tally", tally, "float64", self.tally.shape)
         check_array("doubling", doubling, "float64", self.doubling.shape)

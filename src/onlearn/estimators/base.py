@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
+from sklearn.utils import check_array, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from onlearn.engine import csr, inputs
@@ -25,6 +26,7 @@ from onlearn.engine.inputs import from_nullable
 from onlearn.engine.passes import InterruptedAfterwards
 from onlearn.engine.registry import make_learner
 from onlearn.engine.rules import with_rule, without_rule
+from onlearn.inert_text import facts_html
 from onlearn.kernels.formula import copied
 
 
@@ -44,6 +46,23 @@ class NestedEstimator(BaseEstimator):
         super().set_params(**params)
         set_nested(self, nested, self._families)
         return self
+
+    # Notebooks show scikit-learn's diagram, and below it what was learned.
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        return {**shown, "text/html": self._html()} if get_config()["display"] == "diagram" else shown
+
+    @property
+    def _repr_html_(self) -> Any:
+        if get_config()["display"] != "diagram":
+            raise AttributeError("notebooks show HTML if scikit-learn's option display is 'diagram'")
+        return self._html
+
+    def _html(self) -> str:
+        diagram = str(estimator_html_repr(self))
+        learner = self.__dict__.get("_learner")
+        return diagram if learner is None else diagram + facts_html("What was learned", learner.facts())
 
 
 class LearnerEstimator(NestedEstimator):

@@ -29,6 +29,15 @@ class MistakeDrivenClassifier(IncrementalClassifier):
         """The probability of each class for one row, as of ``learn_one``, by class."""
         return self._begun().predict_proba_one(x, self._calibration())
 
+    def calibrate(self, X: Any, y: Any) -> Any:
+        """Fit probabilities to rows that were not learned from, and to none else until more is learned.
+
+        Which kind of curve is fitted is still the choice of ``calibration``.
+        """
+        learner, X = self._fitted(X)
+        learner.calibrate(X, self._check_targets(y))
+        return self
+
     @property
     def separable_(self) -> bool | None:
         """Whether the classes are known to be separable (True), or not to be (False)."""
@@ -121,7 +130,8 @@ class OnlineClassifier(MistakeDrivenClassifier, LinearEstimator):
     intercept_scaling : float or "radius"
         Size of the constant feature; "radius" is max |x|, so that a mistake moves b by r y R^2.
     calibration : choice or its spelling
-        Where probabilities come from: "auto", "online", "holdout(0.1)" or "own".
+        Where probabilities come from: "auto", "online", "holdout(0.1)" or "own"; ``method`` of "online" and "holdout"
+        is the kind of curve: "sigmoid", "temperature" or "isotonic". ``calibrate`` fits it to other rows.
     max_names : int
         With ``grow``, the names of features that ``learn_one`` takes in; names beyond share as many columns by hash.
 

@@ -96,7 +96,7 @@ class ColumnExtractor:
         return {"kind": self.kind, **asdict(cast(Any, self))}
 
 
-SCALES = ("standard", "max-abs", "log1p", "none", "kept")
+SCALES = ("standard", "log-standard", "max-abs", "log1p", "none", "kept")
 LEAST = float(np.finfo(np.float32).tiny)  # stands for a zero that is to be told from a missing value
 LARGEST = 1e140  # larger absolute values count as this one, so that squares and their sum stay finite
 FACTS = 4  # count, mean, sum of squared differences from the mean, largest absolute value
@@ -117,6 +117,11 @@ def update_facts(values: Any, facts: Any) -> None:
     facts[0], facts[1], facts[2], facts[3] = count, mean, spread, largest
 
 
+def signed_log(values: np.ndarray) -> np.ndarray:
+    """sign(x) log(1 + |x|)"""
+    return np.copysign(np.log1p(np.abs(values)), values)
+
+
 def scaled(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
     """Scaled values; too large ones are infinite, and become the largest value when a matrix is made.
 
@@ -132,7 +137,7 @@ def scaled(values: np.ndarray, facts: np.ndarray, scale: str) -> np.ndarray:
         if scale == "max-abs":
             return values / facts[3] if facts[3] > 0 else values.copy()
     if scale == "log1p":
-        return np.copysign(np.log1p(np.abs(values)), values)
+        return signed_log(values)
     return np.where(values == 0.0, LEAST, values) if scale == "kept" else values.copy()
 
 
@@ -226,9 +231,10 @@ class Number(ColumnExtractor):
     """A column of numbers: the feature ``column`` has the value, scaled.
 
     ``scale="standard"`` gives mean 0 and deviation 1, ``"max-abs"`` a largest absolute value of 1, both by the rows
-    learned from so far; ``"log1p"`` is sign(x) log(1 + |x|), ``"none"`` is x. A missing value counts as a scaled value
-    of 0; with ``missing="zero"`` it is a 0 before scaling. ``"kept"`` is x, but the smallest number above 0 for a 0, so
-    that learners which tell missing values from zeros (naive Bayes) can do so.
+    learned from so far; ``"log1p"`` is sign(x) log(1 + |x|), ``"log-standard"`` that with mean 0 and deviation 1, for
+    skewed counts and amounts; ``"none"`` is x. A missing value counts as a scaled value of 0; with ``missing="zero"``
+    it is a 0 before scaling. ``"kept"`` is x, but the smallest number above 0 for a 0, so that learners which tell
+    missing values from zeros (naive Bayes) can do so.
     """
 
     column: str
@@ -249,6 +255,8 @@ class Number(ColumnExtractor):
         missing = np.isnan(values)
         if self.missing == "zero" and missing.any():
             values = np.where(missing, 0.0, values)
+        if self.scale == "log-standard":
+            values = signed_log(values)
         return NumberColumn(self, values, missing if missing.any() else None)
 
 
@@ -273,7 +281,7 @@ class NumberColumn(ReadColumn):
     def rows(self, start: int, stop: int) -> NamedRows:
         values = self.values[start:stop]
         present = ~np.isnan(values)
-        made = scaled(values[present], self.facts, self.spec.scale)
+        made = scaled(values[present], self.facts, "standard" if self.spec.scale == "log-standard" else self.spec.scale)
         return single_feature(present, made, self.spec.column.encode(), "")
 
     def cost(self) -> np.ndarray:

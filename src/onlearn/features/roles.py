@@ -12,16 +12,19 @@ from onlearn.errors import PlanError
 from onlearn.features.extractors import Category, Number, check_choice
 from onlearn.features.tables import as_source, column, is_text
 from onlearn.features.text import Text
+from onlearn.features.value_effects import effects, is_skewed
 
 __all__ = ["PlanError", "Role", "extractors_for", "guess_roles"]
 
 ROLES = ("numeric", "categorical", "text", "ignore")
-LOOK_AT = 10_000  # rows
+LOOK_AT = 20_000  # rows
+READ = 10_000  # rows whose strings are looked at
 COUNT_IN = 1_000  # rows whose words are counted
 ENOUGH = 20  # rows from which "all values differ" is evidence
 MANY = 100  # rows from which "nearly all values differ" is evidence
 NEARLY = 0.99
 LETTERS = {"ngrams": None, "chars": (2, 5)}  # for texts of one word, such as DNA: n-grams inside the word
+SHORT = 40  # words up to which texts are sentences and messages
 LONG = 50  # letters from which a string is neither a category nor an identifier
 WORD = re.compile(r"\w+")
 DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
@@ -39,13 +42,37 @@ class Role(NamedTuple):
         """Whether each value is one word and nearly all differ, so that words are useless as features."""
         return isinstance(self, OneWord)
 
+    @property
+    def treatment(self) -> tuple[str, ...]:
+        """What is done to the values: of numbers "log" and "values", of texts "punctuation"; see ``Treated``."""
+        return self._treatment if isinstance(self, Treated) else ()
+
+
+class Treated(Role):
+    """A role with a treatment of the values.
+
+    "log": the logarithms of numbers are learned from. "values": each value is a category besides. "punctuation": texts
+    are short, so that punctuation tells something.
+    """
+
+    _treatment: tuple[str, ...] = ()
+
+    def __new__(cls, role: str, reason: str, treatment: tuple[str, ...] = ()) -> Treated:
+        made = super().__new__(cls, role, reason)
+        made._treatment = treatment
+        return made
+
 
 class OneWord(Role):
     """The role of a column of single words."""
 
 
-def guess_roles(rows: Any) -> dict[str, Role]:
+def guess_roles(rows: Any, targets: np.ndarray | None = None) -> dict[str, Role]:
     """The role of each column: numeric, categorical, text or ignore.
+
+    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes, or NaN
+    where they are not to be looked at. By them, whole numbers that act as names (see ``value_effects``) are told from
+    amounts.
 
     >>> guess_roles({"age": [31, 54], "review": ["a fine film, really", "not worth my time"]})["review"].role
     'text'
@@ -54,10 +81,11 @@ def guess_roles(rows: Any) -> dict[str, Role]:
     if not hasattr(table, "column_names"):
         raise TypeError("roles are of the columns of a table; these rows have none")
     table = table.slice(0, LOOK_AT)
-    return {name: _guess(name, column(table, name)) for name in table.column_names}
+    seen = None if targets is None else targets[: table.num_rows]
+    return {name: _guess(name, column(table, name), seen) for name in table.column_names}
 
 
-def _guess(name: str, values: Any) -> Role:
+def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
     import pyarrow.types as kinds
 
     kind = values.type
@@ -73,12 +101,31 @@ def _guess(name: str, values: Any) -> Role:
             return Role("ignore", "it counts the rows")
         if whole and _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
             return Role("ignore", "it is named like an identifier, and all values differ")
-        return Role("numeric", "whole numbers" if whole else "numbers")
+        there = None if targets is None else targets[~arrow.is_missing(values)[: len(targets)]]
+        return _guess_numbers(numbers, whole, there)
     if kinds.is_decimal(kind):
         return Role("numeric", "numbers")
     if is_text(kind):
-        return _guess_strings(name, known.to_pylist())
+        return _guess_strings(name, known.slice(0, READ).to_pylist())
     return Role("ignore", f"values of type {kind} are neither numbers nor text")
+
+
+def _guess_numbers(values: np.ndarray, whole: bool, targets: np.ndarray | None) -> Role:
+    """The role of numbers: amounts or names."""
+    finite = values[np.isfinite(values)]
+    said, done = "whole numbers" if whole else "numbers", list[str]()
+    if is_skewed(finite):
+        said, done = f"skewed {said}, taken as logarithms", ["log"]
+    if whole and targets is not None and finite.size == len(values) and np.ptp(values) >= 2:
+        told = ~np.isnan(targets[:, 0])
+        found = effects(values[: len(targets)][told], targets[told])
+        if found.as_names:
+            return Role(
+                "categorical", "whole numbers that act as names: the target depends on the value, not on the order"
+            )
+        if found.bent:
+            said, done = f"{said}, each value with a weight of its own besides", [*done, "values"]
+    return Treated("numeric", said, tuple(done)) if done else Role("numeric", said)
 
 
 def _guess_strings(name: str, values: list[str]) -> Role:
@@ -92,6 +139,8 @@ def _guess_strings(name: str, values: list[str]) -> Role:
     if repeated and (words < 8 or distinct <= 0.02 * n):
         return Role("categorical", count)
     if words >= 3:
+        if words <= SHORT and n >= ENOUGH:
+            return Treated("text", f"{words:.3g} words in a row, so punctuation counts", ("punctuation",))
         return Role("text", f"{words:.3g} words in a row")
     differ = (distinct == n and n >= ENOUGH) or (distinct >= NEARLY * n and n >= MANY)
     share = "all" if distinct == n else f"{100 * distinct / n:.3g} % of the"
@@ -129,12 +178,17 @@ def extractors_for(
     alone = {"prefix": ""} if len(used) == 1 else {}
     made: list[Text | Category | Number] = []
     for name in used:
+        treatment = getattr(roles[name], "treatment", ())
         if named[name] == "text":
             given = text or {}
             letters = LETTERS if getattr(roles[name], "one_word", False) and given.keys().isdisjoint(LETTERS) else {}
-            made.append(Text(name, **{**alone, **letters, **given}))
+            marks = {"tokens": "punctuation"} if "punctuation" in treatment else {}
+            made.append(Text(name, **{**alone, **letters, **marks, **given}))
         elif named[name] == "numeric":
-            made.append(Number(name, **(number or {})))
+            scale = {"scale": "log-standard"} if "log" in treatment else {}
+            made.append(Number(name, **{**scale, **(number or {})}))
+            if "values" in treatment:
+                made.append(Category(name))
         else:
             made.append(Category(name, **(category or {})))
     return made

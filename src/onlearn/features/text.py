@@ -13,6 +13,7 @@ from onlearn.features.extractors import ColumnExtractor, Groups, ReadColumn, che
 from onlearn.features.tables import strings
 from onlearn.features.tokenizer import SLACK, characters
 
+TOKENS = ("words", "punctuation")
 WEIGHTINGS = ("counts", "binary", "log", "idf", "tfidf", "log-tfidf")
 
 
@@ -21,7 +22,8 @@ class Text(ColumnExtractor):
     """A column of text: words, n-grams of words and n-grams of characters.
 
     Words are runs of letters, digits and combining marks, in lower case as ``str.lower`` has it; with ``apostrophes``
-    also an apostrophe inside a word. Character n-grams are taken of each word with a space before and after it.
+    also an apostrophe inside a word, and with ``tokens="punctuation"`` each punctuation mark or symbol is a word, too.
+    Character n-grams are taken of each word with a space before and after it.
 
     A feature's value is its count, or 1 (``weighting="binary"``), 1 + log count (``"log"``), the inverse document
     frequency (``"idf"``), that times the count (``"tfidf"``) or times 1 + log count (``"log-tfidf"``); with ``norm``
@@ -37,6 +39,7 @@ class Text(ColumnExtractor):
     apostrophes: bool = False
     missing: str = "absent"
     prefix: str | None = None  # of names; None: the column and a colon
+    tokens: str = "words"
 
     kind: ClassVar[str] = "text"
 
@@ -46,6 +49,7 @@ class Text(ColumnExtractor):
         if self.ngrams is None and self.chars is None:
             raise ValueError(f"Text({self.column!r}) has neither ngrams nor chars, so it has no features")
         check_choice(self.weighting, WEIGHTINGS, f"Text({self.column!r}): weighting")
+        check_choice(self.tokens, TOKENS, f"Text({self.column!r}): tokens")
         check_missing(self.missing, f"Text({self.column!r})")
 
     def groups(self) -> Groups:
@@ -87,8 +91,9 @@ class TextColumn(ReadColumn):
         """The features of some of the rows."""
         spec, count = self.spec, stop - start
         size = int(self.offsets[stop] - self.offsets[start])
-        text = np.empty(size * self.growth // 2 + 2 * count + SLACK, np.uint8)
-        most = size // 2 + count + 2
+        marks = spec.tokens == "punctuation"  # which need no space between them to be words
+        text = np.empty(size * (self.growth + 2 * marks) // 2 + 2 * count + SLACK, np.uint8)
+        most = (size if marks else size // 2) + count + 2
         words, word_starts, word_ends = (
             np.empty(count + 1, np.int64),
             np.empty(most, np.int64),
@@ -97,7 +102,7 @@ class TextColumn(ReadColumn):
         word_hashes = np.empty(most, np.uint64)
         seed = hash_name(self.prefixes[0])
         used = tokenizer.tokenise(
-            self.text, self.offsets, start, stop, self.tables, spec.apostrophes, seed,
+            self.text, self.offsets, start, stop, self.tables, spec.apostrophes, marks, seed,
             text, words, word_starts, word_ends, word_hashes,
         )  # fmt: skip
         indptr = np.zeros(count + 1, np.int64)

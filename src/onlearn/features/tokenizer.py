@@ -32,7 +32,7 @@ IDEOGRAPHS = 0x20000  # from this code point to PLANES, there are only letters w
 MARKS, PAST_MARKS = 0xE0000, 0xE0200  # the variation selectors
 SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
 APOSTROPHES = (0x27, 0x2019)
-WORD, CASED, IGNORABLE = 1, 2, 4  # bits of a class
+WORD, CASED, IGNORABLE, MARK = 1, 2, 4, 8  # bits of a class; a mark is punctuation or a symbol
 
 
 class Characters(NamedTuple):
@@ -51,7 +51,7 @@ def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
     folder = cache_folder("tables", Path(__file__)) if beyond_ascii else None
     if folder is None:
         return make_characters(lowercase, beyond_ascii)
-    file = Path(folder) / f"unicode-{unicodedata.unidata_version}-{'lower' if lowercase else 'as-is'}.npz"
+    file = Path(folder) / f"unicode-{unicodedata.unidata_version}-{'lower' if lowercase else 'as-is'}-marks.npz"
     with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(file) as stored:
         return Characters(*(stored[name] for name in Characters._fields))
     made = make_characters(lowercase, beyond_ascii)
@@ -94,6 +94,7 @@ def make_characters(lowercase: bool, beyond_ascii: bool) -> Characters:
         for place, cased, ignorable in _context(doubtful, [every[place] for place in doubtful]):
             classes[place] |= CASED * cased | IGNORABLE * ignorable
         classes[list(APOSTROPHES)] = IGNORABLE  # a sigma is not final before an apostrophe inside a word
+    classes[[place for place, kind in enumerate(kinds) if kind[0] in "PS" and not classes[place] & WORD]] |= MARK
     table = np.array(several or [[0, 0, 0]], np.int32)
     return Characters(plain, spaced, classes, lower, table)
 
@@ -296,10 +297,20 @@ def ascii_words(text: Any, p: Any, stop: Any, tables: Any, out: Any, q: Any, sta
 
 
 @compiled
+def is_mark(code: Any, tables: Any) -> Any:
+    """Whether a character that is not part of a word is punctuation or a symbol."""
+    if code < 0x80:
+        return 0x20 < code < 0x7F
+    place = place_of(code)
+    return place >= 0 and tables.classes[place] & MARK != 0
+
+
+@compiled
 def unicode_words(
-    text: Any, p: Any, stop: Any, tables: Any, apostrophes: Any, out: Any, q: Any, starts: Any, ends: Any, count: Any
-) -> Any:
-    """Write the words of UTF-8 text."""
+    text: Any, p: Any, stop: Any, tables: Any, apostrophes: Any, marks: Any,
+    out: Any, q: Any, starts: Any, ends: Any, count: Any,
+) -> Any:  # fmt: skip
+    """Write the words of UTF-8 text; with ``marks``, each punctuation mark and symbol is a word."""
     while p < stop:
         begun, start = q, p
         while p < stop:
@@ -345,15 +356,22 @@ def unicode_words(
             count += ONE
             out[q] = SPACE
             q += ONE
-        if p < stop:  # skip the separator
-            _, size = decode(text, p, stop)
+        if p < stop:  # skip the separator, or take it as a word
+            code, size = decode(text, p, stop)
+            if marks and is_mark(code, tables):
+                starts[count] = np.int64(q)
+                q = encode(code, out, q)
+                ends[count] = np.int64(q)
+                count += ONE
+                out[q] = SPACE
+                q += ONE
             p += size
     return q, count
 
 
 @compiled
 def tokenise(
-    text: Any, offsets: Any, first: Any, past: Any, tables: Any, apostrophes: Any, seed: Any,
+    text: Any, offsets: Any, first: Any, past: Any, tables: Any, apostrophes: Any, marks: Any, seed: Any,
     out: Any, words: Any, starts: Any, ends: Any, hashes: Any,
 ) -> Any:  # fmt: skip
     """Write the words of rows ``first`` to ``past``; returns the bytes written. words[i] counts those before row i."""
@@ -364,10 +382,10 @@ def tokenise(
         out[q] = SPACE
         q += ONE
         w = count
-        if not apostrophes and is_ascii(text, p, stop):
+        if not apostrophes and not marks and is_ascii(text, p, stop):
             q, count = ascii_words(text, p, stop, tables, out, q, starts, ends, count)
         else:
-            q, count = unicode_words(text, p, stop, tables, apostrophes, out, q, starts, ends, count)
+            q, count = unicode_words(text, p, stop, tables, apostrophes, marks, out, q, starts, ends, count)
         while w < count:
             hashes[w] = hash_within(out, starts[w], ends[w], seed)
             w += ONE

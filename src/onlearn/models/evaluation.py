@@ -7,7 +7,7 @@ row whose label the model does not know counts as an error, and is left out of w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL, truth_of
+from onlearn.models.reliability import Reliability
 from onlearn.models.threshold import ThresholdSearch
 
 
@@ -29,6 +30,15 @@ class Predictions(NamedTuple):
     answers: np.ndarray
     scores: np.ndarray | None = None
     proba: np.ndarray | None = None
+
+
+class Observer(Protocol):
+    """Sees what is evaluated: batches, the classes of their rows (-1: none, or unknown) or numbers, and predictions.
+
+    If rows may have several labels, their classes are truth values, one column a label.
+    """
+
+    def observe(self, batch: Batch, gold: np.ndarray, made: Predictions) -> None: ...
 
 
 def usable_rows(model: Model, batch: Batch, bad: BadRows) -> Batch:
@@ -187,6 +197,8 @@ class Evaluation:
         self.bins: np.ndarray = np.zeros((3, BINS))  # rows, those predicted right, sum of the top probability
         self.ranking: Ranking | None = Ranking() if count == 2 else None
         self.search: tuple[int, ThresholdSearch] | None = None  # the positive class, and what looks for its threshold
+        self.reliability: Reliability = Reliability(count)
+        self.uncalibrated: Reliability = Reliability(count)  # of scores taken for log-odds as they are
 
     def add(
         self,
@@ -216,6 +228,7 @@ class Evaluation:
             self.confusion += pairs.reshape(count, count)
         if proba is None or not len(gold):
             return
+        self.reliability.add(gold, proba)
         self.rated += len(gold)
         self.loss -= float(np.log(np.clip(proba[np.arange(len(gold)), gold], TINY, 1 - TINY)).sum())
         best = np.argmax(proba, axis=1)  # what is predicted, unless there is a threshold
@@ -229,7 +242,7 @@ class Evaluation:
             positive, search = self.search
             search.add(gold == positive, proba[:, positive])
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Predict a batch and add it; rows without a label are counted separately."""
         if batch.codes is None:
             self.unlabelled += len(batch)
@@ -237,6 +250,11 @@ class Evaluation:
         names = batch.label_names or []
         gold = self._table(names)[batch.codes]
         made = predictions(model, batch, scores=True, proba=True)
+        if observer is not None:
+            observer.observe(batch, gold, made)
+        raw = None if made.scores is None else model.learner.own_probabilities(made.scores)
+        if raw is not None:
+            self.uncalibrated.add(gold[gold >= 0], raw[gold >= 0])
         labelled = batch.codes >= 0
         for code in np.unique(batch.codes[labelled & (gold < 0)]).tolist():
             self.unknown[names[code]] = self.unknown.get(names[code], 0) + int(np.count_nonzero(batch.codes == code))
@@ -274,12 +292,16 @@ class Evaluation:
         }
         if self.rejected:
             made["rejected"] = self.rejected
+        figures = self.reliability.report()
+        made.update({name: figures.get(name) for name in ("class_calibration_error", "brier")})
+        made["uncalibrated"] = self.uncalibrated.report() or None
         if self.ranking is not None:
             made["auc"], made["auc_is_estimate"] = self.ranking.area(), self.ranking.rough
         made["per_class"] = {
             label: {"precision": precision[k], "recall": recall[k], "f1": float(f1[k]), "support": int(self.support[k])}
             for k, label in enumerate(self.labels)
         }
+        made["calibration_by_class"] = dict(zip(self.labels, self.reliability.class_errors())) or None
         made["labels"] = self.labels
         made["confusion"] = None if self.confusion is None else self.confusion.tolist()
         made["unknown_labels"] = dict(self.unknown)
@@ -325,7 +347,7 @@ class RegressionEvaluation:
         self.mean += away * count / total
         self.n = total
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Predict a batch and add it; rows without a number are counted separately."""
         if batch.y is None:
             self.unlabelled += len(batch)
@@ -333,7 +355,10 @@ class RegressionEvaluation:
         gold = np.asarray(batch.y, dtype=np.float64)
         known = ~np.isnan(gold)
         self.unlabelled += int(np.count_nonzero(~known))
-        self.add(gold[known], predictions(model, batch).answers[known])
+        made = predictions(model, batch)
+        if observer is not None:
+            observer.observe(batch, gold, made)
+        self.add(gold[known], made.answers[known])
 
     def report(self) -> dict[str, Any]:
         """Everything, ready for JSON; None where there is nothing to compute it from."""
@@ -360,13 +385,18 @@ def evaluation_of(model: Model) -> Any:
     return RegressionEvaluation() if model.labels is None else Evaluation(model.labels)
 
 
-def evaluate(model: Model, batches: Iterable[Batch], bad: BadRows | None = None) -> Any:
-    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``."""
+def evaluate(
+    model: Model, batches: Iterable[Batch], bad: BadRows | None = None, observer: Observer | None = None
+) -> Any:
+    """Predict everything, such as a reader's batches, and compare; rows that the model cannot take are ``bad``.
+
+    An ``observer``, such as the evidence of a report, sees all that is predicted.
+    """
     evaluation, bad = evaluation_of(model), BadRows(limit=1.0) if bad is None else bad
     for batch in batches:
         some = usable_rows(model, batch, bad)
         if len(some):
-            evaluation.add_batch(model, some)
+            evaluation.add_batch(model, some, observer)
     return evaluation
 
 

@@ -118,10 +118,11 @@ class KernelReading(Reading):
         self.kernel: Kernel = kernel_of(plan, model)
         self.places: list[tuple[str, np.ndarray]] = []  # files and lines, until all rows are accepted
 
-    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+    def _features(self, batch: data.Batch) -> tuple[Any, list[str]]:
+        rows = batch.parsed
         if compares_texts(self.kernel):
             return strings_of(rows, self.plan.roles, self.kernel)
-        features, notes = super()._features(rows)
+        features, notes = super()._features(batch)
         if self.kernel.of_bits and "scale" not in self.plan.number and kind_of(rows) == TABLE:
             bits = keep_bits(features, rows)
             note = f"{bits} columns of 0 and 1 are not scaled, for {self.kernel} is about those (--scale changes that)"

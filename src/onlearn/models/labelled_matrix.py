@@ -44,8 +44,8 @@ class LabelledMatrix(NamedTuple):
 class UnscaledReading(Reading):
     """Columns of numbers become features as they are."""
 
-    def _features(self, rows: Any) -> tuple[Any, list[str]]:
-        return self.plan.features(rows, {"number": {"scale": "none"}})
+    def _features(self, batch: data.Batch) -> tuple[Any, list[str]]:
+        return self.plan.features(batch.parsed, {"number": {"scale": "none"}}, linear=False)
 
 
 class UnscaledRun(Run):

@@ -25,6 +25,7 @@ from onlearn.engine.tasks import check_numbers
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.inert_text import facts_html, number, number_of
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar
 from onlearn.models.multilabel import (
@@ -119,6 +120,21 @@ class Model:
         count = "no" if self.compares_texts else self.learner.n_features_in_
         predicts = "of numbers" if self.labels is None else what
         return f"<Model {predicts} by {self.learner.name}, from {count} features of {self.features.kind_}>"
+
+    def _repr_html_(self) -> str:
+        if self.learner is None:
+            return facts_html("Model", [("learned", "nothing yet")])
+        trained = self.trained
+        facts: list[tuple[str, object]] = [("learner", repr(self.learner))]
+        if self.labels is not None:
+            facts.append(("labels", number_of(self.labels)))
+        facts += [("rows", f"{self.features.kind_}"), *((n, v) for n, v in self.learner.facts() if n != "classes")]
+        if trained.get("sources"):
+            facts.append(("learned from", number_of(trained["sources"])))
+        figures: dict[str, Any] = next((self.report_[name] for name in ("test", "holdout") if name in self.report_), {})
+        told = {"accuracy": "accuracy", "log_loss": "log-loss", "auc": "AUC", "rmse": "RMSE", "r2": "R2"}
+        facts += [(f"test {told[key]}", number(figures[key])) for key in told if figures.get(key) is not None]
+        return facts_html("Model", facts)
 
     @property
     def compares_texts(self) -> bool:
@@ -291,6 +307,23 @@ class Model:
         """
         with self._lock:
             _partial_fit(self, rows, y, sample_weight, classes)
+        return self
+
+    def calibrate(self, rows: Any, y: Any = None) -> Model:
+        """Fit probabilities to rows that were not learned from: files, or rows as of ``predict`` with their labels.
+
+        >>> model = Model().partial_fit(["cheap pills", "see you at lunch"] * 4, ["spam", "ham"] * 4)
+        >>> model = model.calibrate(["pills", "lunch", "pills", "lunch"], ["spam", "ham", "ham", "ham"])
+        >>> bool(model.predict_proba(["pills"])[0].max() < 0.9)
+        True
+        """
+        from onlearn.models.calibration import calibrate_by_files, calibrate_by_rows
+
+        with self._lock:
+            if y is None:
+                calibrate_by_files(self, rows)
+            else:
+                calibrate_by_rows(self, rows, y)
         return self
 
     def renewed(self) -> Model:

@@ -18,7 +18,7 @@ import numpy as np
 from onlearn.data import Batch
 from onlearn.engine.inputs import positions
 from onlearn.engine.multilabel import LabelSets
-from onlearn.models.evaluation import TINY, predictions, share
+from onlearn.models.evaluation import TINY, Observer, predictions, share
 from onlearn.models.model import Model
 from onlearn.models.threshold import ThresholdSearch
 from onlearn.models.top_labels import top_labels
@@ -84,8 +84,8 @@ class MultilabelEvaluation:
         if self.search is not None:
             self.search.add(gold.ravel(), proba.ravel())
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
-        """Predict a batch and add it."""
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
+        """Predict a batch and add it; an observer sees truth values, one column a label."""
         if batch.codes is None or batch.label_sets is None:
             self.unlabelled += len(batch)
             return
@@ -97,6 +97,8 @@ class MultilabelEvaluation:
         made = predictions(model, batch, scores=True, proba=True)
         missed = np.array([len(one) for one in self._missed], dtype=np.int64)[codes]
         gold = self._sets.indicator(codes, len(self.labels))
+        if observer is not None:
+            observer.observe(batch, gold, made)
         self.add(gold, made.answers, made.proba, made.scores, missed)
 
     def _take_sets(self, sets: list[tuple[str, ...]]) -> None:

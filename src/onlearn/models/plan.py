@@ -7,6 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from onlearn.data.table_roles import shown
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.learner import Learner
@@ -44,6 +46,7 @@ def learned_from(reading: dict[str, Any], columns: list[str]) -> bool:
 GRADIENTS = ("logistic", "hinge", "squared_hinge", "lms", "epsilon")
 MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
 
+AROW_R = 0.3  # of the learner that is the default for text
 PASSES = 3  # for most learners, and the fewest
 AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # the learner that takes more
 MOST = 20  # passes
@@ -63,7 +66,7 @@ def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | N
             "OnlineRegressor", **with_choices({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged")
         )
     if is_text(features):
-        made = with_choices({"rule": "pa2(0.5)", "geometry": "arow(1.0)"}, choices, "last")
+        made = with_choices({"rule": f"pa2({1 / (2 * AROW_R)!r})", "geometry": f"arow({AROW_R})"}, choices, "last")
     else:
         made = with_choices({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
     return Learner("OnlineClassifier", **made)
@@ -115,15 +118,21 @@ def rule_for(geometry: Any, usual: dict[str, Any]) -> Any:
 def default_passes(learner: Any, features: FeatureMap, rows: int, values: int) -> int:
     """The number of passes over data of so many rows, with so many values that are not zero.
 
-    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap and improve it.
+    Averaged AdaGrad has not converged after three passes over a small file; more of them are cheap. Of a file that is
+    small enough for that, it is the most passes: a trial decides how many improve it (see ``trial``).
     """
     if learner.usual_passes is not None:
         return int(learner.usual_passes)
-    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
-    if chosen != AVERAGED or is_text(features):
+    if not takes_more_passes(learner, features):
         return PASSES
     enough = min(EXAMPLES / max(1, rows), VALUES / max(1, values))
     return min(max(PASSES, math.ceil(enough)), MOST)
+
+
+def takes_more_passes(learner: Any, features: FeatureMap) -> bool:
+    """Whether more passes may be worth while than the usual number."""
+    chosen = {name: made.name for name, made in learner.choices.items() if name in AVERAGED}
+    return learner.usual_passes is None and chosen == AVERAGED and not is_text(features)
 
 
 def is_text(features: FeatureMap) -> bool:
@@ -132,7 +141,7 @@ def is_text(features: FeatureMap) -> bool:
     return not isinstance(given, str) and any(isinstance(one, Text) for one in given)
 
 
-TEXT = {"weighting": "idf"}  # what goes best with the learner that is the default for text
+TEXT = {"weighting": "log-tfidf"}  # what goes best with the learner that is the default for text
 
 ROLE_NAMES = {"ignore": "left out"}  # in notes; other roles are called by their names
 
@@ -174,6 +183,7 @@ class Plan:
     per_class: bool = False
     prune_weights: float = 0.0
     holdout: float = 0.0
+    calibrate: list[str] = field(default_factory=list)  # files that probabilities are fitted to
     memory: int = 512 << 20
     cache: bool | str = True
     threshold: str | float | None = None  # a probability, or the criterion that it is to suit best
@@ -184,10 +194,13 @@ class Plan:
         """Files of fewer bytes have no cache: their rows fit into memory, and are parsed fast."""
         return self.memory // 8
 
-    def features(self, rows: Any, usual: Any = None) -> tuple[FeatureMap, list[str]]:
+    def features(
+        self, rows: Any, usual: Any = None, targets: np.ndarray | None = None, linear: bool = True
+    ) -> tuple[FeatureMap, list[str]]:
         """Features for rows such as these, and notes about their columns.
 
-        ``usual`` has the parameters of extractors that a learner is used to.
+        ``usual`` has the parameters of extractors that a learner is used to. ``targets`` are those of the first rows
+        (see ``guess_roles``). For a learner that is not ``linear``, a number stays a number.
         """
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if kind_of(rows) != TABLE:
@@ -204,7 +217,9 @@ class Plan:
             if missing[0] in self.taken:
                 raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
             raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
-        guessed = with_text(guess_roles(rows), self.taken.values())
+        guessed = with_text(guess_roles(rows, targets), self.taken.values())
+        if not linear or self.interactions or "scale" in {**(usual or {}).get("number", {}), **self.number}:
+            guessed = {name: plain(role) for name, role in guessed.items()}
         given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
         found = {**guessed, **given}
         cut = self.text.keys().isdisjoint(LETTERS)  # unless ngrams or chars are given
@@ -215,7 +230,7 @@ class Plan:
             if name in by_letters or name not in given
         })  # fmt: skip
         roles = {name: role.role for name, role in found.items()}
-        for options, role, names in ((self.text, "text", "ngrams=, chars= or weighting="),
+        for options, role, names in ((self.text, "text", "ngrams=, chars=, tokens= or weighting="),
                                     (self.number, "numeric", "scale=")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
                 raise PlanError(f"{names} has no use here: no column is {role}")
@@ -248,6 +263,11 @@ class Plan:
         asked = [*self.roles, *(self.text.keys() - {"missing"}), *(self.number.keys() - {"missing"})]
         if asked:
             raise PlanError(f"options about columns ({', '.join(asked)}) have no use here: {why}")
+
+
+def plain(role: Role) -> Role:
+    """The role of a number that is taken as it stands; other roles unchanged."""
+    return Role("numeric", role.reason.partition(",")[0]) if role.role == "numeric" and role.treatment else role
 
 
 def in_lines(roles: dict[str, Role]) -> list[str]:

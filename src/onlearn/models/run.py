@@ -15,19 +15,24 @@ import numpy as np
 
 from onlearn import data
 from onlearn.data.cache import Cache
-from onlearn.engine.csr import select, stacked
+from onlearn.engine import reserve
+from onlearn.engine.calibration import HeldOut
+from onlearn.engine.csr import rows_at, select, stacked
+from onlearn.engine.learner import Learner
 from onlearn.engine.loops import SEEN
 from onlearn.engine.mixture import MixtureLearner
 from onlearn.errors import PlanError
 from onlearn.features.feature_map import MATRIX
 from onlearn.features.vocabulary import prune_weights
+from onlearn.models.calibration import calibrate_by_files
 from onlearn.models.far_indices import HashedFar
 from onlearn.models.model import Model, as_learner, learn_from, tell_sources
-from onlearn.models.plan import MOST, PASSES, Plan, default_passes
+from onlearn.models.plan import MOST, PASSES, Plan, default_passes, takes_more_passes
 from onlearn.models.run_reading import Reading, Start, refuse_hashed
 from onlearn.models.run_report import RunReport, Watch, is_unfinished
 from onlearn.models.threshold_choice import set_threshold
 from onlearn.models.train_options import BITS
+from onlearn.models.trial import RATES, choose
 
 LESSON = 1 << 16  # examples between two looks at the clock and the keyboard
 
@@ -109,6 +114,8 @@ class Passes:
         self.feature_numbers: np.ndarray | None = None  # new ones, once rare features are dropped
         self.label_numbers: np.ndarray | None = None  # new ones, once all labels are known
         self._batches: list[Any] | None = None
+        self._kept: np.ndarray | None = None  # the rows kept back for calibration, once all rows are counted
+        self._read: int = 0  # rows, as they are learned from while they are read
 
     def row_store(self) -> Any:
         """Where rows are kept for later passes."""
@@ -118,7 +125,73 @@ class Passes:
         """One pass over the rows that were kept."""
         for X, y, weight, order in self._shuffled(rows, turn):
             self.lessons.learn(X, y, weight, order, turn)
+        if turn == self.count - 1 and self._kept is not None:
+            self._learn_kept(turn)
         self.end(turn)
+
+    def learn_read(self, X: Any, y: np.ndarray, weight: Any) -> None:
+        """Learn from rows as they are read; some are kept back, if there are to be more passes."""
+        kept = reserve.while_reading(self._read, self._read + len(y))
+        self._read += len(y)
+        if self._keeps_back() and kept.any():
+            weight = np.where(kept, 0.0, 1.0 if weight is None else weight)
+        self.lessons.learn(X, y, weight)
+
+    def end_reading(self, rows: Any) -> None:
+        """All rows were read and learned from, but those kept back; of these more than are needed any further."""
+        if self._keeps_back():
+            self._kept = reserve.in_the_end(self._read, reserve.FEWEST_ROWS)
+            done = np.setdiff1d(np.flatnonzero(reserve.while_reading(0, self._read)), self._kept)
+            for X, y, weight, order in self._rows_at(self._all_batches(rows), done):
+                self.lessons.learn(X, y, weight, order)
+        self.end(0)
+
+    def keep_back(self, rows: Any) -> None:
+        """Choose the rows to keep back, after all are read and before any is learned from."""
+        if self._keeps_back():
+            _, codes, weights = zip(*self._all_batches(rows))
+            unweighted = any(weight is None for weight in weights)
+            joined = None if unweighted else np.concatenate(weights)
+            self._kept = reserve.of_rows(np.concatenate(codes), joined, self._held_out_share())
+
+    def _keeps_back(self) -> bool:
+        """Whether rows are kept back for calibration."""
+        learner = self.model.learner
+        if not isinstance(learner, Learner) or learner.representation is not None:
+            return False
+        return learner._holds_out() or (self.count > 1 and learner.keeps_back())
+
+    def _held_out_share(self) -> float | None:
+        """The share of rows that are never learned from, if calibration asks for such."""
+        learner = self.model.learner
+        return float(learner.choices["calibration"].fraction) if learner._holds_out() else None
+
+    def _learn_kept(self, turn: int) -> None:
+        """Score the rows kept back by the last hypothesis; then learn from them, unless they are held out for good."""
+        assert self._kept is not None
+        assert self._batches is not None
+        learner, lessons = self.model.learner, self.lessons
+        parts = list(self._rows_at(self._batches, self._kept))
+        if parts and lessons.skip <= lessons.learned:  # else an earlier part of this run has scored them
+            scores = np.concatenate([learner._scores(rows_at(X, order)) for X, _, _, order in parts])
+            codes = np.concatenate([y[order] for _, y, _, order in parts])
+            training, share = learner.training, self._held_out_share()
+            if share is not None:
+                learner.held_out = HeldOut(learner.task.columns(scores), codes.astype(np.int64), share)
+                return
+            training.take_reserve(scores, learner.task.targets(codes, training.output))
+        for X, y, weight, order in parts:
+            lessons.learn(X, y, weight, order, turn)
+
+    def _rows_at(self, batches: list[Any], numbers: np.ndarray) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
+        """The batches that have rows of these numbers, which rise, and the places of the rows in each."""
+        start = 0
+        for batch in batches:
+            count = len(batch[1])
+            first, last = np.searchsorted(numbers, [start, start + count])
+            if first < last:
+                yield *self._prepared(batch), numbers[first:last] - start
+            start += count
 
     def end(self, turn: int) -> None:
         """Count a pass, unless the earlier part of this run did."""
@@ -127,29 +200,53 @@ class Passes:
         if self.ended <= self.ended_before:
             return
         learner._end_pass()
+        kept = 0 if self._kept is None or turn == self.count - 1 else len(self._kept)
+        if kept:
+            learner.training.by_pass[-1]["kept_back"] = kept
         if turn == 0 and self.count > 1:
             self.model.trained["first_size"] = learner.training.size()
 
     def scale_calibration(self) -> None:
         """Scores for calibration are those of the first pass, when weights were smaller: scale them."""
         first = self.model.trained.pop("first_size", 0.0)
-        if self.count > 1 and first:
-            training = self.model.learner.training
+        training = self.model.learner.training
+        if self.count > 1 and first and not (self._kept is not None and len(self._kept)):
             training.rescale_audit(training.size() / first)
 
     def _shuffled(self, rows: Any, turn: int) -> Iterator[tuple[Any, Any, Any, np.ndarray]]:
-        """The rows in the order of this pass: batches are shuffled, and rows within each."""
-        width = self.model.features.n_features_out_
+        """The rows in the order of this pass: batches are shuffled, and rows within each; without those kept back."""
         rng = np.random.default_rng([self.plan.seed, turn])
+        batches = self._all_batches(rows)
+        starts = np.cumsum([0, *(len(y) for _, y, _ in batches)])
+        for place in rng.permutation(len(batches)):
+            X, y, weight = self._prepared(batches[place])
+            order = rng.permutation(X.shape[0])
+            if self._kept is not None and len(self._kept):
+                first, last = np.searchsorted(self._kept, starts[place : place + 2])
+                here = np.zeros(len(order), dtype=bool)
+                here[self._kept[first:last] - starts[place]] = True
+                order = order[~here[order]]
+            yield X, y, weight, order
+
+    def _all_batches(self, rows: Any) -> list[Any]:
+        """The batches that were kept; one, if there is memory for it."""
         if self._batches is None:
             self._batches = list(rows)
             if len(self._batches) > 1 and rows.nbytes <= self.plan.memory:
                 self._batches = [_joined(self._batches)]
-        for place in rng.permutation(len(self._batches)):
-            X, y, weight = self._batches[place]
-            X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
-            y = y if self.label_numbers is None or self.model.labels is None else self.label_numbers[y]
-            yield X, y, weight, rng.permutation(X.shape[0])
+        return self._batches
+
+    def numbered(self, rows: Any, place: int = 0) -> tuple[Any, Any, Any]:
+        """A batch of the rows that were kept, by the final numbers of features and labels."""
+        return self._prepared(self._all_batches(rows)[place])
+
+    def _prepared(self, batch: Any) -> tuple[Any, Any, Any]:
+        """Rows, classes and weights of a batch, by the numbers that features and labels have in the end."""
+        X, y, weight = batch
+        width = self.model.features.n_features_out_
+        X = X.of_width(width) if self.feature_numbers is None else select(X, self.feature_numbers, width)
+        y = y if self.label_numbers is None or self.model.labels is None else self.label_numbers[y]
+        return X, y, weight
 
 
 def _joined(batches: list[Any]) -> Any:
@@ -170,6 +267,7 @@ class Run:
 
     def __init__(self, plan: Plan, model: Model | None = None, bad: data.BadRows | None = None) -> None:
         self.plan: Plan = plan
+        self.tuning: dict[str, Any] | None = None  # the race that decided about the learner, if there was one
         self.model: Model = Model() if model is None else model
         self.model.learner = as_learner(self.model.learner)
         if model is None:
@@ -185,7 +283,7 @@ class Run:
         self.report.notes += [] if note is None else [note]
         self.lessons: Lessons = self.lessons_type(self.model, start.skip)
         self.passes: Passes = self.passes_type(plan, self.model, start, self.lessons)
-        self.passes.wait |= learner is not None and (learner.waits or learner.whole)
+        self.passes.wait |= learner is not None and (learner.waits or learner.whole or learner._holds_out())
         bad = data.BadRows() if bad is None else bad
         self.reading: Reading = self.reading_type(plan, self.model, bad, self.start, self.passes, self.report)
 
@@ -213,7 +311,7 @@ class Run:
                 for X, y, weight in self.reading.examples():
                     examples += len(y)
                     if not passes.wait:
-                        lessons.learn(X, y, weight)
+                        passes.learn_read(X, y, weight)
                     if passes.wait or passes.count > 1:
                         rows.append(X, y, weight)
                 rows.finish()
@@ -222,8 +320,10 @@ class Run:
                     passes.count = default_passes(learner, features, examples, self.reading.values)
                 if passes.wait:
                     self._begin_learning(rows)
+                    self._try_passes(rows)
+                    passes.keep_back(rows)
                 else:
-                    passes.end(0)
+                    passes.end_reading(rows)
                 for turn in range(0 if passes.wait else 1, passes.count):
                     passes.make(rows, turn)
             self._finish()
@@ -254,7 +354,7 @@ class Run:
         passes = f"{count} pass{'es' if count > 1 else ''}"
         undecided = self.start.from_first_row and self.plan.passes is None
         if undecided and learner.usual_passes is None and default_passes(learner, self.model.features, 1, 1) > PASSES:
-            passes = f"{PASSES} to {MOST} passes, by the number of rows"
+            passes = f"up to {MOST} passes, as rows held out decide"
         task = {"classify": "classification", "regress": "regression", "rank": "pairs of rows"}.get(
             self.plan.task, "several labels a row"
         )
@@ -272,7 +372,7 @@ class Run:
             tell_sources(model)
             if not model.learner.whole:
                 model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
-        elif model.learner.waits:
+        elif model.learner.waits or model.learner._holds_out():
             model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
 
     def _class_counts(self, rows: Any, numbers: np.ndarray) -> np.ndarray:
@@ -282,12 +382,44 @@ class Run:
             counts += np.bincount(numbers[y], weights=weight, minlength=len(counts))
         return counts
 
+    def _try_passes(self, rows: Any) -> None:
+        """Choose the number of passes, and the rate that is the default, by rows held out; see ``trial``.
+
+        A run that is resumed has both from its earlier part.
+        """
+        plan, model, most = self.plan, self.model, self.passes.count
+        learner = model.learner
+        tried = self.start.fresh and plan.passes is None and takes_more_passes(learner, model.features)
+        if not tried or most <= PASSES:
+            return
+        usual = learner.choices["geometry"]
+        free = plan.learner is None and "geometry" not in plan.choices
+        assert self.passes.label_numbers is not None
+        counts = self._class_counts(rows, self.passes.label_numbers)
+
+        def make(rate: float) -> Any:
+            changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+            made = Learner(learner.name, **{**learner.get_params(), **changed})
+            made._start(model.features.n_features_out_, counts, model.features.dtype)
+            return made
+
+        found = choose(make, self.passes.numbered(rows), usual.rate, most, plan.seed, RATES if free else ())
+        if found is None:
+            return
+        if found.rate != usual.rate:
+            model.learner = make(found.rate)
+        plan.passes = self.passes.count = found.passes  # the plan is stored, for a run that is resumed
+        rate = f"the rate {found.rate:g} and " if free else ""
+        self.report.notes.append(f"{rate}{found.passes} passes do best on rows held out for a trial")
+
     def _finish(self) -> None:
         model, report = self.model, self.report
         self.passes.scale_calibration()
         model.learner._finish_run()
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
+        if self.plan.calibrate:
+            report.notes.append(calibrate_by_files(model, self.plan.calibrate))
         if self.plan.prune_weights > 0:
             report.notes.append(drop_small_weights(model, self.plan.prune_weights))
         if self.start.from_first_row:
@@ -321,6 +453,7 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
         note = "the model is of an unfinished run over other data, which is not gone on with"
     if model.learner.n_seen_ > model.learner.training.since[SEEN]:
         model.learner._end_pass()  # it was cut short, and would continue in the first pass of this run
+    model.learner.held_out = None  # scores by the hypothesis before
     model.before = copy.deepcopy((model.features, model.far))
     return Start(fresh=False, from_first_row=False), note
 

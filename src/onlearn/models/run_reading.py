@@ -5,7 +5,7 @@ The first rows decide about features, labels, learner and the number of passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features import Counts, FeatureMap, Interaction
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
+from onlearn.features.roles import LOOK_AT
+from onlearn.features.value_effects import indicators
 from onlearn.models.model import Model, as_learner, sound_rows
 from onlearn.models.plan import PASSES, Plan, default_learner
 from onlearn.models.threshold_choice import check_threshold
@@ -72,20 +74,12 @@ class Reading:
 
     def examples(self) -> Iterator[Examples]:
         """Read the data."""
-        plan, model = self.plan, self.model
-        options = {**model.reading, **plan.reading, "task": plan.task}
-        required: dict[str, Any] = {
-            "id_required": self.start.fresh or "id" in plan.reading,
-            "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
-        }
-        with data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **options) as reader:
+        model = self.model
+        with self.open() if self.reader is None else self.reader as reader:
             self.reader = reader
             self._limit_row_cache(reader)
             for batch in reader:
-                if isinstance(batch.parsed, Sentences):
-                    raise DataError(f"{batch.file} holds tagged sentences: say task=tag to learn from those")
-                if not self.rows:
-                    self._begin(reader, batch, options)
+                self.begin_with(batch)
                 batch = self._without_held_out(batch)
                 reader.after_parse = model.features.look_up
                 if len(batch):
@@ -98,6 +92,33 @@ class Reading:
             raise DataError("all rows are held out, so there is nothing to learn from")
         if model.features.n_features_out_ == 0:
             raise DataError("there are no features to learn from")
+
+    def open(self) -> data.Reader:
+        """A reader of the data."""
+        plan = self.plan
+        required: dict[str, Any] = {
+            "id_required": self.start.fresh or "id" in plan.reading,
+            "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
+        }
+        return data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {**self.model.reading, **self.plan.reading, "task": self.plan.task}
+
+    def examples_of(self, reader: data.Reader, batches: Iterable[Batch]) -> Iterator[Examples]:
+        """Examples of some of the batches that a reader has read, the first of which decide as usual."""
+        self.reader = reader
+        for batch in batches:
+            self.begin_with(batch)
+            self.rows += len(batch)
+            yield self._numbered(batch)
+
+    def begin_with(self, batch: Batch) -> None:
+        """Decide by the first rows, if these are the first."""
+        if isinstance(batch.parsed, Sentences):
+            raise DataError(f"{batch.file} holds tagged sentences: say task=tag to learn from those")
+        if not self.rows and self.reader is not None:
+            self._begin(self.reader, batch, self._options())
 
     def held_out_batches(self) -> Iterator[Batch]:
         """The rows that are not learned from, read again."""
@@ -157,7 +178,7 @@ class Reading:
                 "task=regress to learn from each row by itself"
             )
         if self.start.from_first_row:
-            self._choose_features(rows, reader.found(), options)
+            self._choose_features(batch, reader.found(), options)
             self._choose_passes(reader.bytes_total)
             self._choose_targets(batch)
             if self.start.fresh and not self.passes.wait:
@@ -168,7 +189,7 @@ class Reading:
             self.report.notes.append(f"{batch.file}: {new}")
         self.on_start()
 
-    def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
+    def _choose_features(self, batch: Batch, found: dict[str, Any], options: dict[str, Any]) -> None:
         plan, model = self.plan, self.model
         named: dict[str, Any] = {
             role: found[role] for role in ("target", "weight", "group", "id") if role in found
@@ -179,18 +200,29 @@ class Reading:
         if not self.start.fresh:
             model.features, model.far = model.features.unfitted(), model.far.unfitted()
             return
-        model.features, notes = self._features(rows)
+        model.features, notes = self._features(batch)
         self.report.notes += notes
-        self.learner = as_learner(plan.learner) or default_learner(plan.task, model.features, plan.choices)
+        self.learner = self.choose_learner()
 
-    def _features(self, rows: Any) -> tuple[Any, list[str]]:
+    def choose_learner(self) -> Any:
+        """The learner that is given, or one that suits the features."""
+        plan = self.plan
+        return as_learner(plan.learner) or default_learner(plan.task, self.model.features, plan.choices)
+
+    def _features(self, batch: Batch) -> tuple[Any, list[str]]:
         """Features for rows such as these, and notes about what was decided."""
         learner = as_learner(self.plan.learner)
-        return self.plan.features(rows, None if learner is None else learner.usual_features)
+        usual, linear = (None, True) if learner is None else (learner.usual_features, learner.is_linear)
+        targets = first_targets(batch, self.plan.task)
+        if targets is not None and self.plan.holdout:
+            targets[held_out(0, len(targets), self.plan.holdout, self.plan.seed)] = np.nan
+        return self.plan.features(batch.parsed, usual, targets, linear)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
         self.passes.count = self.plan.passes or self.learner.usual_passes or PASSES
+        if self.learner._holds_out():
+            self.passes.wait = True  # rows are held out of all of them
         if self.passes.count > 1 and size is not None and size < self.plan.small:
             self.passes.wait = True  # the other passes need them in memory anyway, and then the width is known
 
@@ -428,6 +460,14 @@ class Namespaces:
 def _interactions(features: FeatureMap) -> list[Interaction]:
     given = features.extractors
     return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
+
+
+def first_targets(batch: Batch, task: str) -> np.ndarray | None:
+    """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
+    if task != "classify":
+        return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
+    codes = None if batch.codes is None else batch.codes[:LOOK_AT]
+    return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
 
 
 def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:

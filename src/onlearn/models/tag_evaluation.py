@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,10 +15,22 @@ from onlearn.sequence.tag_metrics import tag_report
 MOST = 1 << 25  # probabilities that are kept for log-loss and calibration error; of more tokens there are none
 
 
-def evaluate_tagger(tagger: Tagger, parts: Iterable[tuple[Sentences, np.ndarray, list[str]]]) -> dict[str, Any]:
+class SentenceObserver(Protocol):
+    """Sees what is evaluated: sentences, the names and codes of their labels, and the labels that are predicted."""
+
+    def observe_sentences(
+        self, sentences: Sentences, names: list[str], codes: np.ndarray, found: np.ndarray
+    ) -> None: ...
+
+
+def evaluate_tagger(
+    tagger: Tagger,
+    parts: Iterable[tuple[Sentences, np.ndarray, list[str]]],
+    observer: SentenceObserver | None = None,
+) -> dict[str, Any]:
     """Compare predictions with labels: batches of sentences, codes of their labels, and the names that these number.
 
-    A label that the tagger does not know counts as an error.
+    A label that the tagger does not know counts as an error. An ``observer`` sees all that is predicted.
     """
     position = {label: n for n, label in enumerate(tagger.labels)}
     gold, found, known, counts, marginals = [], [], [], [], []
@@ -30,6 +42,9 @@ def evaluate_tagger(tagger: Tagger, parts: Iterable[tuple[Sentences, np.ndarray,
         gold.append(table[codes])
         unknown += [names[code] if code >= 0 else "" for code in codes[gold[-1] < 0].tolist()]
         found.append(tagger.predict_codes(taken))
+        if observer is not None:
+            told = np.array([*tagger.labels, ""], dtype=object)[found[-1]]
+            observer.observe_sentences(sentences, names, codes, told)
         known.append(tagger.known(taken))
         counts.append(np.diff(sentences.offsets))
         tokens += len(codes)

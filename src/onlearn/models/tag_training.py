@@ -18,7 +18,7 @@ from onlearn.data.sources import sources as sources_of
 from onlearn.engine import registry
 from onlearn.errors import PlanError
 from onlearn.models.run_report import file_states
-from onlearn.models.tag_evaluation import evaluate_tagger
+from onlearn.models.tag_evaluation import SentenceObserver, evaluate_tagger
 from onlearn.models.tag_files import RAW, format_to_learn
 from onlearn.models.tagger import (
     Tagger,
@@ -209,17 +209,22 @@ class TagRun:
             "notes": list(self.notes),
         }
 
-    def test(self, report: dict[str, Any]) -> data.BadRows | None:
-        """Add figures on sentences that were held out and on the files of ``test=``; the bad rows of these files."""
+    def test(self, report: dict[str, Any], observer: SentenceObserver | None = None) -> data.BadRows | None:
+        """Add figures on sentences that were held out and on the files of ``test=``; the bad rows of these files.
+
+        An ``observer`` sees the sentences of the files; without files, those held out.
+        """
         if self.held_out is not None:
             sentences, gold = self.held_out
-            report["holdout"] = evaluate_tagger(self.tagger, [(sentences, gold, self.labels)])
+            report["holdout"] = evaluate_tagger(
+                self.tagger, [(sentences, gold, self.labels)], None if self.options.test else observer
+            )
         if not self.options.test:
             return None
         where = "" if self.options.output is None else f" (the model is in {self.options.output} and was not tested)"
         try:
             with self.tagger.read(self.options.test, labelled=True) as reader:
-                found = evaluate_tagger(self.tagger, labelled(reader))
+                found = evaluate_tagger(self.tagger, labelled(reader), observer)
                 report["test"] = {**found, "bad_rows": reader.bad.count}
         except (TypeError, ValueError) as error:
             raise data.DataError(f"{error}{where}") from error

@@ -19,6 +19,7 @@ from onlearn.data.formats.conll import UNIVERSAL
 from onlearn.data.formats.sentences import tokens_of
 from onlearn.data.table_roles import find_column
 from onlearn.engine import registry
+from onlearn.inert_text import facts_html
 from onlearn.models.tag_files import format_of
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
@@ -50,6 +51,14 @@ class Tagger:
         labels = self.labels
         shown = ", ".join(labels[:3]) + (", ..." if len(labels) > 3 else "")
         return f"<Tagger of {len(labels)} labels ({shown}) by {self.learner.name}>"
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, object]] = [("learned", "nothing yet")]
+        if self.learner is not None:
+            facts = [("learner", repr(self.learner)), *self.learner.facts(), ("columns", ", ".join(self.columns))]
+            if self.scheme is not None:
+                facts.append(("scheme of spans", self.scheme))
+        return facts_html("Tagger", facts)
 
     @property
     def labels(self) -> list[str]:

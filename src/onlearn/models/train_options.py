@@ -9,6 +9,7 @@ is imported here, so that the command line shows its help at once.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +19,15 @@ from onlearn.errors import PlanError
 MAX_NAMES = 1 << 21  # names of features that are kept
 BITS = 22  # hashed features share 2^BITS weights
 MAX_BAD = "1%"  # rows that may be bad
+AUTO = "auto"  # the learner that a race of configurations decides
 
 FilePath = str | os.PathLike[str]
+
+# What has no use in a comparison: it writes no model, and learners are spelled with their parameters.
+NOT_COMPARED = (
+    "output", "learner", "resume", "checkpoint_every", "column", "template", "rule", "geometry", "stabilizer",
+    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights",
+)  # fmt: skip
 
 
 class About(NamedTuple):
@@ -67,8 +75,20 @@ class TrainOptions:
     )
     learner: Any = option(
         None,
-        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; see onlearn demo.',
+        'A named learner, such as AROW, Mixture or "LogisticRegression(rate=0.5)"; auto: the winner of a race.',
         in_model=True,
+    )
+    space: Any = option(
+        None,
+        "With --learner auto: values to race, such as rate=log(0.01,1) or weighting=idf,tfidf; or a JSON file.",
+        list,
+        in_model=True,
+    )
+    configurations: int | None = option(
+        None, "With --space: the most configurations to race, by default 16.", int, min=1, in_model=True
+    )
+    time_limit: float | None = option(
+        None, "With --learner auto: seconds after which the race ends.", float, min=0, in_model=True
     )
     rule: Any = option(None, 'How far to step, such as "pa1(0.5)".', in_model=True)
     geometry: Any = option(None, 'How a step moves weights, such as "winnow(1.5)".', in_model=True)
@@ -95,8 +115,19 @@ class TrainOptions:
         None, "With --kernel: memory for kernel values, in MB.", float, min=0, in_model=True, with_kernel=True
     )
     class_weight: Any = option(None, "balanced: give rare classes larger weights.", in_model=True, classes_only=True)
+    calibration: Any = option(
+        None,
+        'Where probabilities come from: auto, own, online, "holdout(0.1)" or "online(method=\'isotonic\')".',
+        in_model=True,
+        classes_only=True,
+    )
+    calibrate: FilePath | list[FilePath] | None = option(
+        None, "Files whose rows are not learned from: probabilities are fitted to them.", list, classes_only=True
+    )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
-    passes: int | None = option(None, "Passes over the data; by default 3, for small tables up to 20.", int, min=1)
+    passes: int | None = option(
+        None, "Passes over the data; by default 3; of small tables, what a trial finds.", int, min=1
+    )
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
     threshold: str | float | None = option(
@@ -132,6 +163,12 @@ class TrainOptions:
     weighting: str | None = option(
         None, "Weights of words: counts, binary, log, idf, tfidf or log-tfidf.", in_model=True, of_features=True
     )
+    tokens: str | None = option(
+        None,
+        "What a text is cut into: words, or words and punctuation; by default punctuation counts in short texts.",
+        in_model=True,
+        of_features=True,
+    )
     norm: bool | None = option(
         None,
         "Scale the vector of a text to length 1.",
@@ -141,7 +178,10 @@ class TrainOptions:
         of_features=True,
     )
     scale: str | None = option(
-        None, "Scaling of numbers: standard, max-abs, log1p, none or kept.", in_model=True, of_features=True
+        None,
+        "Scaling of numbers: standard, log-standard, max-abs, log1p, none or kept.",
+        in_model=True,
+        of_features=True,
     )
     missing: str = option("absent", "Missing values: absent, error, zero or indicator.", in_model=True)
     interact: str | list[str] | None = option(
@@ -174,7 +214,7 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if one.metadata["about"].type is list:
+            if one.metadata["about"].type is list and not isinstance(getattr(self, one.name), Mapping):
                 setattr(self, one.name, as_list(getattr(self, one.name)))
 
     def is_given(self, name: str) -> bool:

@@ -22,7 +22,7 @@ from onlearn.engine import registry
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
-from onlearn.features.text import WEIGHTINGS
+from onlearn.features.text import TOKENS, WEIGHTINGS
 from onlearn.models import evaluation
 from onlearn.models.model import Model, as_learner
 from onlearn.models.multilabel import MULTILABEL
@@ -35,6 +35,7 @@ from onlearn.models.stored_model import load_learner
 from onlearn.models.tag_files import is_tagging
 from onlearn.models.threshold import parse_criterion
 from onlearn.models.train_options import (
+    AUTO,
     MAX_BAD,
     FilePath,
     TrainOptions,
@@ -51,12 +52,13 @@ WORDS = {
     "task": ("classify", "regress", "tag", "multilabel", "rank"),
     "missing": extractors.MISSING,
     "weighting": WEIGHTINGS,
+    "tokens": TOKENS,
     "scale": extractors.SCALES,
     "class_weight": ("balanced",),
 }
 # Options of ``onlearn.data.read``.
 READING = ("format", "target", "weight", "id", "delimiter", "header", "label_separator", "group")
-CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight")  # of a learner
+CHOICES = ("rule", "geometry", "stabilizer", "multiclass", "class_weight", "calibration")  # of a learner
 KERNEL = ("budget", "budget_policy", "cache_mb")  # of a learner with a kernel
 
 
@@ -141,6 +143,15 @@ def prepare(options: TrainOptions) -> Run:
     """The run that the options ask for; a ``PlanError`` or ``DataError`` if there can be none."""
     output = checked_output(options)
     why = several_labels(options)
+    if options.learner == AUTO:
+        from onlearn.models.tuned_run import TunedRun  # a race takes a while to import
+
+        if why is not None or options.task == MULTILABEL:
+            because = "" if why is None else f" ({why})"
+            raise PlanError(f"auto is not for several labels a row{because}: name a learner", "learner")
+        return TunedRun(options, checked_files(options, output))
+    if refused := [name for name in ("space", "configurations", "time_limit") if options.is_given(name)]:
+        raise PlanError(f"{refused[0]}= is about the race of learner=auto, which is not given")
     if why is not None:
         options = replace(options, task=MULTILABEL)
     plan = plan_of(options)
@@ -173,7 +184,10 @@ def checked_output(options: TrainOptions) -> str | None:
 
 def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     """Refuse files that do not exist or would be overwritten; what collects bad rows."""
-    read = [one.name for one in sources_of([*as_names(options.sources), *as_names(options.test)])]  # must exist
+    read = [
+        one.name
+        for one in sources_of([*as_names(options.sources), *as_names(options.test), *as_names(options.calibrate)])
+    ]  # must exist
     resumed = [] if options.resume is None else [os.fspath(options.resume)]
     kept = None if options.bad_rows is None else os.fspath(options.bad_rows)
     if kept is not None:
@@ -186,16 +200,26 @@ def checked_files(options: TrainOptions, output: str | None) -> data.BadRows:
     )
 
 
-def test(run: Run, options: TrainOptions, report: dict[str, Any]) -> data.BadRows | None:
-    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files."""
+def test(
+    run: Run,
+    options: TrainOptions,
+    report: dict[str, Any],
+    observer: evaluation.Observer | None = None,  # noqa: PT028 (it is no test of pytest's)
+) -> data.BadRows | None:
+    """Add figures on held-out rows and on the files of ``test=`` to the report; returns the bad rows of these files.
+
+    An ``observer`` sees the rows of the files; without files, those held out.
+    """
     if run.plan.holdout:
-        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches()).report()
+        sees = None if options.test else observer
+        report["holdout"] = evaluation.evaluate(run.model, run.reading.held_out_batches(), None, sees).report()
     if not options.test:
         return None
     reader = None
     try:
         reader = run.model.read(options.test, labels="required", weight=None)
-        report["test"] = {**evaluation.evaluate(run.model, reader, reader.bad).report(), "bad_rows": reader.bad.count}
+        found = evaluation.evaluate(run.model, reader, reader.bad, observer).report()
+        report["test"] = {**found, "bad_rows": reader.bad.count}
     except (TypeError, ValueError) as error:
         why = str(error)
         if reader is not None and not isinstance(error, data.DataError):
@@ -234,6 +258,7 @@ def plan_of(options: TrainOptions) -> Plan:
         per_class=options.per_class,
         prune_weights=options.prune_weights,
         holdout=held_out(options.holdout),
+        calibrate=as_names(options.calibrate),
         cache=cache_of(options),
         threshold=threshold_of(options),
         positive=options.positive,
@@ -311,7 +336,7 @@ def text_of(options: TrainOptions) -> dict[str, Any]:
         text["ngrams"] = None
     elif options.ngrams is not None:
         text["ngrams"] = lengths(options.ngrams, "ngrams")
-    for name in ("weighting", "norm"):
+    for name in ("weighting", "tokens", "norm"):
         if (value := getattr(options, name)) is not None:
             text[name] = value
     return text
@@ -379,6 +404,8 @@ def learner_of(options: TrainOptions) -> Any:
         made.check()
     except (TypeError, ValueError) as error:  # a wrong spelling, or a value that cannot be
         raise PlanError(str(error)) from None
+    if options.calibrate and not hasattr(made, "calibrate_by"):
+        raise PlanError(f"calibrate= has no use with {made.name}, whose probabilities are its own")
     if name is None:
         return None
     task = made.composition.task

@@ -24,6 +24,7 @@ import numpy as np
 from onlearn.data.batch import Sentences, hash_name
 from onlearn.engine.compositions import Composition, check_settings, refuse_changes, seed_of
 from onlearn.engine.passes import InterruptedAfterwards, first_ctrl_c
+from onlearn.inert_text import as_line, facts_html, number, number_of
 from onlearn.model_file import COUNT, NAMES, check_facts
 from onlearn.sequence.inputs import as_sentences, flat_labels
 from onlearn.sequence.lattice import Lattice
@@ -135,6 +136,17 @@ class SequenceLearner:
         changed = {name: one for name, one in self.get_params().items() if repr(one) != repr(usual[name])}
         shown = [f"{name}={_short(one)}" for name, one in changed.items()]
         return f"{self.name}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        return facts_html(repr(self), self.facts())
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What a notebook shows of it: its labels, and what it has learned from."""
+        if not self.passes:
+            return [("learned", "nothing yet")]
+        made = [("labels", number_of(self.labels)), ("sequences", number(int(self.sequences)))]
+        made += [("tokens", f"{self.tokens:,}, over all passes"), ("passes", number(int(self.passes)))]
+        return [*made, *((name.replace("_", " "), as_line(value)) for name, value in self.described().items())]
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:  # copies, for another thread may go on learning while they are pickled

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlearn.inert_text import facts_html, number
 from onlearn.theory.max_margin import maximum_margin
 from onlearn.theory.separable import Floats, as_rows, is_sparse, radii, scipy_rows, simplex_margin
 from onlearn.theory.theorems import ADDITIVE, LEARNED, ROUNDING, THEOREMS, Bound, Run, Target, make_target
@@ -97,6 +98,18 @@ class Certificate:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = f"{self.n_examples:,}" if self.n_seen is None else f"{self.n_seen:,}, not these rows"
+        facts = [
+            ("mistakes", number(self.mistakes)),
+            ("examples", rows),
+            ("R = max|x|", number(self.R)),
+            ("margin", number(self.margin)),
+            ("within every bound that applies", number(self.holds())),
+        ]
+        bounds = [(b.name, number(b.value), number(b.applies), b.why) for b in self.bounds]
+        return facts_html("Certificate", facts, [("bound", "at most", "applies", "why"), *bounds])
 
 
 def certify(

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlearn.engine.learner import Learner
+from onlearn.inert_text import facts_html, number
 from onlearn.theory import bounds
 from onlearn.theory.max_margin import maximum_margin
 from onlearn.theory.separable import (
@@ -91,6 +92,17 @@ class Recommendation:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("advice", f"{self.advice}: {self.why}"),
+            ("examples", number(self.n_examples)),
+            ("features", number(self.n_features)),
+            ("additive bound", number(self.additive_bound)),
+            ("multiplicative bound", number(self.multiplicative_bound)),
+        ]
+        runs = [(run.learner, run.family, number(run.mistakes), number(run.passes)) for run in self.runs]
+        return facts_html("Which family suits these data", facts, [("learner", "family", "mistakes", "passes"), *runs])
 
     def __str__(self) -> str:
         known = {True: "yes", False: "no", None: "not known"}[self.separable]

@@ -2,7 +2,8 @@
 
 Each weight has a variance S_j, from 1 downwards: w += t S x and S_j -= (S_j x_j)^2 / (x'Sx + r). A rule
 sees x'Sx as the squared length of the example; with passive-aggressive II at C = 1/(2r) its step is the
-paper's alpha = max(0, 1 - y s) / (x'Sx + r).
+paper's alpha = max(0, 1 - y s) / (x'Sx + r). An example of weight h counts in the paper's objective h times, which
+puts r/h in the place of r.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlearn.compiler import prefetch
-from onlearn.engine.protocol import GEOMETRIES, LARGEST, Numbers, Weights, anticipate, move
+from onlearn.engine.protocol import GEOMETRIES, LARGEST, Numbers, Weights, anticipate, move, weighted
 from onlearn.engine.rows import ONE, column, span, sqnorm, sqnorms
 from onlearn.engine.spec import choice, param
 
@@ -63,6 +64,11 @@ def _(g, rows, i, q):
         x, base = np.float64(rows.data[p]), (column(rows, p, start) + ONE) * outputs
         for c in range(outputs):
             q[c] += x * x * g.variance[base + c]
+
+
+@weighted.on(AROWState)
+def _(g, sqnorm, h):
+    return sqnorm + g.knobs[0] * (1.0 / h - 1.0)
 
 
 @move.on(AROWState)

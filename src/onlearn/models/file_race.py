@@ -1,0 +1,310 @@
+"""The race of configurations over rows of files: their features are made once for all that share them.
+
+Large data are raced over in two parts. A sample of the rows goes through ``Race.run``: all configurations learn side by
+side, the worse half is dropped at doubling counts of examples. Blocks of the sample are learned from several times, or
+slow learners, and rich features, which later passes would favour, would be dropped too early. The few that are left
+begin anew on all rows, some of which are held out in turn, and make several passes (``Race.finals``). Of small data all
+configurations are finalists.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onlearn import data
+from onlearn.data import Batch
+from onlearn.engine.csr import CSR, select, stacked
+from onlearn.engine.learner import Learner
+from onlearn.engine.scoring import hypothesis, linear_scores
+from onlearn.errors import PlanError
+from onlearn.models.model import tell_sources
+from onlearn.models.plan import MOST, PASSES, default_passes
+from onlearn.models.run import Run
+from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
+from onlearn.tune.race import PASSES as JUDGED
+from onlearn.tune.race import Race, reason
+
+SMALL = 8_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
+SAMPLE = 1 << 12  # rows of the sample that larger data are raced over first, at least
+SHARE = 8  # and the part of the rows in it: one in so many
+SMALLEST = 1 << 11  # but so few, if memory has room for no more
+REPEATS = 3  # times that contestants learn from a block of the sample, as later passes would
+MEMORY = 2 << 30  # bytes that the weights of all contestants may need; for finalists, if that is more, four times one's
+BYTES = 24  # for each weight: with its rate or its confidence, and its mean
+MANY = 1 << 20  # weights from which on only those that rows need are looked at
+EACH = 20  # examples of each class before the first rung, about
+FINALISTS = 3  # besides the default
+MOST_HELD = 20_000  # rows held out
+
+
+class Matrix:
+    """The rows of some batches as one configuration sees them: numbered features, targets and weights."""
+
+    def __init__(self, run: Run, reader: data.Reader, batches: Sequence[Batch]) -> None:
+        run.passes.wait = True  # labels and features are final when all rows are read
+        rows, targets, weights = zip(*run.reading.examples_of(reader, batches), strict=True)
+        if not isinstance(rows[0], CSR):
+            raise PlanError("a learner that compares texts as they are takes no part in races")
+        numbers, features = run.reading.sort_labels(), run.model.features
+        width = features.n_features_out_
+        if run.plan.min_count > 1:
+            kept = run.reading.drop_rare_features()
+            rows = tuple(select(X, kept, features.n_features_out_) for X in rows)
+        else:
+            rows = tuple(X.of_width(width) for X in rows)
+        self.X: Any = stacked(rows)
+        y = np.concatenate(targets)
+        self.y: np.ndarray = y if run.model.labels is None else numbers[y]
+        self.weight: np.ndarray | None = None if weights[0] is None else np.concatenate(weights)
+        self.classes: int = len(run.model.labels or ())
+        self.values: int = run.reading.values
+        self.model: Any = run.model
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def needs(self) -> int:
+        """The bytes of a learner's weights, about."""
+        return int(self.X.shape[1]) * (self.classes if self.classes > 2 else 1) * BYTES
+
+
+class FileContestant:
+    """A learner that learns from rows of a matrix, which others share."""
+
+    def __init__(self, run: Run, matrix: Matrix, repeats: int = 1) -> None:
+        """It learns so many times from rows that it is given once, but not more than its run makes passes."""
+        self.repeats: int = min(repeats, usual_passes(run, matrix))
+        self.matrix: Matrix = matrix
+        self.learner: Any = copy.deepcopy(run.reading.learner)
+        self.has_kernel: bool = "kernel" in self.learner.composition.parameters
+        self._settle(run)
+        self.seen: list[np.ndarray] = []  # of a learner that learns from all rows at once
+
+    def _settle(self, run: Run) -> None:
+        """Make the learner ready, as a run does."""
+        matrix, learner = self.matrix, self.learner
+        parameters = learner.composition.parameters
+        seed = {"random_state": run.plan.seed} if "random_state" in parameters else {}
+        progressive = {"progressive": False} if "progressive" in parameters else {}
+        learner.set_params(**seed, **progressive)
+        shown = copy.copy(matrix.model)
+        shown.learner = learner
+        tell_sources(shown)
+        if not learner.whole and not self.has_kernel:
+            counts = np.zeros(0)
+            if matrix.classes:
+                counts = np.bincount(matrix.y, weights=matrix.weight, minlength=matrix.classes).astype(np.float64)
+            learner._start(matrix.X.shape[1], counts, matrix.X.dtype)
+
+    def learn(self, rows: np.ndarray) -> None:
+        matrix = self.matrix
+        if self.learner.whole:
+            self.seen.append(rows)
+            known = np.unique(np.concatenate(self.seen))
+            weight = None if matrix.weight is None else matrix.weight[known]
+            self.learner.fit(matrix.X.take(known), matrix.y[known], weight)
+            return
+        for _ in range(self.repeats):
+            if self.has_kernel:
+                self._partial_fit(rows)
+                continue
+            self.learner._learn_rows(matrix.X, matrix.y, matrix.weight, rows, first=False)
+
+    def _partial_fit(self, rows: np.ndarray) -> None:
+        matrix = self.matrix
+        begins = self.learner.training is None and matrix.classes > 0
+        classes = {"classes": np.arange(matrix.classes)} if begins else {}
+        weight = None if matrix.weight is None else matrix.weight[rows]
+        self.learner.partial_fit(matrix.X.take(rows), matrix.y[rows], sample_weight=weight, **classes)
+
+    def judge(self, rows: np.ndarray) -> Losses:
+        X, y = self.matrix.X.take(rows), self.matrix.y[rows]
+        if not self.matrix.classes:
+            losses = of_numbers(self.learner.predict(X), y)
+        elif self.learner.is_linear:
+            losses = of_scores(self._scores(X), y)
+        elif self.has_kernel:
+            losses = of_scores(self.learner.decision_function(X), y)
+        else:
+            losses = of_probabilities(self.learner.predict_proba(X), y)
+        if self.matrix.weight is None:
+            return losses
+        weight = self.matrix.weight[rows]
+        return Losses(losses.loss * weight, losses.mistakes * weight)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores; of many features, only the weights of those in the rows are looked at."""
+        learner = self.learner
+        every = learner.training.stabilizer.every_hypothesis if isinstance(learner, Learner) else True
+        if every or X.shape[1] * learner.training.outputs < MANY:
+            return np.asarray(learner.decision_function(X))
+        there = np.zeros(X.shape[1], dtype=bool)
+        there[X.indices] = True
+        columns = np.flatnonzero(there)
+        numbers = np.full(X.shape[1], -1, dtype=np.int64)
+        numbers[columns] = np.arange(len(columns))
+        w, b = hypothesis(learner.training)
+        scores, _ = linear_scores(select(X, numbers, len(columns)), w[columns], b)
+        return np.asarray(learner.task.shaped(scores))
+
+
+def race_over(
+    reader: data.Reader,
+    batches: list[Batch],
+    runs: list[Callable[[], Run] | str],
+    *,
+    seed: int,
+    over: Callable[[], bool],
+    on_rung: Callable[[Race], None] | None = None,
+    workers: int | None = None,
+) -> Race:
+    """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part."""
+    matrices: dict[str, Any] = {}
+    cost = work(runs[0], reader, batches[:1], matrices) * count(batches) / max(1, count(batches[:1]))
+    race = Race([make if isinstance(make, str) else None for make in runs], over=over, workers=workers, on_rung=on_rung)
+    if cost > SMALL:
+        race = _preliminaries(reader, batches, runs, race, seed)
+    matrices = matrices if len(batches) == 1 else {}
+    final: dict[int, tuple[Run, Matrix]] = {}
+    room = 0
+    for number in [0, *(n for n in race.order if n != 0)]:
+        if number and (race.ended_early or over()):
+            race.ended_early = True
+            break
+        found = begin(runs[number], reader, batches, matrices)
+        if not isinstance(found, str):
+            room = room or max(MEMORY, 4 * found[1].needs)
+            if found[1].needs + sum(matrix.needs for _, matrix in final.values()) > room:
+                found = f"memory: it needs {found[1].needs >> 20:,} MB"
+        if isinstance(found, str):
+            race.drop(number, found)
+        else:
+            final[number] = found
+    if race.ended_early:
+        return race
+    needed = sum(matrix.needs for _, matrix in final.values())
+    race.finals(
+        folds(count(batches), seed, most=max(1, room // max(1, needed))),
+        lambda number, fold: FileContestant(*final[number]),
+        lambda number: judged_passes(*final[number]),
+        lambda number: usual_passes(*final[number]),
+        seed=seed,
+    )
+    return race
+
+
+def _preliminaries(
+    reader: data.Reader, batches: list[Batch], runs: Sequence[Callable[[], Run] | str], race: Race, seed: int
+) -> Race:
+    """Race over a sample of the rows, as many as memory has room for."""
+    order = np.random.default_rng([seed, 0x7261]).permutation(count(batches))
+    size = max(SAMPLE, count(batches) // SHARE)
+    while True:
+        some, matrices = picked(batches, np.sort(order[:size])), dict[str, Any]()
+        found = begin(runs[0], reader, some, matrices)
+        if isinstance(found, str) or size <= SMALLEST or found[1].needs * len(runs) <= MEMORY:
+            break
+        size //= 2
+    contestants: list[Any] = []
+    for make in runs:
+        late = len(contestants) > 0 and race.over()  # the default takes part in any case
+        found = "the time was over" if late else begin(make, reader, some, matrices)
+        contestants.append(found if isinstance(found, str) else FileContestant(found[0], found[1], REPEATS))
+    classes = max((one.classes for one in matrices.values() if isinstance(one, Matrix)), default=0)
+    made = Race(contestants, keep=FINALISTS, first=EACH * classes, over=race.over, workers=race.workers,
+                on_rung=race.on_rung)  # fmt: skip
+    del contestants
+    made.run(np.random.default_rng([seed, 0x7262]).permutation(count(some)))
+    return made
+
+
+def work(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> float:
+    """How many numbers one pass of a configuration changes."""
+    found = begin(make, reader, batches, known)
+    return 0.0 if isinstance(found, str) else float(found[1].values) * max(1, found[1].classes - 1)
+
+
+def count(batches: list[Batch]) -> int:
+    """The rows of batches."""
+    return sum(len(batch) for batch in batches)
+
+
+def begin(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> Any:
+    """A run that has decided about its learner, and its matrix; or why there can be none."""
+    try:
+        return entrant(make, reader, batches, known)
+    except Exception as error:  # whatever a configuration does, the race goes on without it
+        return reason(error)
+
+
+def entrant(
+    make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]
+) -> tuple[Run, Matrix] | str:
+    """A run that has decided about its learner, and its matrix, which runs of the same features share."""
+    if isinstance(make, str):
+        return make
+    run = make()
+    key = features_key(run)
+    if key not in known:
+        try:
+            known[key] = Matrix(run, reader, batches)
+        except Exception as error:  # options that do not suit the data
+            known[key] = reason(error)
+    found = known[key]
+    if isinstance(found, str):
+        return found
+    if run.reading.learner is None:  # another run of the same features has made the matrix
+        run.model.features = found.model.features
+        run.reading.learner = run.reading.choose_learner()
+    return run, found
+
+
+def features_key(run: Run) -> str:
+    """What the features of a run depend on."""
+    plan, learner = run.plan, run.plan.learner
+    usual = {} if learner is None else dict(learner.usual_features)
+    parts = (plan.roles, plan.text, plan.number, plan.category, plan.interactions, plan.max_names, plan.bits)
+    kind = (True, False) if learner is None else (learner.is_linear, learner.positive_only)
+    return repr((type(run.reading), parts, plan.min_count, plan.per_class, usual, kind))
+
+
+def picked(batches: list[Batch], rows: np.ndarray) -> list[Batch]:
+    """The rows at some positions, in order, among those of all batches."""
+    made, start = [], 0
+    for batch in batches:
+        here = rows[(rows >= start) & (rows < start + len(batch))] - start
+        if len(here):
+            made.append(batch.take(here))
+        start += len(batch)
+    return made
+
+
+def folds(rows: int, seed: int, most: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows held out, a fifth; up to five times if there are few."""
+    order = np.random.default_rng([seed, 0x666F]).permutation(rows)
+    times = min(most, 5 if rows < 3_000 else 3 if rows < 12_000 else 1)
+    size = min(MOST_HELD, rows // 5)
+    parts = [order[k * size : (k + 1) * size] if k < 4 else order[4 * size :] for k in range(times)]
+    return [(np.setdiff1d(order, held, assume_unique=True), held) for held in parts if len(held)]
+
+
+def usual_passes(run: Run, matrix: Matrix) -> int:
+    """The passes that a run makes if nothing is said."""
+    if run.plan.passes is not None:
+        return run.plan.passes
+    return 1 if run.reading.learner.whole else default_passes(
+        run.reading.learner, run.model.features, len(matrix), matrix.values
+    )  # fmt: skip
+
+
+def judged_passes(run: Run, matrix: Matrix) -> list[int]:
+    """The numbers of passes after which a finalist is judged: not many more than are usual."""
+    usual = usual_passes(run, matrix)
+    if run.plan.passes is not None or run.reading.learner.whole or run.reading.learner.usual_passes is not None:
+        return [usual]
+    return sorted({usual, *(one for one in JUDGED if one <= max(usual, PASSES + 2) and one <= MOST)})

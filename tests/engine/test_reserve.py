@@ -1,0 +1,68 @@
+"""Rows kept back for calibration: which, and what becomes of them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import onlearn
+from onlearn.engine import reserve
+
+RNG = np.random.default_rng(0)
+ROWS = 6000
+X = RNG.normal(size=(ROWS, 5))
+Y = np.digitize(X @ [2.0, -1.0, 0.5, 0.0, 1.0] + RNG.normal(size=ROWS), [-1.0, 1.0])
+
+
+def test_a_stream_keeps_back_all_that_is_kept_in_the_end():
+    for rows in (5000, 9000, 40_000, 300_000):
+        read = np.concatenate([reserve.while_reading(n, min(n + 777, rows)) for n in range(0, rows, 777)])
+        np.testing.assert_array_equal(read, reserve.while_reading(0, rows))
+        kept = reserve.in_the_end(rows, reserve.FEWEST_ROWS)
+        assert np.isin(kept, np.flatnonzero(read)).all()
+        assert read.mean() <= reserve.LARGEST_SHARE
+
+
+def test_few_rows_are_all_learned_from():
+    model = onlearn.AveragedPerceptron(epochs=3, random_state=0).fit(X[:4000], Y[:4000])
+    assert model.n_seen_ == 12_000
+    assert not any("kept_back" in entry for entry in model.history_["passes"])
+
+
+def test_rare_classes_and_rows_without_weight_are_not_kept_back():
+    codes = np.zeros(10_000, dtype=int)
+    codes[:5] = 1
+    weight = np.ones(10_000)
+    weight[5000:] = 0.0
+    kept = reserve.of_rows(codes, weight)
+    assert len(kept) > 100 and (kept < 5000).all() and (kept >= 5).all()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_kept_back_are_learned_from_at_the_end(kind, classes):
+    rows, labels = kind(X), np.minimum(Y, classes - 1)
+    model = onlearn.AveragedPerceptron(epochs=3, random_state=0).fit(rows, labels)
+    kept = len(reserve.of_rows(labels, None))
+    assert kept > 300
+    assert [entry["seen"] for entry in model.history_["passes"]] == [ROWS - kept, ROWS - kept, ROWS]
+    assert model.n_seen_ == 3 * ROWS - 2 * kept
+    without = onlearn.AveragedPerceptron(epochs=3, random_state=0, calibration="own").fit(rows, labels)
+    assert without.n_seen_ == 3 * ROWS
+    assert abs(model.score(rows, labels) - without.score(rows, labels)) < 0.02
+
+
+def test_a_certificate_is_that_of_the_rows_learned_from():
+    two = (Y > 0).astype(int)
+    model = onlearn.Perceptron(epochs=3, random_state=0).fit(X, two)
+    assert "other" not in str(model.certificate(X, two))
+    assert str(model.certificate(X, two)) != str(model.certificate(X[:5000], two[:5000]))
+
+
+def test_a_saved_model_has_the_same_probabilities_and_goes_on_alike(tmp_path):
+    model = onlearn.PassiveAggressive(random_state=0, epochs=2).fit(X, Y)
+    model.save(tmp_path / "m.onl")
+    again = onlearn.load(tmp_path / "m.onl")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    for one in (model, again):
+        one.partial_fit(X[:3000], Y[:3000])
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -1,0 +1,120 @@
+"""Calibration in runs over files: rows kept back, held out, or given."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import onlearn
+from onlearn.errors import PlanError
+from onlearn.models.plan import Plan
+from onlearn.models.run import Run
+
+ROWS = 7000
+
+
+def table(path, rows=ROWS, seed=0, classes=3):
+    """Rows of noisy classes; the truth is known to be uncertain."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 4))
+    noisy = x @ [2.0, 1.0, 0.0, -1.0] + rng.normal(size=rows)
+    y = np.digitize(noisy, [-1.0, 1.0] if classes == 3 else [0.0])
+    lines = ["p,q,r,s,label", *(",".join(f"{v:.4f}" for v in row) + f",{'abc'[k]}" for row, k in zip(x, y))]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def same(first, second):
+    a, b = (model._pack()[1] for model in (first, second))
+    assert a.keys() == b.keys()
+    for key in a:
+        np.testing.assert_array_equal(a[key], b[key], err_msg=key)
+
+
+@pytest.mark.parametrize("memory", [1000, 512 << 20])  # learned from while it is read; read before
+@pytest.mark.parametrize("left", [0.2, 0.334, 0.7, 1.0])  # 1.0: among the rows kept back, at the very end
+def test_an_unfinished_run_keeps_the_same_rows_back(tmp_path, memory, left):
+    settings = {"passes": 3, "memory": memory, "cache": False, "learner": onlearn.PassiveAggressive()}
+    source = table(tmp_path / "a.csv")
+    run = Run(Plan([source], **settings))
+    whole = run.go()
+    kept = whole.learner.training.reserved
+    assert 150 < kept < 500
+    assert [entry.get("kept_back", 0) for entry in whole.learner.history_["passes"]] == [kept, kept, 0]
+    assert [entry["seen"] for entry in whole.learner.history_["passes"]] == [ROWS - kept, ROWS - kept, ROWS]
+    halted = Run(Plan([source], **settings))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=int(left * run.lessons.learned) - 7)
+    resumed = Run(Plan([source], **settings), onlearn.load(tmp_path / "half.onl")).go()
+    same(whole, resumed)
+    assert whole.learner.history_ == resumed.learner.history_
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("options", [
+    {}, {"calibration": "holdout(0.2)"}, {"calibration": "holdout(0.2, method='isotonic')", "passes": 1},
+    {"calibration": "online(method='isotonic')"}, {"calibrate": "b.csv"}, {"class_weight": "balanced"},
+])  # fmt: skip
+def test_every_calibration_improves_the_log_loss(tmp_path, options, classes):
+    sources = [table(tmp_path / name, 5000 + 500 * n, n, classes) for n, name in enumerate(("a.csv", "b.csv", "c.csv"))]
+    if "calibrate" in options:
+        options = {"calibrate": sources[1]}
+    options = {"learner": "AveragedPerceptron", **options}
+    model = onlearn.train(sources[0], tmp_path / "m.onl", test=sources[2], **options)
+    found = model.report_["test"]
+    assert found["log_loss"] < found["uncalibrated"]["log_loss"]
+    assert found["brier"] < found["uncalibrated"]["brier"]
+    assert found["calibration_error"] < 0.05
+    rows = [dict(zip("pqrs", row)) for row in np.random.default_rng(1).normal(size=(99, 4)).tolist()]
+    again = onlearn.load(tmp_path / "m.onl")
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+    best = np.array(model.labels)[model.predict_proba(rows).argmax(axis=1)]
+    np.testing.assert_array_equal(best, model.predict(rows))
+
+
+def test_rows_held_out_are_never_learned_from(tmp_path):
+    model = onlearn.train(table(tmp_path / "a.csv"), passes=2, learner="AROW", calibration="holdout(0.25)")
+    held = model.learner.held_out
+    assert abs(len(held.codes) - ROWS / 4) < 100
+    assert model.learner.n_seen_ == 2 * (ROWS - len(held.codes))
+
+
+def test_a_model_is_calibrated_by_rows_and_by_files(tmp_path):
+    model = onlearn.train(table(tmp_path / "a.csv", 1000), learner="Perceptron", passes=2)
+    other = table(tmp_path / "b.csv", 1500, seed=5)
+    lines = [line.split(",") for line in (tmp_path / "b.csv").read_text().split()[1:]]
+    rows, y = [dict(zip("pqrs", map(float, line))) for line in lines], [line[-1] for line in lines]
+    by_file = model.calibrate(other).predict_proba(rows)
+    np.testing.assert_allclose(model.calibrate(rows, y).predict_proba(rows), by_file)
+    with pytest.raises(ValueError, match="1500 rows but 3 labels"):
+        model.calibrate(rows, y[:3])
+    with pytest.raises(ValueError, match="no row with a label of the model"):
+        model.calibrate(rows[:2], ["x", "y"])
+    model.partial_fit(rows[:5], y[:5])
+    assert model.learner.held_out is None  # those were scores by another hypothesis
+
+
+def test_what_cannot_be_calibrated_is_refused_before_it_learns(tmp_path):
+    source = table(tmp_path / "a.csv", 100)
+    with pytest.raises(PlanError, match="calibrate= has no use with NaiveBayes"):
+        onlearn.train(source, learner="NaiveBayes", calibrate=source)
+    with pytest.raises(PlanError, match="calibrate= has no use in regression"):
+        onlearn.train(source, task="regress", target="s", calibrate=source)
+    with pytest.raises(PlanError, match="unknown calibration 'sigmoid'"):
+        onlearn.train(source, calibration="sigmoid")
+
+
+def test_texts_and_one_class_that_is_rare(tmp_path):
+    path = tmp_path / "a.jsonl"
+    words = np.random.default_rng(0).choice(["good", "bad", "film"], (5000, 4))
+    labels = ["rare" if n in (3, 4500) else "pos" if "good" in row else "neg" for n, row in enumerate(words)]
+    path.write_text("".join(json.dumps({"label": k, "text": " ".join(row)}) + "\n" for k, row in zip(labels, words)))
+    model = onlearn.train(path)
+    assert np.isfinite(model.predict_proba(["good film", "", "unknown"])).all()
