@@ -12,7 +12,7 @@ copy of it. What is learned is then the same whether labels are named beforehand
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,13 @@ from onlearn.engine.compositions import COMPOSITIONS, Composition, refuse_change
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.learner import Learner
 from onlearn.engine.loops import LOSS, MISTAKES, SEEN, UPDATES
-from onlearn.engine.passes import all_or_nothing
+from onlearn.engine.passes import all_or_nothing, to_the_end
 from onlearn.engine.registry import parse_learner, spell_learner
 from onlearn.engine.spec import param, parameters
 from onlearn.engine.tasks import Classification
 from onlearn.engine.training import Chronicle
 from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts, pack_labels, unpack_labels
+from onlearn.threads import WORTHWHILE, cores, over_pieces
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,7 +110,6 @@ class LabelSets:
 class MultilabelTraining(Chronicle):
     """The learners of all labels, and what happened to them together: a mistake is one label of one row."""
 
-    may_fail: bool = False
     calibrated: Any = None
 
     def __init__(self, members: list[Learner]) -> None:
@@ -126,6 +126,11 @@ class MultilabelTraining(Chronicle):
     @property
     def outputs(self) -> int:
         return len(self.members)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether learning may fail halfway, at something the user wrote."""
+        return any(one.training.may_fail for one in self.members[:1])
 
     def snapshot(self) -> MultilabelTraining:
         """Itself: whoever predicts waits while it learns."""
@@ -240,17 +245,19 @@ class MultilabelLearner(BaseLearner):
         weight = check_weights(sample_weight, X.shape[0], sees_all=True)
         self._begin_labels(X.shape[1], Y.shape[1], X.dtype, names)
         training = self.training
-        for place, one in enumerate(training.members):
-            column = Y[:, place][weight > 0]
-            if column.all() or not column.any():  # nothing to tell apart; more rows may come
+        learners = training.learners
+        Y = np.column_stack([Y, np.zeros(len(Y), dtype=bool)])  # no row has an unmet label
+
+        def learn(place: int) -> None:
+            one, column = learners[place], Y[:, place]
+            met = column[weight > 0]
+            if met.all() or not met.any():  # nothing to tell apart; more rows may come
                 for _ in range(one.settings.epochs or 1):
-                    one.partial_fit(X, Y[:, place].astype(np.int64), sample_weight=weight)
+                    one.partial_fit(X, column.astype(np.int64), sample_weight=weight)
             else:
-                one = training.members[place] = self._new_member()
-                one.fit(X, Y[:, place].astype(np.int64), weight)
-        if training.unmet is not None:
-            for _ in range(training.unmet.settings.epochs or 1):
-                training.unmet.partial_fit(X, np.zeros(len(Y), dtype=np.int64), sample_weight=weight)
+                training.members[place] = self._new_member().fit(X, column.astype(np.int64), weight)
+
+        self._for_each(learn, X)
         training.count(int(np.count_nonzero(weight)), np.zeros(len(training.tally)))
         training.end_pass()
         return self
@@ -286,10 +293,24 @@ class MultilabelLearner(BaseLearner):
     def _learn_columns(self, X: Any, Y: np.ndarray, weight: np.ndarray) -> None:
         training = self.training
         before = training.total()
+        learners = training.learners
         Y = np.column_stack([Y, np.zeros(len(Y), dtype=bool)])  # no row has an unmet label
-        for place, one in enumerate(training.learners):
-            one.partial_fit(X, Y[:, place].astype(np.int64), sample_weight=weight)
-        training.count(int(np.count_nonzero(weight)), before)
+        with to_the_end(len(Y)):
+            self._for_each(
+                lambda place: learners[place].partial_fit(X, Y[:, place].astype(np.int64), sample_weight=weight), X
+            )
+            training.count(int(np.count_nonzero(weight)), before)
+
+    def _for_each(self, work: Callable[[int], Any], X: Any) -> None:
+        """``work(place)`` for the learner of each label, in several threads where that is worthwhile.
+
+        The first is by itself, for it may compile what the others need.
+        """
+        count = len(self.training.learners)
+        cost = count * int(X.nnz if csr.is_sparse(X) else X.size)
+        work(0)
+        workers = min(cores(), count - 1, max(1, cost // WORTHWHILE))
+        over_pieces(lambda n: work(n + 1), count - 1, workers)
 
     # ------------------------------------------------------------------ runs over files
 
@@ -308,13 +329,16 @@ class MultilabelLearner(BaseLearner):
 
     def _learn_rows(self, X: Any, y: Any, sample_weight: Any, order: np.ndarray, *, first: bool) -> None:
         training = self.training
-        before = training.total()
-        Y = self.sets.indicator(np.asarray(y)[order], len(training.learners))
+        learners, before = training.learners, training.total()
+        Y = self.sets.indicator(np.asarray(y)[order], len(learners))
         weight = np.ones(len(order)) if sample_weight is None else np.asarray(sample_weight)[order]
-        whole = np.zeros(X.shape[0], dtype=np.int64)
-        for place, one in enumerate(training.learners):
-            whole[order] = Y[:, place]
-            one._learn_rows(X, whole, sample_weight, order, first=first)
+
+        def learn(place: int) -> None:
+            column = np.zeros(X.shape[0], dtype=np.int64)
+            column[order] = Y[:, place]
+            learners[place]._learn_rows(X, column, sample_weight, order, first=first)
+
+        self._for_each(learn, X)
         training.count(int(np.count_nonzero(weight)), before)
 
     def _end_pass(self) -> None:
