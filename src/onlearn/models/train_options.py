@@ -26,7 +26,8 @@ FilePath = str | os.PathLike[str]
 # What has no use in a comparison: it writes no model, and learners are spelled with their parameters.
 NOT_COMPARED = (
     "output", "learner", "resume", "checkpoint_every", "column", "template", "rule", "geometry", "stabilizer",
-    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights",
+    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights", "calibration",
+    "calibrate", "threshold", "positive", "label_separator",
 )  # fmt: skip
 
 
