@@ -3,9 +3,9 @@
 The sets are those of ``unseen.py``. Ours: ``onlearn.train(FILE)``, no option. For texts: TfidfVectorizer of words with
 LinearSVC, fastText (pairs of words, 25 epochs), Vowpal Wabbit (the same tokens, --ngram 2, three passes). For tables:
 StandardScaler of numbers and OneHotEncoder of words with LogisticRegression, its C by cross-validation; Vowpal Wabbit
-(--loss_function logistic, three passes, numbers as they stand, whole numbers of few rows or many values not told from
-others). Times are from file to model, of one turn. Below each time is the accuracy on the test rows; log-losses are in
-rows of their own. Needs ONLEARN_DATA.
+(--loss_function logistic, three passes, numbers as they stand). Times are from file to model, of one turn. Below each
+time is the accuracy on the test rows; log-losses, of those that predict probabilities, are in rows of their own. Needs
+ONLEARN_DATA.
 """
 
 from __future__ import annotations
@@ -204,13 +204,14 @@ def judged(name: str, made: Set) -> Iterator[Row]:
     losses: dict[str, list[float]] = {}
     for contender, learn in contenders.items():
         if learn is None:
-            taken[contender] = losses[contender] = []
+            taken[contender] = []
             continue
         began = time.perf_counter()
         judge = learn(made)
         taken[contender] = [time.perf_counter() - began]
         answers, chances, names = judge()
         right[contender] = [float((answers == y).mean())]
-        losses[contender] = [] if chances is None else [log_loss(chances, names, y)]
+        if chances is not None:
+            losses[contender] = [log_loss(chances, names, y)]
     yield Row(name, taken, right)
     yield Row(f"{name}, log-loss of the test rows", losses, {}, unit="nats")

@@ -126,9 +126,7 @@ class TrainOptions:
         None, "Files whose rows are not learned from: probabilities are fitted to them.", list, classes_only=True
     )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
-    passes: int | None = option(
-        None, "Passes over the data; by default 3, of small tables up to 20 by a trial.", int, min=1
-    )
+    passes: int | None = option(None, "Passes over the data; by default 3, over small tables up to 20.", int, min=1)
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")
     threshold: str | float | None = option(

@@ -21,6 +21,8 @@ LOOKS = (1, 2, 3, 4, 5, 7, 10, 14, 20)  # passes after which rows held out are s
 FEWEST_ROWS = 100  # from which the trial tells anything
 FEWEST_PASSES = 2  # rows are kept for further passes anyway, and the first one finds scales and names
 SAMPLE = 30_000  # rows of a trial, at most
+WORK = 15_000_000  # values times classes of these rows, at most, unless that is fewer than
+ENOUGH = 5_000  # rows
 FOLDS = ((2_000, 5), (8_000, 2))  # up to so many rows, so many folds; from there on one tenth is held out
 PATIENCE = 2  # looks without an improvement after which more passes are not tried
 PLATEAU = 1.001  # a loss this many times the least is as good
@@ -51,7 +53,9 @@ def choose(
     X, y, weight = rows
     if len(y) < FEWEST_ROWS:
         return None
-    order = np.random.default_rng([seed, len(y)]).permutation(len(y))[:SAMPLE]
+    work = max(1, X.nnz // len(y)) * max(1, int(y.max()))  # of a row
+    size = min(SAMPLE, max(ENOUGH, WORK // work))
+    order = np.random.default_rng([seed, len(y)]).permutation(len(y))[:size]
     parts = folds(order)
     tried: dict[float, Choice] = {}
 
