@@ -68,8 +68,11 @@ class RankEvaluation:
         """Add rows: their relevance, their scores and their groups."""
         self.parts.append((relevance, scores, groups))
 
-    def add_batch(self, model: Model, batch: Batch) -> None:
-        """Score a batch and add it; rows without a relevance are counted separately."""
+    def add_batch(self, model: Model, batch: Batch, observer: Any = None) -> None:
+        """Score a batch and add it; rows without a relevance are counted separately.
+
+        Observers compare predictions with labels or numbers. Scores of an order are neither: they are shown nothing.
+        """
         if batch.y is None:
             self.unlabelled += len(batch)
             return

@@ -132,12 +132,12 @@ def cut(shown: int, whole: int, what: str) -> str:
 def percent(share: float | None) -> str:
     """A share in per cent.
 
-    >>> percent(0.8531), percent(0.99996)
-    ('85.3 %', '99.996 %')
+    >>> percent(0.8531), percent(0.99996), percent(1.0)
+    ('85.3 %', '99.996 %', '100 %')
     """
     if share is None:
         return NOTHING
-    places = 1 if share <= 0.999 else 3
+    places = 0 if share in (0, 1) else 1 if share <= 0.999 else 3
     return f"{100 * share:.{places}f} %"
 
 

@@ -255,7 +255,10 @@ def learned(facts: dict[str, Any], evidence: dict[str, Any], caps: Caps) -> Iter
     if not blocks:
         return
     what = "support examples" if found["of"] == "examples" else found["of"]
-    lead = Text(f"For each label, the {what} that speak for it most, with their weights.", "note")
+    told = f"For each label, the {what} that speak for it most, with their weights."
+    if not facts.get("labels"):
+        told = f"The {what} with the largest weights."
+    lead = Text(told, "note")
     left = cut(min(len(found["shown"]), caps.classes), found["labels"], "labels")
     if between := evidence.get("transitions"):
         rows = [[one, after, number(float(weight))] for one, after, weight in between[: caps.rows]]
