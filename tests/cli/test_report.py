@@ -80,6 +80,43 @@ def test_taggers(run, tmp_path):
     assert json.loads((tmp_path / "e.json").read_text())["facts"]["spans"]["by_type"]["NP"]["f1"] == 1.0
 
 
+def test_no_test_rows(run, kit, tmp_path):
+    command = ["train", kit.table_csv, "-o", tmp_path / "m.onl", "--id", "key", "--report"]
+    run(*command, tmp_path / "r.json", err=None)
+    told = json.loads((tmp_path / "r.json").read_text())["evidence"]
+    assert told["rows"] == 0 and told["scored_before"] > 0 and len(told["curves"]["of"]) == 4
+    run(*command, tmp_path / "r.html", err=None)
+    assert "How good it was while it learned" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_tune_and_compare(run, kit, tmp_path):
+    page, numbers = tmp_path / "r.html", tmp_path / "r.json"
+    space = ["--space", "learner=AROW,Perceptron"]
+    printed = json.loads(run("tune", kit.sparse_svm, *space, "--json", "--report", numbers, err=None))
+    found = json.loads(numbers.read_text())["facts"]
+    assert [one["spelling"] for one in found["configurations"]] == [
+        one["spelling"] for one in printed["configurations"]
+    ]
+    run("tune", kit.sparse_svm, *space, "--report", page, err=None)
+    assert 'data-chart="race"' in page.read_text(encoding="utf-8") or "no race" in page.read_text(encoding="utf-8")
+    command = ["compare", kit.sparse_svm, "--learner", "AROW", "--learner", "Perceptron"]
+    run(*command, "--report", page, err=None)
+    text = page.read_text(encoding="utf-8")
+    assert "Learners, the best first" in text and "whether they are noise" in text
+    run(*command, "--report", numbers, err=None)
+    assert json.loads(numbers.read_text())["facts"]["best"] in ("AROW", "Perceptron")
+
+
+def test_several_labels(run, tmp_path):
+    path = tmp_path / "d.csv"
+    rows = [("a;b", "apple boat"), ("b", "boat sea"), ("", "of and"), ("c", "car road"), ("a;c", "tree car")]
+    path.write_text("text,tags\n" + "".join(f"{text},{labels}\n" for labels, text in rows * 12))
+    command = ["train", path, "-o", tmp_path / "m.onl", "--target", "tags", "--label-separator", ";", "--text", "text"]
+    run(*command, "--test", path, "--report", tmp_path / "r.html", err=None)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "exactly the right labels" in text and 'data-chart="roc"' in text
+
+
 def test_bounds(run, kit, tmp_path):
     run("bounds", "winnow", "--n", "1024", "--k", "3", "--report", tmp_path / "b.html")
     assert "At most 101" in (tmp_path / "b.html").read_text(encoding="utf-8")
@@ -97,6 +134,8 @@ def test_refused_before_anything_is_learned(refused, kit, tmp_path, where):
     told = refused("train", kit.table_csv, "-o", tmp_path / "m.onl", "--report", tmp_path / where)
     assert "--report" in told and not (tmp_path / "m.onl").exists()
     assert "--report" in refused("evaluate", kit.table_onl, kit.table_csv, "--report", tmp_path / where)
+    assert "--report" in refused("tune", kit.table_csv, "--report", tmp_path / where)
+    assert "--report" in refused("compare", kit.table_csv, "--report", tmp_path / where)
     assert "--report" in refused("bounds", "halving", "--size", "8", "--report", tmp_path / where)
     assert "--report" in refused("reproduce", "spam", "--report", tmp_path / where)
 

@@ -161,3 +161,120 @@ def test_a_few_right_scores_do_not_make_certain():
     scores = np.eye(3)[np.arange(9) % 3]
     p = calibrate.several(scores, calibrate.fit_temperature(scores, np.arange(9) % 3), 0.0, "softmax")
     np.testing.assert_allclose(p.max(axis=1), (9 + 1 / 3) / 10, rtol=1e-3)  # one example in ten was of any class
+
+
+METHODS = ["temperature", "sigmoid", "isotonic"]
+HUGE = st.floats(-1e300, 1e300, allow_nan=False)
+
+
+@given(arrays(float, (12, 1), elements=HUGE), arrays(float, 9, elements=HUGE), st.integers(0, 2**12 - 1))
+@pytest.mark.parametrize("method", METHODS)
+def test_curves_of_two_classes_rise_and_agree_with_the_sign(method, scores, new, labels):
+    gold = np.array([labels >> k & 1 for k in range(12)])
+    curve = calibrate.curve_of(scores, gold, method)
+    new = np.sort(np.concatenate([new, scores[:, 0], [0.0]]))
+    p = curve.probabilities(new)
+    assert np.isfinite(p).all() and (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_array_equal(p.argmax(axis=1), (new > 0).astype(int))
+    assert (np.diff(p[:, 1]) >= -1e-12).all()
+    one = [curve.probability(float(s)) for s in new]
+    np.testing.assert_allclose(one, p[:, 1], rtol=1e-12)
+
+
+@given(arrays(float, (12, 4), elements=HUGE), arrays(float, (5, 4), elements=HUGE), st.integers(0, 2**24 - 1))
+@pytest.mark.parametrize("method", METHODS)
+def test_curves_of_several_classes_agree_with_the_highest_score(method, scores, new, labels):
+    gold = np.array([labels >> 2 * k & 3 for k in range(12)])
+    for curve in (calibrate.curve_of(scores, gold, method), calibrate.best_curve(scores, gold, None, cautious=True)):
+        p = curve.probabilities(new)
+        assert np.isfinite(p).all() and (p >= 0).all()
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        np.testing.assert_array_equal(p.argmax(axis=1), new.argmax(axis=1))
+
+
+def test_a_constant_added_to_the_scores_of_a_row_does_not_matter():
+    scores = RNG.normal(size=(500, 5))
+    gold = np.array([RNG.choice(5, p=row) for row in calibrate.softmax(2 * scores)])
+    for method in ("temperature", "isotonic"):
+        plain = calibrate.curve_of(scores, gold, method)
+        moved = calibrate.curve_of(scores - 1e6, gold, method)
+        np.testing.assert_allclose(moved.probabilities(scores - 1e6), plain.probabilities(scores), atol=1e-6)
+
+
+def test_the_temperature_minimises_the_smoothed_loss():
+    scores = 3 * RNG.normal(size=(800, 4))
+    gold = np.array([RNG.choice(4, p=row) for row in calibrate.softmax(0.7 * scores)])
+
+    def cost(a):
+        logs = a * scores - np.log(np.exp(a * scores).sum(axis=1, keepdims=True))
+        return -(800 * logs[np.arange(800), gold].mean() + logs.mean()) / 801
+
+    assert calibrate.fit_temperature(scores, gold) == pytest.approx(minimize(cost, 1.0, tol=1e-10).x[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("epochs", [1, 4])
+@pytest.mark.parametrize("calibration", ["auto", "online", "online(method='isotonic')", "online(method='sigmoid')"])
+def test_calibration_improves_the_log_loss_in_expectation(calibration, epochs, classes):
+    gains = []
+    for seed in range(4):
+        rng = np.random.default_rng([seed, classes])
+        rows = rng.normal(size=(6000, 8))
+        noisy = rows @ rng.normal(size=(8, classes)) + rng.gumbel(size=(6000, classes))
+        labels = noisy.argmax(axis=1)
+        make = onlearn.AveragedPerceptron(epochs=epochs, calibration=calibration, random_state=0)
+        model = make.fit(rows[:5000], labels[:5000])
+        after = log_loss(model.predict_proba(rows[5000:]), labels[5000:])
+        before = log_loss(model.set_params(calibration="own").predict_proba(rows[5000:]), labels[5000:])
+        gains.append(before - after)
+    assert np.mean(gains) > 0.05
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("name", ["AveragedPerceptron", "PassiveAggressive", "LogisticRegression", "BalancedWinnow"])
+def test_several_passes_are_calibrated_nearly_as_well_as_in_hindsight(name, classes):
+    rng = np.random.default_rng(classes)
+    rows = rng.normal(size=(9000, 8))
+    labels = (rows @ rng.normal(size=(8, classes)) + rng.gumbel(size=(9000, classes))).argmax(axis=1)
+    model = NAMED[name](random_state=0).fit(rows[:6000], labels[:6000])
+    scores, gold = model.decision_function(rows[6000:]), labels[6000:]
+    columns = scores[:, None] if classes == 2 else scores
+    best = min(log_loss(calibrate.curve_of(columns, gold, way).probabilities(scores), gold) for way in METHODS[:2])
+    assert log_loss(model.predict_proba(rows[6000:]), gold) < 1.03 * best
+
+
+def test_logistic_probabilities_that_are_too_flat_are_mended():
+    """A small rate and many features: the scores have not grown to what they are worth."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(8000, 30)) / 6
+    labels = (rng.random(8000) < expit(rows @ rng.normal(size=30) * 8)).astype(int)
+    model = onlearn.LogisticRegression(rate=0.001, epochs=2, random_state=0).fit(rows[:6000], labels[:6000])
+    mended = log_loss(model.predict_proba(rows[6000:]), labels[6000:])
+    assert mended < 0.8 * log_loss(model.set_params(calibration="own").predict_proba(rows[6000:]), labels[6000:])
+
+
+def test_given_rows_count_until_more_is_learned(tmp_path):
+    model = onlearn.Perceptron(random_state=0).fit(X[:500], Y[:500])
+    before = model.predict_proba(X)
+    noise = RNG.integers(0, 2, 2000)
+    assert np.abs(model.calibrate(X[:2000], noise).predict_proba(X)[:, 1] - 0.5).max() < 0.2
+    model.save(tmp_path / "m.onl")
+    np.testing.assert_array_equal(onlearn.load(tmp_path / "m.onl").predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="row 1 has the label 7, which was not learned"):
+        model.calibrate(X[:2], [0, 7])
+    model.partial_fit(X[:1], Y[:1])
+    assert np.abs(model.predict_proba(X) - before).max() < 0.2
+
+
+@pytest.mark.parametrize("name", ["PassiveAggressive", "LogisticRegression"])
+def test_curves_are_fitted_to_rows_that_count_alike_whatever_the_weights_of_classes(name):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6000, 4))
+    rare = (rng.random(6000) < expit(rows @ [1.0, -1.0, 0.5, 1.0] - 3)).astype(int)
+    model = NAMED[name](class_weight="balanced", epochs=2, random_state=0).fit(rows[:5000], rare[:5000])
+    p = model.predict_proba(rows[5000:])
+    np.testing.assert_array_equal(p.argmax(axis=1), model.predict(rows[5000:]))
+    assert log_loss(p, rare[5000:]) < log_loss(
+        model.set_params(calibration="own").predict_proba(rows[5000:]), rare[5000:]
+    )

@@ -212,6 +212,8 @@ def test_ctrl_c_shows_what_is_finished(table, monkeypatch):
         (dict(folds=3, holdout="10%"), "two ways of testing"),
         (dict(folds=1000), "1000 folds of 400 rows"),
         (dict(rule="pa1"), "rule="),
+        (dict(task="multilabel"), "one label or number a row"),
+        (dict(time_limit=3.0), "learner=auto, which is not among"),
         (dict(holdout="0%"), "leaves none"),
     ],
 )

@@ -67,6 +67,10 @@ def test_average_precision_and_scores_without_end():
     counts.add(np.array([True, False]), np.array([np.inf, -1e300]))
     assert counts.average_precision() == 1.0 and counts.roc().tolist() == [1.0] * len(FALSE_POSITIVES)
     assert all(np.isfinite(counts.histogram()["edges"]))
+    counts = ScoreCounts()
+    counts.add(np.array([True, False, True]), np.array([1e99, 1e100, np.nan]))
+    found = counts.histogram()
+    assert all(np.diff(found["edges"]) > 0) and sum(found["positive"]) == 1
 
 
 def rows_of(count, seed=0):

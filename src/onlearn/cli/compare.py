@@ -96,7 +96,8 @@ def compare(
         echo_json(found.to_dict())
     else:
         _print(found)
-    write_report(report_file, "compare", found.to_dict(), evidence_of(report_file, None, found.data))
+    facts = {**found.to_dict(), "notes": [as_options(note) for note in found.notes]}
+    write_report(report_file, "compare", facts, evidence_of(report_file, None, found.data))
     if found.stopped:
         count = len(found.learners)
         raise Stopped(f"stopped by Ctrl-C; {count} learner{' was' if count == 1 else 's were'} finished")

@@ -416,7 +416,9 @@ def _isotonic(scores: np.ndarray, gold: np.ndarray) -> Curve:
 def shrunk(scores: np.ndarray, gap: float) -> np.ndarray:
     """-log(1 + g / u): scores in the same order, none of which is so far from the others that it alone counts."""
     scores = np.clip(scores, -HIGHEST, HIGHEST)
-    return -np.log1p((scores.max(axis=1, keepdims=True) - scores) / gap)
+    with np.errstate(over="ignore"):
+        gaps = np.minimum((scores.max(axis=1, keepdims=True) - scores) / gap, HIGHEST)
+    return -np.log1p(gaps)
 
 
 MOST_GIVEN = 1 << 14  # rows given for calibration of which scores are kept; of more, some that lie evenly

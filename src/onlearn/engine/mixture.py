@@ -290,6 +290,10 @@ class MixtureLearner(Learner):
         made.began_with = copy.deepcopy(made._depends_on())
         return made
 
+    def scores_before_learning(self) -> None:
+        """None: a mixture weighs its learners by their losses, and keeps no scores."""
+        return None
+
     def certificate(self) -> Theorem:  # type: ignore[override]
         """The theorem on the losses met so far; it holds on every stream, so that no rows are asked for."""
         return Theorem(self.loss_, float(self.losses_.min()), len(self.members))

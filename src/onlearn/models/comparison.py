@@ -123,7 +123,15 @@ def given_options(options: TrainOptions) -> dict[str, Any]:
 def task_of(options: TrainOptions, learners: Any, peers: Any) -> str:
     """The task that is given, or that one of the learners decides."""
     asked = [one for _, one in (*_named(learners), *_named(peers))]
-    return options.task or next((known for known in map(_task_of, asked) if known), "classify")
+    task = options.task or next((known for known in map(_task_of, asked) if known), "classify")
+    if task not in ("classify", "regress"):
+        raise PlanError(
+            f"learners are compared by one label or number a row, not by {task}: classify or regress", "task"
+        )
+    about_races = [name for name in ("space", "configurations", "time_limit") if options.is_given(name)]
+    if about_races and AUTO not in asked:
+        raise PlanError(f"{about_races[0]}= is about the race of learner=auto, which is not among the learners")
+    return task
 
 
 def usual_learners(plan: Plan, kept: KeptRows) -> tuple[str, ...]:

@@ -24,7 +24,19 @@ from onlearn.tune.space import Options, different
 # Options of training that configurations may differ in.
 OPTIONS = (
     *("learner", "rule", "geometry", "stabilizer", "multiclass", "class_weight", "kernel", "budget", "passes"),
-    *("numeric", "categorical", "text", "ignore", "ngrams", "chars", "weighting", "norm", "scale", "interact"),
+    *(
+        "numeric",
+        "categorical",
+        "text",
+        "ignore",
+        "ngrams",
+        "chars",
+        "tokens",
+        "weighting",
+        "norm",
+        "scale",
+        "interact",
+    ),
     *("max_names", "bits", "min_count", "per_class"),
 )
 PARTS = {"geometry": GEOMETRIES, "rule": RULES}

@@ -23,12 +23,14 @@ from onlearn.engine.scoring import hypothesis, linear_scores
 from onlearn.errors import PlanError
 from onlearn.models.model import tell_sources
 from onlearn.models.plan import MOST, PASSES, default_passes
-from onlearn.models.run import Run
+from onlearn.models.run import Run, tried
 from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import PASSES as JUDGED
-from onlearn.tune.race import Race, reason
+from onlearn.tune.race import SLOWEST, Race, reason
 
-SMALL = 8_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
+SMALL = 2_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
+MEDIUM = 100_000_000  # likewise, where the default makes many passes:
+WORTH = 6  # so many times those passes are worth while
 SAMPLE = 1 << 12  # rows of the sample that larger data are raced over first, at least
 SHARE = 8  # and the part of the rows in it: one in so many
 SMALLEST = 1 << 11  # but so few, if memory has room for no more
@@ -61,6 +63,9 @@ class Matrix:
         self.y: np.ndarray = y if run.model.labels is None else numbers[y]
         self.weight: np.ndarray | None = None if weights[0] is None else np.concatenate(weights)
         self.classes: int = len(run.model.labels or ())
+        self.counts: np.ndarray = np.zeros(0)  # of the labels
+        if self.classes:
+            self.counts = np.bincount(self.y, weights=self.weight, minlength=self.classes).astype(np.float64)
         self.values: int = run.reading.values
         self.model: Any = run.model
 
@@ -96,10 +101,7 @@ class FileContestant:
         shown.learner = learner
         tell_sources(shown)
         if not learner.whole and not self.has_kernel:
-            counts = np.zeros(0)
-            if matrix.classes:
-                counts = np.bincount(matrix.y, weights=matrix.weight, minlength=matrix.classes).astype(np.float64)
-            learner._start(matrix.X.shape[1], counts, matrix.X.dtype)
+            learner._start(matrix.X.shape[1], matrix.counts, matrix.X.dtype)
 
     def learn(self, rows: np.ndarray) -> None:
         matrix = self.matrix
@@ -165,9 +167,8 @@ def race_over(
 ) -> Race:
     """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part."""
     matrices: dict[str, Any] = {}
-    cost = work(runs[0], reader, batches[:1], matrices) * count(batches) / max(1, count(batches[:1]))
     race = Race([make if isinstance(make, str) else None for make in runs], over=over, workers=workers, on_rung=on_rung)
-    if cost > SMALL:
+    if not is_small(begin(runs[0], reader, batches[:1], matrices), count(batches), len(runs)):
         race = _preliminaries(reader, batches, runs, race, seed)
     matrices = matrices if len(batches) == 1 else {}
     final: dict[int, tuple[Run, Matrix]] = {}
@@ -187,12 +188,15 @@ def race_over(
             final[number] = found
     if race.ended_early:
         return race
+    usual = {number: usual_passes(*one) for number, one in final.items()}
+    if 0 in final:
+        usual[0] = try_default(*final[0])
     needed = sum(matrix.needs for _, matrix in final.values())
     race.finals(
         folds(count(batches), seed, most=max(1, room // max(1, needed))),
         lambda number, fold: FileContestant(*final[number]),
-        lambda number: judged_passes(*final[number]),
-        lambda number: usual_passes(*final[number]),
+        lambda number: judged_passes(final[number][0], usual[number]),
+        lambda number: usual[number],
         seed=seed,
     )
     return race
@@ -223,10 +227,18 @@ def _preliminaries(
     return made
 
 
-def work(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> float:
-    """How many numbers one pass of a configuration changes."""
-    found = begin(make, reader, batches, known)
-    return 0.0 if isinstance(found, str) else float(found[1].values) * max(1, found[1].classes - 1)
+def is_small(found: Any, rows: int, contestants: int) -> bool:
+    """Whether all may be finalists: little is to be learned, or the default makes so many passes that few more count.
+
+    ``found`` is the default's run with a matrix of its first rows.
+    """
+    if isinstance(found, str):
+        return True
+    run, matrix = found
+    part = rows / max(1, len(matrix))
+    work = matrix.values * part * max(1, matrix.classes - 1)
+    passes = default_passes(run.reading.learner, run.model.features, rows, int(matrix.values * part))
+    return work <= SMALL or (work <= MEDIUM and contestants * SLOWEST <= WORTH * passes)
 
 
 def count(batches: list[Batch]) -> int:
@@ -302,9 +314,22 @@ def usual_passes(run: Run, matrix: Matrix) -> int:
     )  # fmt: skip
 
 
-def judged_passes(run: Run, matrix: Matrix) -> list[int]:
+def try_default(run: Run, matrix: Matrix) -> int:
+    """The passes of the default, which with its rate are chosen by a trial, as they will be when it learns."""
+    usual, learner = usual_passes(run, matrix), run.reading.learner
+    if not matrix.classes or learner.whole:
+        return usual
+    made = tried(
+        run.plan, learner, run.model.features, lambda: (matrix.X, matrix.y, matrix.weight), matrix.counts, usual
+    )
+    if made is None:
+        return usual
+    run.reading.learner, passes = made
+    return passes
+
+
+def judged_passes(run: Run, usual: int) -> list[int]:
     """The numbers of passes after which a finalist is judged: not many more than are usual."""
-    usual = usual_passes(run, matrix)
     if run.plan.passes is not None or run.reading.learner.whole or run.reading.learner.usual_passes is not None:
         return [usual]
     return sorted({usual, *(one for one in JUDGED if one <= max(usual, PASSES + 2) and one <= MOST)})

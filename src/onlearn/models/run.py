@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -387,30 +388,19 @@ class Run:
 
         A run that is resumed has both from its earlier part.
         """
-        plan, model, most = self.plan, self.model, self.passes.count
-        learner = model.learner
-        tried = self.start.fresh and plan.passes is None and takes_more_passes(learner, model.features)
-        if not tried or most <= PASSES:
+        plan, model = self.plan, self.model
+        if not self.start.fresh:
             return
-        usual = learner.choices["geometry"]
-        free = plan.learner is None and "geometry" not in plan.choices
         assert self.passes.label_numbers is not None
         counts = self._class_counts(rows, self.passes.label_numbers)
-
-        def make(rate: float) -> Any:
-            changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
-            made = Learner(learner.name, **{**learner.get_params(), **changed})
-            made._start(model.features.n_features_out_, counts, model.features.dtype)
-            return made
-
-        found = choose(make, self.passes.numbered(rows), usual.rate, most, plan.seed, RATES if free else ())
+        rows_of_pass = partial(self.passes.numbered, rows)
+        found = tried(plan, model.learner, model.features, rows_of_pass, counts, self.passes.count)
         if found is None:
             return
-        if found.rate != usual.rate:
-            model.learner = make(found.rate)
-        plan.passes = self.passes.count = found.passes  # the plan is stored, for a run that is resumed
-        rate = f"the rate {found.rate:g} and " if free else ""
-        self.report.notes.append(f"{rate}{found.passes} passes do best on rows held out for a trial")
+        model.learner, passes = found
+        plan.passes = self.passes.count = passes  # the plan is stored, for a run that is resumed
+        rate = f"the rate {model.learner.choices['geometry'].rate:g} and " if is_free(plan) else ""
+        self.report.notes.append(f"{rate}{passes} passes do best on rows held out for a trial")
 
     def _finish(self) -> None:
         model, report = self.model, self.report
@@ -456,6 +446,34 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     model.learner.held_out = None  # scores by the hypothesis before
     model.before = copy.deepcopy((model.features, model.far))
     return Start(fresh=False, from_first_row=False), note
+
+
+def is_free(plan: Plan) -> bool:
+    """Whether the rate of the learner is the default, which a trial may change."""
+    return plan.learner is None and "geometry" not in plan.choices
+
+
+def tried(
+    plan: Plan, learner: Any, features: Any, rows: Callable[[], tuple[Any, Any, Any]], counts: np.ndarray, most: int
+) -> tuple[Any, int] | None:
+    """The learner with the rate, and the number of passes up to ``most``, that a trial on the rows finds best.
+
+    None if the plan, the learner or few rows leave nothing to try. ``counts`` are those of the labels.
+    """
+    if plan.passes is not None or not takes_more_passes(learner, features) or most <= PASSES:
+        return None
+    usual, free = learner.choices["geometry"], is_free(plan)
+
+    def make(rate: float) -> Any:
+        changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+        made = Learner(learner.name, **{**learner.get_params(), **changed})
+        made._start(features.n_features_out_, counts, features.dtype)
+        return made
+
+    found = choose(make, rows(), usual.rate, most, plan.seed, RATES if free else ())
+    if found is None:
+        return None
+    return (learner if found.rate == usual.rate else make(found.rate)), found.passes
 
 
 def drop_small_weights(model: Model, size: float) -> str:

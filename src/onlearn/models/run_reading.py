@@ -467,7 +467,7 @@ def first_targets(batch: Batch, task: str) -> np.ndarray | None:
     """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
     if task == "multilabel":
         return None if batch.codes is None else set_indicators(batch.codes[:LOOK_AT], batch.label_sets or [])
-    if task != "classify":
+    if task in ("regress", "rank"):
         return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
     codes = None if batch.codes is None else batch.codes[:LOOK_AT]
     return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)

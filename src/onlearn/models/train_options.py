@@ -26,7 +26,8 @@ FilePath = str | os.PathLike[str]
 # What has no use in a comparison: it writes no model, and learners are spelled with their parameters.
 NOT_COMPARED = (
     "output", "learner", "resume", "checkpoint_every", "column", "template", "rule", "geometry", "stabilizer",
-    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights",
+    "multiclass", "kernel", "budget", "budget_policy", "cache_mb", "class_weight", "prune_weights", "calibration",
+    "calibrate", "threshold", "positive", "label_separator",
 )  # fmt: skip
 
 
@@ -126,7 +127,7 @@ class TrainOptions:
     )
     classes: str | list[str] | None = option(None, "All labels, separated by commas.", in_model=True, classes_only=True)
     passes: int | None = option(
-        None, "Passes over the data; by default 3; of small tables, what a trial finds.", int, min=1
+        None, "Passes over the data; by default 3, of small tables up to 20 by a trial.", int, min=1
     )
     test: FilePath | list[FilePath] | None = option(None, "Files to test the model on.", list)
     holdout: str | float | None = option(None, "A part of the rows to keep for testing, such as 10%.")

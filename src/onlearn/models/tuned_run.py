@@ -160,7 +160,8 @@ class TunedRun(Run):
         unsure = {one: has_gaps(rows, one) for one in numbers if one not in trial.plan.roles}
         unsure = {one: gaps for one, gaps in unsure.items() if gaps is not None}
         gaps = tuple(one for one in unsure if unsure[one])
-        return Kind(task, text, cut, True, len(numbers), len(extractors), tuple(unsure), gaps)
+        columns = len({one.column for one in extractors})
+        return Kind(task, text, cut, True, len(numbers), columns, tuple(unsure), gaps)
 
     def _run_of(self, one: Options) -> Callable[[], Run] | str:
         """What makes runs of a configuration; or why it cannot take part."""

@@ -47,7 +47,7 @@ def tune_summary(facts: dict[str, Any]) -> list[Block]:
     if best is not None:
         loss = (best.get("rungs") or [{}])[-1].get("loss")
         made.append(Text(f"The best of {len(configurations)} configurations is {_name(best, 300)}.", "lead"))
-        tiles.append(Tile("its loss", number(loss), "each example scored before it is learned from"))
+        tiles.append(Tile("its loss", number(loss), "when it was last judged"))
     dropped = [one for one in configurations if str(one.get("why") or "").startswith("diverged")]
     if facts.get("examples") is not None:
         tiles.append(Tile("examples", number(facts["examples"])))
@@ -76,10 +76,8 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
             series.append(Series(name, xs, ys, "line", k if k < BEST else COLOURS - 1, faint=k >= BEST))
     blocks: list[Block] = []
     if series:
-        told = (
-            f"Mean loss so far of {len(series)} configurations; at doubling counts of examples the worst are dropped."
-        )
-        blocks.append(Chart("race", "The race", told, "examples (log)", "mean loss so far", series, x_log=True))
+        told = f"Loss of {len(series)} configurations; again and again the worse half is dropped."
+        blocks.append(Chart("race", "The race", told, "examples (log)", "loss", series, x_log=True))
     shown = ranked[: caps.entries]
     rows = []
     for one in shown:
@@ -88,12 +86,12 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
         rows.append(
             [
                 number(one.get("rank")), _name(one, 160),
-                f"{ended}{_why(one)}", number(last.get("loss")), number(last.get("mistakes")),
+                f"{ended}{_why(one)}", number(last.get("loss")), _wrong(last),
             ]
         )  # fmt: skip
     if rows:
         strong = next((k for k, one in enumerate(shown) if one.get("number") == facts.get("winner")), None)
-        columns = ["rank", "configuration", "dropped", "loss", "mistakes"]
+        columns = ["rank", "configuration", "dropped", "loss", "wrong"]
         note = cut(len(rows), len(ranked), "configurations")
         blocks.append(Table("Configurations", columns, rows, words=3, strong=strong, note=note))
     if why := facts.get("why_not"):
@@ -101,6 +99,12 @@ def race_section(facts: dict[str, Any], caps: Caps) -> Section:
     elif facts.get("ended_early"):
         blocks.insert(0, Text("The race ended early; the best so far is the winner.", "warning"))
     return Section("race", "The race of configurations", blocks or [Text("No configuration was tried.", "note")])
+
+
+def _wrong(rung: dict[str, Any]) -> str:
+    """The share of rows that were wrong; their number, if that of all rows is not known."""
+    counted, rows = rung.get("mistakes"), rung.get("rows")
+    return percent(counted / rows) if counted is not None and rows else number(counted)
 
 
 def _name(one: dict[str, Any], most: int) -> str:
@@ -127,6 +131,9 @@ def compare_sections(document: dict[str, Any], caps: Caps) -> Iterator[Section]:
     if curves:
         yield Section("curves", "Learning curves", curves)
     yield from significance(facts, caps)
+    notes = [inert(one, 300) for one in facts.get("notes") or ()]
+    if notes:
+        yield Section("decisions", "What was decided, and why", [Items(notes[: caps.notes])])
 
 
 def compare_summary(facts: dict[str, Any], learners: list[dict[str, Any]], caps: Caps) -> list[Block]:
@@ -137,11 +144,11 @@ def compare_summary(facts: dict[str, Any], learners: list[dict[str, Any]], caps:
     blocks: list[Block] = []
     on = facts.get("tested_on") or ("" if facts.get("test_rows") is None else f"on {facts['test_rows']:,} test rows")
     if done and done[0].get("accuracy") is not None:
-        best = f"{inert(done[0]['name'])} is right most often: {percent(done[0]['accuracy'])}, {inert(on, 100)}."
-        blocks.append(Text(best.replace(", .", "."), "lead"))
+        best = f"{inert(done[0]['name'])} is right most often: {percent(done[0]['accuracy'])} ({inert(on, 100)})."
+        blocks.append(Text(best.replace(" ().", "."), "lead"))
     elif done and numeric:
-        best = f"{inert(done[0]['name'])} is off by least: RMSE {number(done[0]['rmse'])}, {inert(on, 100)}."
-        blocks.append(Text(best.replace(", .", "."), "lead"))
+        best = f"{inert(done[0]['name'])} is off by least: RMSE {number(done[0]['rmse'])} ({inert(on, 100)})."
+        blocks.append(Text(best.replace(" ().", "."), "lead"))
     tiles = [Tile("learners", number(len(learners)))]
     known = (("rows", "rows", "learned from"), ("test_rows", "test rows", "the same for all"))
     tiles += [Tile(name, number(facts[key]), note) for key, name, note in known if facts.get(key)]
@@ -163,8 +170,7 @@ def compare_summary(facts: dict[str, Any], learners: list[dict[str, Any]], caps:
     failed = [[inert(one["name"]), inert(one["error"], 200)] for one in learners if one.get("error")]
     if failed:
         blocks.append(Table("Failed", ["learner", "why"], failed[: caps.entries], words=2))
-    notes = [inert(one, 300) for one in facts.get("notes") or ()]
-    return [*blocks, *([Items(notes[: caps.notes])] if notes else [])]
+    return blocks
 
 
 def _worth(one: dict[str, Any]) -> tuple[bool, float]:
@@ -212,8 +218,8 @@ def significance(facts: dict[str, Any], caps: Caps) -> Iterator[Section]:
         rows.append(
             [
                 inert(one["a"]), inert(one["b"]), inert(one.get("measure", "accuracy")).replace("_", " "),
-                inert(one.get("test", "")), verdict, number(p),
-                *cells([one.get("difference"), one.get("low"), one.get("high")]),
+                inert(one.get("test", "")), verdict, _chance(p),
+                *map(_signed, (one.get("difference"), one.get("low"), one.get("high"))),
             ]
         )  # fmt: skip
     if rows:
@@ -222,3 +228,12 @@ def significance(facts: dict[str, Any], caps: Caps) -> Iterator[Section]:
         told = "A difference counts if chance would make one as large in fewer than 1 of 20 comparisons (p < 0.05)"
         told += ", adjusted for their number." if any("adjusted" in one for one in pairs) else "."
         yield Section("pairs", "Differences, and whether they are noise", [Text(told, "note"), table])
+
+
+def _chance(p: float | None) -> str:
+    return NOTHING if p is None else "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+
+
+def _signed(value: float | None) -> str:
+    """A difference with its sign."""
+    return NOTHING if value is None else f"{value:+.4f}".replace("-", "\u2212") if abs(value) < 100 else number(value)

@@ -350,7 +350,7 @@ def _count(table: np.ndarray, happened: np.ndarray, expected: np.ndarray) -> Non
 
 
 def _places(shares: np.ndarray, bins: int) -> np.ndarray:
-    return np.clip((shares * bins).astype(np.int64), 0, bins - 1)
+    return np.clip(np.nan_to_num(shares * bins), 0, bins - 1).astype(np.int64)
 
 
 def log_odds(proba: Any) -> np.ndarray:

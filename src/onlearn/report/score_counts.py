@@ -30,6 +30,9 @@ class ScoreCounts:
 
     def add(self, positive: np.ndarray, scores: np.ndarray) -> None:
         """Add rows: whether they are positive, and their scores."""
+        known = ~np.isnan(scores)
+        if not known.all():
+            positive, scores = positive[known], scores[known]
         most = np.finfo(np.float32).max
         bins = in_order(np.clip(scores, -most, most).astype(np.float32)) >> np.uint32(32 - BITS)
         for side, mine in enumerate((~positive, positive)):
@@ -77,7 +80,8 @@ class ScoreCounts:
         first, last = np.minimum(np.searchsorted(reached, (0.002, 0.998)), len(there) - 1).tolist()
         low, high = values[first], values[last]
         if not low < high:
-            low, high = low - 0.5, high + 0.5
+            around = max(0.5, abs(low) * 1e-3)
+            low, high = low - around, high + around
         places = np.clip(((values - low) / (high - low) * BARS).astype(np.int64), 0, BARS - 1)
         made: dict[str, list[float]] = {"edges": np.linspace(low, high, BARS + 1).tolist()}
         for name, side in zip(("negative", "positive"), counts):

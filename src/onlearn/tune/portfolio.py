@@ -29,17 +29,17 @@ class Kind:
 
 
 TEXT: tuple[Options, ...] = (
-    {"weighting": "log-tfidf"},
-    {"learner": "AROW(r=0.3)", "stabilizer": "last", "weighting": "log-tfidf"},
+    {"weighting": "idf"},
+    {"learner": "AROW(r=1.0)", "stabilizer": "last", "weighting": "idf"},
+    {"learner": "AROW(r=1.0)", "stabilizer": "last"},
     {"learner": "AROW(r=3.0)", "stabilizer": "last"},
-    {"learner": "AROW(r=3.0)", "stabilizer": "last", "weighting": "tfidf"},
     {"learner": "AROW(r=10.0)", "stabilizer": "last"},
-    {"learner": "AROW", "stabilizer": "averaged"},
+    {"learner": "AROW(r=1.0)", "stabilizer": "averaged"},
     {"learner": "LogisticRegression(rate=0.5)"},
-    {"learner": "PassiveAggressive", "weighting": "log-tfidf"},
+    {"learner": "PassiveAggressive"},
 )
 WORDS: tuple[Options, ...] = (
-    {"ngrams": "1-1", "weighting": "log-tfidf"},
+    {"ngrams": "1-1"},
     {"ngrams": "1-3"},
 )
 LETTERS: tuple[Options, ...] = (
@@ -61,6 +61,7 @@ ROWS: tuple[Options, ...] = (
 NUMBERS: tuple[Options, ...] = (
     {"scale": "log1p"},
     {"scale": "log1p", "learner": "LogisticRegression(rate=1.0)"},
+    {"scale": "standard"},
 )
 PAIRS: tuple[Options, ...] = (
     {"interact": "pairs"},
@@ -87,7 +88,7 @@ def configurations(kind: Kind) -> list[Options]:
     """The configurations of the default space for data of a kind, besides the default itself.
 
     >>> configurations(Kind(text=True))[0]
-    {'weighting': 'log-tfidf'}
+    {'weighting': 'idf'}
     """
     made: list[Options] = []
     if kind.task == "regress":
