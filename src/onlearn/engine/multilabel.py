@@ -355,8 +355,16 @@ class MultilabelLearner(BaseLearner):
         sizes, training.first_sizes = training.first_sizes, None
         if sizes is not None and training.passes > 1:
             for one, first in zip(training.learners, sizes):
-                if first:
+                if first and not one.training.reserved:
                     one.training.rescale_audit(one.training.size() / first)
+
+    def take_reserve(self, parts: list[tuple[Any, np.ndarray]]) -> None:
+        """Score rows kept back, each part with the numbers of its label sets, by the last hypothesis of every label."""
+        learners = self.training.learners
+        Y = np.concatenate([self.sets.indicator(codes, len(learners)) for _, codes in parts])
+        for place, one in enumerate(learners):
+            scores = np.concatenate([one._scores(X) for X, _ in parts])
+            one.training.take_reserve(scores, np.where(Y[:, place], 1.0, -1.0))
 
     def keep_features(self, kept: np.ndarray) -> None:
         for one in self.training.learners:

@@ -12,15 +12,19 @@ from onlearn.data import Batch, DataError
 from onlearn.data.registry import EXTENSIONS, readers, sniff
 from onlearn.data.sources import Source, Stream, first_lines, sources
 from onlearn.data.table_roles import is_list, spread, usual_target
+from onlearn.engine import reserve
+from onlearn.engine.csr import rows_at
 from onlearn.engine.inputs import distinct, in_order, positions
+from onlearn.engine.learner import Learner
 from onlearn.engine.multilabel import LabelSets, MultilabelLearner, member_of
 from onlearn.errors import PlanError
-from onlearn.models.model import as_learner
 from onlearn.models.multilabel import MULTILABEL, add_labels, multilabel_learner
-from onlearn.models.run import Run
+from onlearn.models.plan import PASSES, takes_more_passes
+from onlearn.models.run import Passes, Run
 from onlearn.models.run_reading import Reading
 from onlearn.models.threshold_choice import check_threshold
 from onlearn.models.train_options import TrainOptions, as_list
+from onlearn.models.trial import RATES, choose
 
 
 class MultilabelReading(Reading):
@@ -36,14 +40,13 @@ class MultilabelReading(Reading):
         if isinstance(self.model.learner, MultilabelLearner):
             self.model.learner.sets = self.sets
 
-    def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
-        super()._choose_features(rows, found, options)
-        if self.start.fresh:
-            try:
-                member_of(as_learner(self.learner))
-            except (TypeError, ValueError) as error:
-                raise PlanError(str(error), "learner") from None
-            self.learner = multilabel_learner(as_learner(self.learner), grow=self.plan.labels is None)
+    def choose_learner(self) -> Any:
+        """The learner that is given, or one that suits the features, for each label."""
+        try:
+            member = member_of(super().choose_learner())
+        except (TypeError, ValueError) as error:
+            raise PlanError(str(error), "learner") from None
+        return multilabel_learner(member, grow=self.plan.labels is None)
 
     def _choose_targets(self, batch: Batch) -> None:
         if self.start.fresh and (hint := separator_hint(batch.label_sets or [])) is not None:
@@ -94,10 +97,40 @@ class MultilabelReading(Reading):
         return np.arange(len(self.sets))
 
 
+class MultilabelPasses(Passes):
+    """Passes that keep rows back for calibration, which the learner of every label scores."""
+
+    def _keeps_back(self) -> bool:
+        learner = self.model.learner
+        return self.count > 1 and isinstance(learner, MultilabelLearner) and learner.member.keeps_back()
+
+    def _held_out_share(self) -> None:
+        return None
+
+    def keep_back(self, rows: Any) -> None:
+        """Choose the rows to keep back, however rare their sets of labels are."""
+        if self._keeps_back():
+            batches = self._all_batches(rows)
+            kept = reserve.in_the_end(sum(len(y) for _, y, _ in batches))
+            weights = [np.ones(len(y)) if weight is None else weight for _, y, weight in batches]
+            self._kept = kept[np.concatenate(weights)[kept] > 0]
+
+    def _learn_kept(self, turn: int) -> None:
+        assert self._kept is not None
+        assert self._batches is not None
+        learner, lessons = self.model.learner, self.lessons
+        parts = list(self._rows_at(self._batches, self._kept))
+        if parts and lessons.skip <= lessons.learned:  # else an earlier part of this run has scored them
+            learner.take_reserve([(rows_at(X, order), y[order]) for X, y, _, order in parts])
+        for X, y, weight, order in parts:
+            lessons.learn(X, y, weight, order, turn)
+
+
 class MultilabelRun(Run):
     """A run whose targets are numbers of label sets."""
 
     reading_type = MultilabelReading
+    passes_type = MultilabelPasses
     reading: MultilabelReading
 
     def _class_counts(self, rows: Any, numbers: np.ndarray) -> np.ndarray:
@@ -109,6 +142,41 @@ class MultilabelRun(Run):
             weights = np.ones(len(y)) if weight is None else weight
             counts += np.concatenate([[weights.sum()], weights @ truth])
         return counts
+
+    def _try_passes(self, rows: Any) -> None:
+        """Choose passes and rate, as for one label, by the label that tells most: the one nearest to half the rows."""
+        plan, model, most = self.plan, self.model, self.passes.count
+        learner, labels = model.learner, len(model.labels or ())
+        member = learner.member
+        tried = self.start.fresh and plan.passes is None and takes_more_passes(member, model.features)
+        if not tried or most <= PASSES:
+            return
+        X, codes, weight = self.passes.numbered(rows)
+        truth = self.reading.sets.indicator(codes, labels)
+        y = truth[:, int(np.argmin(np.abs(truth.mean(axis=0) - 0.5)))].astype(np.int64)
+        usual, free = member.choices["geometry"], plan.learner is None and "geometry" not in plan.choices
+
+        def spelled(rate: float) -> dict[str, Any]:
+            changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+            return {**member.get_params(), "random_state": plan.seed, **changed}
+
+        def make(rate: float) -> Any:
+            made = Learner(member.name, **spelled(rate))
+            made._start(model.features.n_features_out_, np.bincount(y, minlength=2), model.features.dtype)
+            return made
+
+        found = choose(make, (X, y, weight), usual.rate, most, plan.seed, RATES if free else ())
+        if found is None:
+            return
+        if found.rate != usual.rate:
+            given = Learner(member.name, **{**spelled(found.rate), "random_state": None})
+            model.learner = self.reading.learner = learner.renewed().set_params(learner=given)
+            model.learner.sets = self.reading.sets
+            counts = self._class_counts(rows, np.arange(len(self.reading.sets)))
+            model.learner._start(model.features.n_features_out_, counts, model.features.dtype)
+        plan.passes = self.passes.count = found.passes
+        rate = f"the rate {found.rate:g} and " if free else ""
+        self.report.notes.append(f"{rate}{found.passes} passes do best on rows held out for a trial")
 
     def _finish(self) -> None:
         super()._finish()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data import Batch, DataError
+from onlearn.models.evaluation import Observer
 from onlearn.models.model import Model
 
 AT = (1, 5, 10)  # k of NDCG@k
@@ -68,10 +69,10 @@ class RankEvaluation:
         """Add rows: their relevance, their scores and their groups."""
         self.parts.append((relevance, scores, groups))
 
-    def add_batch(self, model: Model, batch: Batch, observer: Any = None) -> None:
+    def add_batch(self, model: Model, batch: Batch, observer: Observer | None = None) -> None:
         """Score a batch and add it; rows without a relevance are counted separately.
 
-        Observers compare predictions with labels or numbers. Scores of an order are neither: they are shown nothing.
+        An observer sees nothing: scores mean something only beside others of their group.
         """
         if batch.y is None:
             self.unlabelled += len(batch)

@@ -17,7 +17,6 @@ from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.csr import CSR, stacked, summed
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
-from onlearn.models.model import as_learner
 from onlearn.models.run import Run
 from onlearn.models.run_reading import Examples, Reading, held_out
 from onlearn.models.train_options import TrainOptions
@@ -151,16 +150,16 @@ class RankReading(Reading):
             if len(rows):
                 yield batch.take(rows)
 
-    def _choose_features(self, rows: Any, found: dict[str, Any], options: dict[str, Any]) -> None:
-        super()._choose_features(rows, found, options)
-        if self.start.fresh:
-            learner = as_learner(self.learner)
-            if type(learner) is not Learner or learner.positive_only:
-                raise PlanError(
-                    f"{learner.name} is not for task={RANK}: differences of rows are learned by linear classifiers of "
-                    "values of either sign",
-                    "learner",
-                )
+    def choose_learner(self) -> Any:
+        """The learner that is given, or one that suits the features."""
+        learner = super().choose_learner()
+        if type(learner) is not Learner or learner.positive_only:
+            raise PlanError(
+                f"{learner.name} is not for task={RANK}: differences of rows are learned by linear classifiers of "
+                "values of either sign",
+                "learner",
+            )
+        return learner
 
     def _choose_targets(self, batch: Batch) -> None:
         """Relevance is only compared, so it is neither numbered nor scaled."""

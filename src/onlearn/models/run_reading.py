@@ -5,6 +5,7 @@ The first rows decide about features, labels, learner and the number of passes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from onlearn.errors import PlanError
 from onlearn.features import Counts, FeatureMap, Interaction
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import LOOK_AT
-from onlearn.features.value_effects import indicators
+from onlearn.features.value_effects import CLASSES, indicators
 from onlearn.models.model import Model, as_learner, sound_rows
 from onlearn.models.plan import PASSES, Plan, default_learner
 from onlearn.models.threshold_choice import check_threshold
@@ -464,10 +465,21 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
 
 def first_targets(batch: Batch, task: str) -> np.ndarray | None:
     """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
+    if task == "multilabel":
+        return None if batch.codes is None else set_indicators(batch.codes[:LOOK_AT], batch.label_sets or [])
     if task in ("regress", "rank"):
         return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
-    codes = None if batch.codes is None else batch.codes[:LOOK_AT] + int(task == "multilabel")  # a set may be empty
+    codes = None if batch.codes is None else batch.codes[:LOOK_AT]
     return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
+
+
+def set_indicators(codes: np.ndarray, sets: list[tuple[str, ...]]) -> np.ndarray:
+    """One column of 0 and 1 for each of the most common labels, of rows that may have several."""
+    names = [*sets, ()]  # code -1: no label
+    rows = [names[code] for code in codes.tolist()]
+    counts = Counter(label for labels in rows for label in labels)
+    common = [label for label, _ in counts.most_common(CLASSES)]
+    return np.array([[label in labels for label in common] for labels in rows], dtype=np.float64).reshape(len(rows), -1)
 
 
 def held_out(start: int, count: int, part: float, seed: int) -> np.ndarray:

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.engine.calibration import fit_curve
 from onlearn.engine.inputs import positions
-from onlearn.engine.learner import Learner
 from onlearn.engine.multilabel import MultilabelLearner
 from onlearn.engine.spec import did_you_mean
 
@@ -257,10 +255,5 @@ def progressive_probabilities(learner: Any) -> tuple[np.ndarray, np.ndarray] | N
     if isinstance(learner, MultilabelLearner) and learner.training is not None:
         parts = [one for member in learner.training.members if (one := progressive_probabilities(member)) is not None]
         return np.concatenate([proba for proba, _ in parts]), np.concatenate([codes for _, codes in parts])
-    if type(learner) is not Learner or learner.training is None or not learner.task.classifies:
-        return None
-    training = learner.training
-    scores, gold = training.audited()
-    curve = fit_curve(learner.choices["calibration"], training, learner.task.columns, learner.held_out)
-    codes = (gold > 0 if training.output is None else gold).astype(np.int64)
-    return np.asarray(curve.probabilities(learner.task.shaped(scores))), codes
+    found = learner.scores_before_learning()
+    return None if found is None else (found[2], found[0])

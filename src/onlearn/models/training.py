@@ -149,6 +149,8 @@ def prepare(options: TrainOptions) -> Run:
         if why is not None or options.task == MULTILABEL:
             because = "" if why is None else f" ({why})"
             raise PlanError(f"auto is not for several labels a row{because}: name a learner", "learner")
+        if options.task == RANK:
+            raise PlanError(f"auto is not for task={RANK}: name a learner", "learner")
         return TunedRun(options, checked_files(options, output))
     if refused := [name for name in ("space", "configurations", "time_limit") if options.is_given(name)]:
         raise PlanError(f"{refused[0]}= is about the race of learner=auto, which is not given")
