@@ -127,6 +127,7 @@ class Race:
         *,
         keep: int = 1,
         first: int = 0,
+        default: bool = True,
         over: Callable[[], bool] | None = None,
         workers: int | None = None,
         on_rung: Callable[[Race], None] | None = None,
@@ -134,7 +135,7 @@ class Race:
         """``keep`` contestants are left by halving; one that is a text could not begin, for that reason.
         One that is None takes part in ``finals`` only.
 
-        The first rung is not before ``first`` examples.
+        The first rung is not before ``first`` examples. Without a ``default``, contestant 0 is one like any other.
 
         ``over`` is asked between blocks whether to end early. ``on_rung`` is called after each rung.
         """
@@ -145,6 +146,7 @@ class Race:
         ]
         self.keep: int = max(1, keep)
         self.first: int = max(first, FIRST)
+        self.default: int | None = 0 if default else None
         self.over: Callable[[], bool] = over or (lambda: False)
         self.workers: int = cores() if workers is None else workers
         self.on_rung: Callable[[Race], None] = on_rung or (lambda race: None)
@@ -215,7 +217,7 @@ class Race:
     def _drop(self, order: list[int], losses: dict[int, Losses], keep: int, why: str) -> None:
         """Drop all but the first so many; the default stays until it is clearly worse after its usual passes."""
         for number in order[keep:]:
-            if number == 0 and not (self._is_judged() and beats(losses[order[0]], losses[0], CLEARLY)):
+            if number == self.default and not (self._is_judged() and beats(losses[order[0]], losses[0], CLEARLY)):
                 continue
             self.drop(number, why)
 
@@ -337,7 +339,7 @@ class Race:
         order = self.order or self.alive
         if not order:
             return None
-        if order[0] != 0 and 0 in order and self._trials.keys() >= {0, order[0]}:
+        if self.default is not None and order[0] != 0 and 0 in order and self._trials.keys() >= {0, order[0]}:
             return order[0] if beats(self._best(order[0])[1], self._best(0)[1], NOISE) else 0
         return order[0]
 

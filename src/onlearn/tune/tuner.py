@@ -191,7 +191,7 @@ class Tuner(BaseEstimator):
         rows = len(y)
         workers = cores() if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
         contestants = [contestant(n) for n in range(len(found))]
-        race = Race(contestants, keep=FINALISTS, over=over, workers=workers)
+        race = Race(contestants, keep=FINALISTS, default=self.space is None, over=over, workers=workers)
         if rows < FEWEST or len(race.alive) < 2:
             return race
         order = np.random.default_rng([seed, 1]).permutation(rows)
