@@ -267,6 +267,8 @@ def refuse_choices(options: TrainOptions) -> None:
     """Refuse options that a race decides about, and to resume by one."""
     if options.resume is not None:
         raise PlanError("learner= has no use with resume=: the model has decided it")
+    if options.task not in (None, "classify", "regress"):
+        raise PlanError(f"auto is not for task={options.task}: name a learner", "learner")
     for name in ("rule", "geometry", "kernel", "budget", "budget_policy", "cache_mb"):
         if options.is_given(name):
             raise PlanError(f"{name}= is what learner=auto decides: put it into space=, as {name}=...")
