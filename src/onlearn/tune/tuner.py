@@ -30,6 +30,7 @@ from onlearn.tune.race import PASSES, ArrayContestant, Race, Stopwatch
 FEWEST = 20  # rows that can be raced over
 FINALISTS = 4
 SAMPLE = 1 << 13  # rows from which on the first part of the race takes a sample of them: one in four
+MANY = 12_000  # rows of which one part held out tells enough
 USUAL = 5  # passes of an estimator that does not say how many it makes
 
 
@@ -59,8 +60,9 @@ class Tuner(BaseEstimator):
         Whose parameters a mapping means; None: logistic regression, or linear regression.
     task : "classify", "regress" or None, by default None
         None: what the first estimator does.
-    max_passes : int, by default 20
-        The most passes over the rows.
+    max_passes : int or None, by default None
+        The most passes over the rows. None: 20, but of more than 12,000 rows no more than the estimator usually makes,
+        so that the whole costs about three times what one of them does.
     time_limit : float or None, by default None
         Seconds after which the race ends, with the best so far.
     random_state : int, RandomState or None, by default None
@@ -92,7 +94,7 @@ class Tuner(BaseEstimator):
         *,
         estimator: Any = None,
         task: str | None = None,
-        max_passes: int = 20,
+        max_passes: int | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -162,6 +164,8 @@ class Tuner(BaseEstimator):
             raise ValueError(f"task must be 'classify', 'regress' or None, not {self.task!r}")
         for name in ("n_configurations", "max_passes"):
             value = getattr(self, name)
+            if name == "max_passes" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
         if self.time_limit is not None and not self.time_limit > 0:
@@ -198,12 +202,12 @@ class Tuner(BaseEstimator):
         race.run(order[: max(SAMPLE // 2, rows // 4)] if rows > SAMPLE else order)
         if race.ended_early or len(race.alive) == 0:
             return race
-        self._judged = [self._passes(one) for one in found]
+        judged = [self._passes(one, rows) for one in found]
         race.finals(
             self._folds(y, classes, seed),
             lambda number, fold: contestant(number),
-            lambda number: self._judged[number][0],
-            lambda number: self._judged[number][1],
+            lambda number: judged[number][0],
+            lambda number: judged[number][1],
             seed=seed,
         )
         return race
@@ -211,18 +215,19 @@ class Tuner(BaseEstimator):
     def _folds(self, y: np.ndarray, classes: Any, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Rows to learn from and rows held out, several times if there are few."""
         numbers = fold_numbers(len(y), 5, None if classes is None else y, seed)
-        count = 5 if len(y) < 3_000 else 3 if len(y) < 12_000 else 1
+        count = 5 if len(y) < 3_000 else 3 if len(y) < MANY else 1
         return list(splits_of(numbers))[:count]
 
-    def _passes(self, one: Candidate) -> tuple[list[int], int]:
+    def _passes(self, one: Candidate, rows: int) -> tuple[list[int], int]:
         """The numbers of passes after which a finalist is judged, and the usual one."""
         if isinstance(one.estimator, str):
             return [1], 1
         epochs = getattr(one.estimator, "epochs", USUAL) or USUAL
         if "epochs" in one.options:
             return [epochs], epochs
-        usual = min(int(epochs), self.max_passes)
-        return sorted({usual, *(n for n in PASSES if n <= self.max_passes)}), usual
+        most = self.max_passes or (PASSES[-1] if rows < MANY else int(epochs))
+        usual = min(int(epochs), most)
+        return sorted({usual, *(n for n in PASSES if n <= most)}), usual
 
     def _adopt(
         self, found: list[Candidate], race: Race, winner: int, X: Any, y: np.ndarray, classes: Any, weight: Any,
