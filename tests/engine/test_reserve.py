@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn.engine import reserve
+from onlearn.engine.training import Training
 
 RNG = np.random.default_rng(0)
 ROWS = 6000
@@ -66,3 +67,21 @@ def test_a_saved_model_has_the_same_probabilities_and_goes_on_alike(tmp_path):
     for one in (model, again):
         one.partial_fit(X[:3000], Y[:3000])
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_damaged_scores_of_rows_kept_back_are_refused():
+    training = onlearn.PassiveAggressive(random_state=0, epochs=2).fit(X, Y)._learner.training
+    facts, arrays = training.pack()
+    assert Training.unpack(facts, arrays).reserved == training.reserved > 0
+    for wrong in ({"reserved": -1}, {"reserved": 10**6}, {"reserved": "all"}, {"reserved": 1.5}):
+        with pytest.raises(ValueError, match=r"audit\.gold does not have the shape"):
+            Training.unpack({**facts, **wrong}, arrays)
+    with pytest.raises(ValueError, match=r"audit\.scores does not have the shape"):
+        Training.unpack(facts, {**arrays, "audit.scores": arrays["audit.scores"][:-1]})
+
+
+def test_files_of_earlier_versions_have_a_ring_of_the_usual_size():
+    training = onlearn.PassiveAggressive(random_state=0, epochs=2).fit(X[:500], Y[:500])._learner.training
+    facts, arrays = training.pack()
+    assert "reserved" not in facts
+    assert Training.unpack(facts, arrays).reserved == 0

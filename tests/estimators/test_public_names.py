@@ -34,7 +34,7 @@ SEQUENCES = LEARNER | {"partial_fit", "predict_marginals", "predict_k_best", "pr
 TRANSFORMER = {"transform", "fit_transform", "get_feature_names_out", "partial_fit", "set_output", "save"}
 SMALLER = {"to_primal", "reduce"}
 SVM = LEARNER | SMALLER | {"fit_reader", "path", "cross_validate", "predict_one", "score_one", "renewed", "become"}
-LINEAR = LEARNER | STREAMS | CLASSIFIER | {"certificate"}
+LINEAR = LEARNER | STREAMS | CLASSIFIER | {"calibrate", "certificate"}
 OWN = {
     "CRF": SEQUENCES,
     "HMM": SEQUENCES | {"log_likelihood", "sample"},
