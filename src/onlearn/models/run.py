@@ -301,7 +301,7 @@ class Run:
         free = plan.learner is None and "geometry" not in plan.choices
 
         def make(rate: float) -> Any:
-            changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+            changed = {"geometry": f"{usual.name}({rate!r})"} if free else {}
             made = Learner(learner.name, **{**learner.get_params(), **changed})
             made._start(model.features.n_features_out_, self.label_counts, model.features.dtype)
             return made
