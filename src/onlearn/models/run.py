@@ -465,7 +465,7 @@ def tried(
     usual, free = learner.choices["geometry"], is_free(plan)
 
     def make(rate: float) -> Any:
-        changed = {"geometry": type(usual)(**{**usual.get_params(), "rate": rate})} if free else {}
+        changed = {"geometry": f"{usual.name}({rate!r})"} if free else {}
         made = Learner(learner.name, **{**learner.get_params(), **changed})
         made._start(features.n_features_out_, counts, features.dtype)
         return made
