@@ -126,3 +126,9 @@ def test_training_by_a_race_prints_what_it_decided(kit, capfd, tmp_path):
     assert code == 0
     assert "a race of " in out
     assert f"onlearn train {kit('table.csv')} -o {path} --id key" in out
+
+
+def test_what_the_default_refuses_is_refused(tmp_path, refused):
+    path = tmp_path / "groups.svm"
+    path.write_text("1 qid:1 1:1 2:0.5\n0 qid:1 1:0.2\n1 qid:2 2:1\n0 qid:2 1:0.3\n" * 50)
+    assert "--task rank" in refused("tune", str(path))

@@ -61,10 +61,12 @@ def test_it_finds_the_known_best():
     assert tuner.best_params_["epochs"] == tuner.best_estimator_.epochs
 
 
-def test_ranges():
-    tuner = Tuner({"rate": Log(1e-9, 1.0)}, 8, estimator=onlearn.LogisticRegression(), random_state=1).fit(X, Y)
-    assert len(tuner.results_["configurations"]) == 8
-    assert tuner.best_estimator_.rate == tuner.best_params_["rate"]
+@pytest.mark.parametrize("form", ["list", "range"])
+def test_rates_that_learn_nothing_lose(form):
+    values = [1e-9, 0.1, 1e-7] if form == "list" else Log(1e-9, 1.0)
+    tuner = Tuner({"rate": values}, 8, estimator=onlearn.LogisticRegression(), random_state=1).fit(X, Y)
+    assert len(tuner.results_["configurations"]) == (3 if form == "list" else 8)
+    assert tuner.best_params_["rate"] > 1e-3 and tuner.best_estimator_.rate == tuner.best_params_["rate"]
 
 
 def test_never_much_worse_than_its_best_configuration():

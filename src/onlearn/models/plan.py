@@ -46,7 +46,8 @@ def learned_from(reading: dict[str, Any], columns: list[str]) -> bool:
 GRADIENTS = ("logistic", "hinge", "squared_hinge", "lms", "epsilon")
 MULTIPLICATIVE = ("winnow", "balanced", "exponentiated")
 
-AROW_R = 0.3  # of the learner that is the default for text
+AROW_R = 0.3  # of the learner that is the default for text,
+AROW_R_LETTERS = 1.0  # and for texts of one word, whose n-grams of characters are each in many rows
 PASSES = 3  # for most learners, and the fewest
 AVERAGED = {"rule": "logistic", "geometry": "adagrad", "stabilizer": "averaged"}  # the learner that takes more
 MOST = 20  # passes
@@ -66,7 +67,8 @@ def default_learner(task: str, features: FeatureMap, choices: dict[str, Any] | N
             "OnlineRegressor", **with_choices({"rule": "lms", "geometry": "adagrad(0.5)"}, choices, "averaged")
         )
     if is_text(features):
-        made = with_choices({"rule": f"pa2({1 / (2 * AROW_R)!r})", "geometry": f"arow({AROW_R})"}, choices, "last")
+        r = AROW_R_LETTERS if is_letters(features) else AROW_R
+        made = with_choices({"rule": f"pa2({1 / (2 * r)!r})", "geometry": f"arow({r})"}, choices, "last")
     else:
         made = with_choices({"rule": "logistic", "geometry": "adagrad(0.1)"}, choices, "averaged")
     return Learner("OnlineClassifier", **made)
@@ -141,7 +143,13 @@ def is_text(features: FeatureMap) -> bool:
     return not isinstance(given, str) and any(isinstance(one, Text) for one in given)
 
 
+def is_letters(features: FeatureMap) -> bool:
+    """Whether the only features of texts are n-grams of characters."""
+    return all(one.ngrams is None for one in features.extractors if isinstance(one, Text))
+
+
 TEXT = {"weighting": "log-tfidf"}  # what goes best with the learner that is the default for text
+TEXT_OF_LETTERS = {"weighting": "idf"}  # if all texts are one word each
 
 ROLE_NAMES = {"ignore": "left out"}  # in notes; other roles are called by their names
 
@@ -234,7 +242,8 @@ class Plan:
                                     (self.number, "numeric", "scale=")):  # fmt: skip
             if options.keys() - {"missing"} and role not in roles.values():
                 raise PlanError(f"{names} has no use here: no column is {role}")
-        usual = {"text": TEXT, "number": {}, **(usual or {})}
+        words = any(role == "text" and name not in by_letters for name, role in roles.items())
+        usual = {"text": TEXT if words else TEXT_OF_LETTERS, "number": {}, **(usual or {})}
         extractors = extractors_for(
             found, {**usual["text"], **self.text}, {**usual["number"], **self.number}, self.category
         )

@@ -93,6 +93,7 @@ class TunedRun(Run):
         self.reading.reader = reader
         self.reading._limit_row_cache(reader)
         batches, _ = reader.keep(ROWS, BYTES)
+        self._refuse_unfit(reader, batches)
         why = self._too_little(batches)
         batches = self._without_held_out(batches)
         found = self._configurations(reader, batches) if why is None else [{}]
@@ -180,6 +181,13 @@ class TunedRun(Run):
         plan = plan_of(configured(self.options, one))
         plan.holdout, plan.prune_weights = 0.0, 0.0
         return run_of(plan)
+
+    def _refuse_unfit(self, reader: data.Reader, batches: list[Batch]) -> None:
+        """Refuse data and options that the default configuration refuses: every other one would be dropped, too."""
+        probe = self._new_run({}).reading
+        probe.reader = reader
+        for batch in batches[:1]:
+            probe.begin_with(batch)
 
     def _too_little(self, batches: list[Batch]) -> str | None:
         """Why rows cannot be raced over; None if they can."""
