@@ -61,6 +61,8 @@ class MixtureTraining(Chronicle):
     rule: Any = SimpleNamespace(name="mixture", own_probabilities=True)
     stabilizer: Any = SimpleNamespace(every_hypothesis=False)
     calibrated: Any = None
+    reserved: int = 0  # no rows are kept back for it
+    audits_last: bool = False
 
     def __init__(self, members: list[Training], geometry: Any) -> None:
         super().__init__()
