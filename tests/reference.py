@@ -449,7 +449,7 @@ def softmax(rule, geometry, x, gold, s):
     """The gradient of log P(gold): the feature of the gold class minus its expectation."""
     P = np.exp(s - s.max())
     P /= P.sum()
-    moves = {c: ((c == gold) - P[c], geometry.length(c, x)) for c in range(len(s))}
+    moves = {c: (rule.importance * ((c == gold) - P[c]), geometry.length(c, x)) for c in range(len(s))}
     return moves, margin_over_rival(s, gold) <= 0, -math.log(P[gold])
 
 

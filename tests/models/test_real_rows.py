@@ -12,7 +12,7 @@ from onlearn.models.run import Run
 @pytest.mark.parametrize(
     ("train", "test", "accuracy", "loss"),
     [
-        ("imdb/train.jsonl.gz", "imdb/test.jsonl.gz", 0.910, 0.25),
+        ("imdb/train.jsonl.gz", "imdb/test.jsonl.gz", 0.907, 0.25),
         ("20news/train.jsonl.gz", "20news/test.jsonl.gz", 0.86, 0.70),
         # log-loss within 2 % of LogisticRegression on one-hot and scaled columns, which is 0.3175
         ("adult/adult.data", "adult/adult.test", 0.852, 1.02 * 0.3175),

@@ -220,7 +220,10 @@ def sigmoid(s: np.ndarray, a: float, b: float) -> np.ndarray:
     z = a * s
     if b:
         contrary = (s > 0) if b < 0 else (s <= 0)
-        bent = z + b * -np.expm1(-np.abs(z / b))
+        u = np.abs(z / b)
+        near = np.minimum(u, 1e-3)  # where the difference below is of numbers next to each other: its series
+        near = np.copysign(b, z) * near * near * (0.5 - near / 6 + near * near / 24)
+        bent = np.where(u < 1e-3, near, z + b * -np.expm1(-u))
         z = np.where(contrary, bent, z + b)
     p = expit(np.clip(z, -700, 700))
     # what rounding made 1/2 keeps its side
@@ -240,7 +243,8 @@ def binary(s: np.ndarray, a: float, b: float) -> np.ndarray:
 
 def several(s: np.ndarray, a: float, b: float, link: str) -> np.ndarray:
     """Class probabilities whose largest is where the largest score is."""
-    z = np.clip(a * s, -1e300, 1e300)
+    with np.errstate(over="ignore"):
+        z = np.clip(a * s, -1e300, 1e300)
     p = softmax(z) if link == "softmax" else expit(np.clip(z + b, -700, 700)) + 1e-300
     p /= p.sum(axis=1, keepdims=True)
     return _agreed(p, np.argmax(s, axis=1))

@@ -74,8 +74,9 @@ def _composition(learner: str) -> Any:
 def resolved(configurations: list[Options]) -> list[Options]:
     """The configurations in options of training alone, each once.
 
-    >>> resolved([{"learner": "AROW", "r": 0.3}, {"learner": "AROW", "r": 0.3, "alpha": 2.0}, {"rate": 0.5}])
-    [{'learner': 'AROW(r=0.3)'}, {'geometry': 'adagrad(rate=0.5)'}]
+    >>> values = {"r": 0.3, "alpha": 2.0}
+    >>> resolved([{"learner": "AROW", **values}, {"learner": "Winnow", **values}, {"learner": "AROW", "r": 0.3}])
+    [{'learner': 'AROW(r=0.3)'}, {'learner': 'Winnow(alpha=2.0)'}]
     """
     used: set[str] = set()
     made = [_resolve(one, used) for one in configurations]
