@@ -314,3 +314,18 @@ def test_rows_from_python_are_taken_as_files_are(tmp_path):
     with pytest.raises(ValueError, match="there are no rows"):
         model.predict([])
     assert repr(model) == "<Model of 2 labels (a, b) by OnlineClassifier, from 4 features of a table>"
+
+
+def test_the_order_of_a_file_does_not_change_the_scales(tmp_path):
+    """Numbers of a small file are scaled by all rows, also those in its first batches."""
+    rng = np.random.default_rng(0)
+    sizes = np.sort(rng.gamma(2.0, 10.0, 3000))
+    labels = np.where(rng.random(3000) < 1 / (1 + np.exp(20 - sizes)), "large", "small")
+    path = tmp_path / "sorted.csv"
+    path.write_text("size,label\n" + "".join(f"{x:.4f},{y}\n" for x, y in zip(sizes, labels)))
+    run = Run(Plan([str(path)], number={"scale": "standard"}, reading={"block_size": 1 << 12}, passes=2))
+    seen = [X.toarray()[:, 0] for X, _, _ in run.reading.examples()]
+    values = np.concatenate(seen)
+    assert len(seen) > 5
+    np.testing.assert_allclose([values.mean(), values.std()], [0.0, 1.0], atol=1e-3)
+    np.testing.assert_allclose(values, (sizes - sizes.mean()) / sizes.std(), atol=1e-3)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import distinct, in_order, number, positions
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
-from onlearn.features import Counts, FeatureMap, Interaction
+from onlearn.features import Counts, FeatureMap, Interaction, Number, Text
 from onlearn.features.feature_map import MATRIX, NAMED, TABLE, kind_of
 from onlearn.features.roles import LOOK_AT
 from onlearn.features.value_effects import CLASSES, indicators
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from onlearn.models.run import Passes
     from onlearn.models.run_report import RunReport
 
+RUNNING = ("standard", "log-standard", "max-abs")  # scales that depend on all numbers of a column
 Examples = tuple[Any, np.ndarray, np.ndarray | None]  # rows in numbered features, their targets, their weights
 
 
@@ -61,6 +63,7 @@ class Reading:
         self.label_counts: np.ndarray = np.zeros(0, dtype=np.int64)  # in the order in which labels came
         self.feature_counts: Counts = Counts()  # for min_count
         self.namespaces: Namespaces = Namespaces()
+        self._waiting: list[Batch] = []  # for the scales of numbers
         self.on_start: Callable[[], None] = lambda: None  # called when the first rows are read, before any is learned
 
     @property
@@ -83,10 +86,16 @@ class Reading:
                 self.begin_with(batch)
                 batch = self._without_held_out(batch)
                 reader.after_parse = model.features.look_up
-                if len(batch):
-                    yield self._numbered(batch)
-                    if reader.bytes_total:
-                        model.features.expect(reader.bytes_read / reader.bytes_total)
+                if not len(batch):
+                    continue
+                if self._scales_first():
+                    self._learn_features(batch)
+                    continue
+                yield from self._scaled()
+                yield self._numbered(batch)
+                if reader.bytes_total:
+                    model.features.expect(reader.bytes_read / reader.bytes_total)
+        yield from self._scaled()
         if not self.rows:
             raise DataError(f"none of the rows could be read; {self.bad.first()}")
         if model.features.kind_ is None:
@@ -146,17 +155,40 @@ class Reading:
             return batch
         return batch.take(np.flatnonzero(~held_out(start, len(batch), self.plan.holdout, self.plan.seed)))
 
-    def _numbered(self, batch: Batch) -> Examples:
-        """A batch as examples; the features are learned."""
+    def _scales_first(self) -> bool:
+        """Whether rows wait until the scales of all numbers are known, which those of a sorted file change a lot.
+
+        Only if nothing is learned from before all rows are read anyway, and as long as there is memory for them.
+        """
+        given = self.model.features.extractors
+        if not (self.passes.wait and self.start.from_first_row) or isinstance(given, str):
+            return False
+        scaled = any(isinstance(one, Number) and one.scale in RUNNING for one in given)
+        texts = any(isinstance(one, Text) for one in given)  # which would take long to cut into words twice
+        return scaled and not texts and sum(one.parsed.nbytes for one in self._waiting) <= self.plan.memory // 4
+
+    def _learn_features(self, batch: Batch) -> None:
+        """Learn names and scales of a batch, which waits for those of others."""
+        refuse_other_kind(batch.file, batch.parsed, self.model.features, self.start.fresh)
+        with naming_file(batch.file):
+            self.model.features.learn(batch.parsed)
+        self._waiting.append(batch)
+
+    def _scaled(self) -> Iterator[Examples]:
+        """The batches that waited, by the scales that are known now."""
+        waiting, self._waiting = self._waiting, []
+        for batch in waiting:
+            yield self._numbered(batch, learn=False)
+
+    def _numbered(self, batch: Batch, learn: bool = True) -> Examples:
+        """A batch as examples; the features are learned, unless they have been."""
         model, rows = self.model, batch.parsed
         refuse_other_kind(batch.file, rows, model.features, self.start.fresh)
         rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows
         self.namespaces.add(rows, model.features)
         y = self._targets(batch)
-        try:
-            X = model.features.learn_transform(rows, ordered=False)
-        except TypeError as error:  # such as lists in a column of numbers
-            raise DataError(f"{batch.file} cannot be used with this model: {error}") from error
+        with naming_file(batch.file):
+            X = model.features.learn_transform(rows, ordered=False) if learn else model.features.transform(rows)
         X = self._checked(X)
         self.values += X.nnz if isinstance(X, CSR) else 0
         if self.passes.wait and self.plan.min_count > 1:
@@ -323,6 +355,15 @@ class Reading:
             f"{before - len(columns):,} of {before:,} features are in fewer than {plan.min_count} {rows}: left out"
         )
         return numbers
+
+
+@contextmanager
+def naming_file(file: str) -> Iterator[None]:
+    """Name the file of rows of a wrong type, such as lists in a column of numbers."""
+    try:
+        yield
+    except TypeError as error:
+        raise DataError(f"{file} cannot be used with this model: {error}") from error
 
 
 # ---------------------------------------------------------------------- checks
