@@ -127,6 +127,6 @@ def _print(found: Any) -> None:
         for name in header[1:]:
             table.add_column(Text(name))
         for line in lines:
-            table.add_row(*map(Text, map(as_options, line)))
+            table.add_row(Text(line[0]), *map(Text, map(as_options, line[1:])))  # names are spelled as in Python
         if lines:
             show(table)

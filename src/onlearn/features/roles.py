@@ -67,12 +67,12 @@ class OneWord(Role):
     """The role of a column of single words."""
 
 
-def guess_roles(rows: Any, targets: np.ndarray | None = None) -> dict[str, Role]:
+def guess_roles(rows: Any, targets: np.ndarray | None = None, sample: np.ndarray | None = None) -> dict[str, Role]:
     """The role of each column: numeric, categorical, text or ignore.
 
-    ``targets`` has a line for each row, or for each of the first: numbers, or the ``indicators`` of classes, or NaN
-    where they are not to be looked at. By them, whole numbers that act as names (see ``value_effects``) are told from
-    amounts.
+    ``targets`` has a line for each row, or for each of the first, or for each row of a ``sample``: numbers, or the
+    ``indicators`` of classes, or NaN where they are not to be looked at. By them, whole numbers that act as names (see
+    ``value_effects``) are told from amounts.
 
     >>> guess_roles({"age": [31, 54], "review": ["a fine film, really", "not worth my time"]})["review"].role
     'text'
@@ -80,12 +80,14 @@ def guess_roles(rows: Any, targets: np.ndarray | None = None) -> dict[str, Role]
     table = as_source(rows)
     if not hasattr(table, "column_names"):
         raise TypeError("roles are of the columns of a table; these rows have none")
-    table = table.slice(0, LOOK_AT)
-    seen = None if targets is None else targets[: table.num_rows]
-    return {name: _guess(name, column(table, name), seen) for name in table.column_names}
+    first = table.slice(0, LOOK_AT)
+    told = first if sample is None else table.take(sample)
+    seen = None if targets is None else targets[: told.num_rows]
+    return {name: _guess(name, column(first, name), column(told, name), seen) for name in table.column_names}
 
 
-def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
+def _guess(name: str, values: Any, told: Any, targets: np.ndarray | None = None) -> Role:
+    """The role of a column by its first values, and by those whose targets are ``told``."""
     import pyarrow.types as kinds
 
     kind = values.type
@@ -101,8 +103,10 @@ def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
             return Role("ignore", "it counts the rows")
         if whole and _named_id(name) and len(known) >= ENOUGH and len(known.unique()) == len(known):
             return Role("ignore", "it is named like an identifier, and all values differ")
-        there = None if targets is None else targets[~arrow.is_missing(values)[: len(targets)]]
-        return _guess_numbers(numbers, whole, there)
+        if targets is None:
+            return _guess_numbers(numbers, whole, numbers, None)
+        there = targets[~arrow.is_missing(told)[: len(targets)]]
+        return _guess_numbers(numbers, whole, arrow.numbers(told.drop_null()).astype(np.float64)[: len(there)], there)
     if kinds.is_decimal(kind):
         return Role("numeric", "numbers")
     if is_text(kind):
@@ -110,15 +114,16 @@ def _guess(name: str, values: Any, targets: np.ndarray | None = None) -> Role:
     return Role("ignore", f"values of type {kind} are neither numbers nor text")
 
 
-def _guess_numbers(values: np.ndarray, whole: bool, targets: np.ndarray | None) -> Role:
-    """The role of numbers: amounts or names."""
+def _guess_numbers(values: np.ndarray, whole: bool, told: np.ndarray, targets: np.ndarray | None) -> Role:
+    """The role of numbers, amounts or names; of those ``told`` the targets are known."""
     finite = values[np.isfinite(values)]
     said, done = "whole numbers" if whole else "numbers", list[str]()
     if is_skewed(finite):
         said, done = f"skewed {said}, taken as logarithms", ["log"]
-    if whole and targets is not None and finite.size == len(values) and np.ptp(values) >= 2:
-        told = ~np.isnan(targets[:, 0])
-        found = effects(values[: len(targets)][told], targets[told])
+    whole = whole and bool((told == np.floor(told)).all())  # infinite ones are not
+    if whole and targets is not None and np.isfinite(told).all() and finite.size == len(values) and np.ptp(values) >= 2:
+        known = ~np.isnan(targets[:, 0])
+        found = effects(told[known], targets[known])
         if found.as_names:
             return Role(
                 "categorical", "whole numbers that act as names: the target depends on the value, not on the order"

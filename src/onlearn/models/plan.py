@@ -17,7 +17,7 @@ from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features import FeatureMap, Interaction, Text, extractors_for, guess_roles
 from onlearn.features.feature_map import NAMED, TABLE, kind_of
-from onlearn.features.roles import LETTERS, OneWord, Role
+from onlearn.features.roles import LETTERS, OneWord, Role, Treated
 from onlearn.models.train_options import BITS, MAX_NAMES
 
 COLUMN = "text"  # the only column of files whose rows are a label and a text, as those of fastText are
@@ -203,12 +203,17 @@ class Plan:
         return self.memory // 8
 
     def features(
-        self, rows: Any, usual: Any = None, targets: np.ndarray | None = None, linear: bool = True
+        self,
+        rows: Any,
+        usual: Any = None,
+        targets: np.ndarray | None = None,
+        linear: bool = True,
+        sample: np.ndarray | None = None,
     ) -> tuple[FeatureMap, list[str]]:
         """Features for rows such as these, and notes about their columns.
 
-        ``usual`` has the parameters of extractors that a learner is used to. ``targets`` are those of the first rows
-        (see ``guess_roles``). For a learner that is not ``linear``, a number stays a number.
+        ``usual`` has the parameters of extractors that a learner is used to. ``targets`` are those of the first rows,
+        or of a ``sample`` (see ``guess_roles``). For a learner that is not ``linear``, a number stays a number.
         """
         made: dict[str, Any] = dict(max_names=self.max_names, bits=self.bits)
         if kind_of(rows) != TABLE:
@@ -225,10 +230,16 @@ class Plan:
             if missing[0] in self.taken:
                 raise PlanError(f"the column {missing[0]!r} is the {self.taken[missing[0]]}, so it is not a feature")
             raise PlanError(f"there is no column {missing[0]!r}{did_you_mean(missing[0], rows.column_names)}")
-        guessed = with_text(guess_roles(rows, targets), self.taken.values())
-        if not linear or self.interactions or "scale" in {**(usual or {}).get("number", {}), **self.number}:
+        guessed = with_text(guess_roles(rows, targets, sample), self.taken.values())
+        # products of values would be very many
+        if not linear or self.interactions or "scale" in (usual or {}).get("number", {}):
             guessed = {name: plain(role) for name, role in guessed.items()}
-        given = {name: type(guessed[name])(role, "one word in a row") for name, role in self.roles.items()}
+        if "scale" in self.number:
+            guessed = {name: without_logarithm(role) for name, role in guessed.items()}
+        given = {
+            name: guessed[name] if role == guessed[name].role else type(guessed[name])(role, "one word in a row")
+            for name, role in self.roles.items()
+        }
         found = {**guessed, **given}
         cut = self.text.keys().isdisjoint(LETTERS)  # unless ngrams or chars are given
         by_letters = {name for name, role in found.items() if cut and role.one_word and role.role == "text"}
@@ -277,6 +288,14 @@ class Plan:
 def plain(role: Role) -> Role:
     """The role of a number that is taken as it stands; other roles unchanged."""
     return Role("numeric", role.reason.partition(",")[0]) if role.role == "numeric" and role.treatment else role
+
+
+def without_logarithm(role: Role) -> Role:
+    """The role of a number whose scale is given; its values may have weights of their own all the same."""
+    if "log" not in role.treatment:
+        return role
+    others = tuple(one for one in role.treatment if one != "log")
+    return Treated(role.role, role.reason.replace(", taken as logarithms", ""), others)
 
 
 def in_lines(roles: dict[str, Role]) -> list[str]:

@@ -246,10 +246,11 @@ class Reading:
         """Features for rows such as these, and notes about what was decided."""
         learner = as_learner(self.plan.learner)
         usual, linear = (None, True) if learner is None else (learner.usual_features, learner.is_linear)
-        targets = first_targets(batch, self.plan.task)
+        rows = looked_at(batch)
+        targets = first_targets(batch, self.plan.task, rows)
         if targets is not None and self.plan.holdout:
-            targets[held_out(0, len(targets), self.plan.holdout, self.plan.seed)] = np.nan
-        return self.plan.features(batch.parsed, usual, targets, linear)
+            targets[held_out(0, len(batch), self.plan.holdout, self.plan.seed)[rows]] = np.nan
+        return self.plan.features(batch.parsed, usual, targets, linear, rows)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
@@ -504,13 +505,19 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
     return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
 
 
-def first_targets(batch: Batch, task: str) -> np.ndarray | None:
-    """The targets of the first rows, by which the roles of columns are guessed; None if some are unknown."""
-    if task == "multilabel":
-        return None if batch.codes is None else set_indicators(batch.codes[:LOOK_AT], batch.label_sets or [])
+def looked_at(batch: Batch) -> np.ndarray:
+    """The rows by whose targets the roles of columns are guessed: the first, or some of all if labels come in order."""
+    rows = np.arange(len(batch))
+    if len(rows) > LOOK_AT and looks_sorted(batch.codes):
+        return rows[np.linspace(0, len(rows) - 1, LOOK_AT).astype(np.int64)]
+    return rows[:LOOK_AT]
+
+
+def first_targets(batch: Batch, task: str, rows: np.ndarray) -> np.ndarray | None:
+    """The targets of these rows, by which the roles of columns are guessed; None if some are unknown."""
     if task in ("regress", "rank"):
-        return None if batch.y is None else np.array(batch.y[:LOOK_AT], dtype=np.float64)[:, None]
-    codes = None if batch.codes is None else batch.codes[:LOOK_AT]
+        return None if batch.y is None else np.asarray(batch.y, dtype=np.float64)[rows][:, None]
+    codes = None if batch.codes is None else batch.codes[rows] + int(task == "multilabel")  # a set may be empty
     return None if codes is None or not len(codes) or codes.min() < 0 else indicators(codes)
 
 

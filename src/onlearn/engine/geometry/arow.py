@@ -2,8 +2,9 @@
 
 Each weight has a variance S_j, from 1 downwards: w += t S x and S_j -= (S_j x_j)^2 / (x'Sx + r). A rule
 sees x'Sx as the squared length of the example; with passive-aggressive II at C = 1/(2r) its step is the
-paper's alpha = max(0, 1 - y s) / (x'Sx + r). An example of weight h counts in the paper's objective h times, which
-puts r/h in the place of r.
+paper's alpha = max(0, 1 - y s) / (x'Sx + r). An example of weight h above 1 counts in the paper's
+objective h times, which puts r/h in the place of r; one of a weight below 1 takes this part of its usual step, and r/h
+is in the place of r in the variances only.
 """
 
 from __future__ import annotations
