@@ -87,3 +87,12 @@ def test_what_is_refused(trained, run, refused, tmp_path):
     bare = tmp_path / "bare.csv"
     bare.write_text("text\napple\n")
     assert "no row has a label" in refused("evaluate", model, bare)
+
+
+def test_labels_that_hold_the_separator(tmp_path, run, refused):
+    path, model = tmp_path / "rows.jsonl", tmp_path / "m.onl"
+    rows = [{"tags": [["a;b", "c"], ["c"]][k % 2], "text": ["one two", "two three"][k % 2]} for k in range(40)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    run("train", path, "-o", model, "--target", "tags", "--task", "multilabel", "--text", "text")
+    assert "--format-out jsonl" in refused("predict", model, path)
+    assert '"a;b"' in run("predict", model, path, "--format-out", "jsonl")

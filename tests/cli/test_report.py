@@ -158,3 +158,12 @@ def test_templates_are_imported_only_for_a_page(kit, tmp_path):
         done = subprocess.run([*command, *more], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == imported
+
+
+def test_regression_in_several_passes(tmp_path, run):
+    path = tmp_path / "numbers.csv"
+    path.write_text("x,target\n" + "".join(f"{k / 10},{k % 7 + k / 5}\n" for k in range(200)))
+    run("train", path, "--target", "target", "--task", "regress", "-o", tmp_path / "m.onl", "--passes", "3",
+        "--report", tmp_path / "r.json")  # fmt: skip
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert "mistakes" not in json.dumps(found["evidence"]["progress"] if "evidence" in found else found["progress"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from onlearn.features import FeatureMap, Number, Text
-from onlearn.models.plan import default_learner, default_passes
+from onlearn.models.plan import Plan, default_learner, default_passes
+from onlearn.models.run import Run
 
 TEXT, TABLE = FeatureMap([Text("words")]), FeatureMap([Number("size")])
 
@@ -55,3 +57,24 @@ def test_small_tables_are_gone_over_more_often():
     assert passes(40_000, 560_000) == 10
     assert passes(40_000, 5_000_000) == 4  # wide rows take long
     assert passes(500_000, 7_000_000) == passes(100, 100, TEXT) == passes(100, 100, rule="pa1") == 3
+
+
+def test_labels_in_order_do_not_hide_what_columns_do(tmp_path):
+    """The first rows of a sorted file have one label, by which no column can be judged."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 400, 12_000)
+    labels = np.where(rng.random(400)[ids] < 0.5, "no", "yes")
+    rows = [f"{a * 37 % 1009},{b}" for a, b in zip(ids, labels)]
+    for name, lines in (("mixed", rows), ("sorted", sorted(rows, key=lambda row: row.split(",")[1]))):
+        (tmp_path / f"{name}.csv").write_text("code,label\n" + "\n".join(lines) + "\n")
+    kinds = [type(Run(Plan([str(tmp_path / f"{name}.csv")], passes=1)).go().features.extractors_[0]).__name__
+             for name in ("mixed", "sorted")]  # fmt: skip
+    assert kinds == ["Category", "Category"]
+
+
+def test_a_role_that_is_given_as_it_is_guessed_changes_nothing(tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_text("words,label\n" + "".join(f"is this {k} good?,{'ab'[k % 2]}\n" for k in range(300)))
+    made = [Run(Plan([str(path)], roles=roles, passes=1)).go() for roles in ({}, {"words": "text"})]
+    assert made[0].features.extractors_ == made[1].features.extractors_
+    assert made[0].features.extractors_[0].tokens == "punctuation"

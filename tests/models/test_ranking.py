@@ -212,3 +212,12 @@ def test_rows_without_groups_or_pairs(tmp_path):
     with pytest.raises(data.DataError, match="no order to learn"):
         onlearn.train(path, task="rank")
     assert onlearn.train(svmlight(path, sample(5)), task="regress", passes=1).task == "regress"
+
+
+def test_groups_that_are_scattered_are_told(tmp_path):
+    lines = [f"{k % 2} qid:{g} 1:{k % 2} 2:{g}" for g in (1, 2, 3, 1) for k in range(4)]
+    path = tmp_path / "scattered.svm"
+    path.write_text("\n".join(lines) + "\n")
+    assert any("sort the rows by group" in one for one in onlearn.train(path, task="rank").report_["warnings"])
+    path.write_text("\n".join(lines[:12]) + "\n")
+    assert not any("sort the rows" in one for one in onlearn.train(path, task="rank").report_["warnings"])

@@ -176,6 +176,11 @@ class CsvWriter:
         self.files: bool = files
         self.separator: str = model.reading.get("label_separator") or ";"
         self.several: bool = model.task == "multilabel"
+        if self.several and (unclear := [label for label in self.labels or () if self.separator in label]):
+            raise typer.BadParameter(
+                f"the label {unclear[0]!r} holds the separator of labels, {self.separator!r}, so CSV could not be read "
+                "again: say --format-out jsonl"
+            )
 
     def _predictions(self, answers: np.ndarray) -> Any:
         if answers.ndim == 2:

@@ -36,6 +36,7 @@ from onlearn.models.peers import (
     interruptible,
     peer_bytes,
     peer_curve,
+    refuse_other_task,
 )
 from onlearn.models.plan import Plan
 from onlearn.models.resident_memory import MemoryGrowth
@@ -182,6 +183,7 @@ class PeerLearner:
         return interruptible(lambda: self._trial(split, rows, model, curves))
 
     def _trial(self, split: Split, rows: Matrices, model: Model, curves: bool) -> Trial:
+        refuse_other_task(self.estimator, rows.classes)
         with MemoryGrowth() as growth:
             rows = as_taken(self.estimator, rows)
             fitted, seconds = fit_peer(fresh_copy(self.estimator, split.seed), rows)

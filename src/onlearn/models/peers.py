@@ -93,6 +93,18 @@ def is_peer(learner: Any) -> bool:
     return hasattr(learner, "fit") and hasattr(learner, "predict") and not hasattr(learner, "_as_learner")
 
 
+def refuse_other_task(estimator: Any, classes: int) -> None:
+    """Refuse a regressor for classes, and a classifier for numbers, as far as estimators say what they are."""
+    from sklearn.base import is_classifier, is_regressor
+
+    if not hasattr(estimator, "get_params"):
+        return
+    if classes and is_regressor(estimator):
+        raise ValueError("it predicts numbers, and the labels are classes")
+    if not classes and is_classifier(estimator):
+        raise ValueError("it predicts classes, and the labels are numbers")
+
+
 class Matrices(NamedTuple):
     """The rows of a split as features, in random order, and class numbers or scaled numbers to predict."""
 

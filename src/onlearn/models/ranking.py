@@ -92,6 +92,11 @@ class RankReading(Reading):
     _groups: np.ndarray
     group_count: int = 0
     row_count: int = 0
+    _scattered: bool = False  # whether a group has come again
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._ended: set[int] = set()  # groups that were met
 
     def examples(self) -> Iterator[Examples]:
         held: Grouped | None = None
@@ -109,13 +114,27 @@ class RankReading(Reading):
             yield self._pairs(held)
         if not self.pair_count:
             raise DataError(
-                f"none of the {self.row_count:,} rows has another of its group with another relevance, so there is "
-                "no order to learn"
+                f"none of the {self.row_count:,} rows has another of its group with another relevance next to it, so "
+                "there is no order to learn; rows of a group must come one after the other"
             )
 
     pair_count: int = 0
 
+    def _note_scattered(self, groups: np.ndarray) -> None:
+        """Warn if a group comes again after it has ended: its rows are compared in parts only."""
+        starts = np.flatnonzero(np.diff(groups, prepend=groups[:1] - 1))
+        met = groups[starts].tolist()
+        again = len(set(met)) < len(met) or not self._ended.isdisjoint(met)
+        self._ended.update(met)
+        if again and not self._scattered:
+            self._scattered = True
+            self.report.warnings.append(
+                "the rows of some groups do not come one after the other, and only rows that do are compared: sort the "
+                "rows by group"
+            )
+
     def _pairs(self, rows: Grouped) -> Examples:
+        self._note_scattered(rows.groups)
         better, worse = pairs_of(rows.relevance, rows.groups, self.plan.seed)
         X, y = differences(rows.X, better, worse)
         self.pair_count += len(y)

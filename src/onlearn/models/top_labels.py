@@ -24,8 +24,8 @@ def top_labels(proba: np.ndarray, scores: np.ndarray, k: int) -> TopLabels:
     >>> top_labels(np.array([[0.2, 0.5, 0.3]]), np.array([[0.1, 0.9, 0.4]]), 2).codes.tolist()
     [[1, 2]]
     """
-    if k < 1:
-        raise ValueError(f"the number of best labels must be at least 1, not {k}")
+    if not isinstance(k, (int, np.integer)) or k < 1:
+        raise ValueError(f"the number of best labels must be a whole number of at least 1, not {k!r}")
     scores = scores.reshape(len(proba), -1)
     if scores.shape[1] == 1 and proba.shape[1] == 2:  # of two labels, positive for the second
         scores = np.concatenate([-scores, scores], axis=1)

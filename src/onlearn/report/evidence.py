@@ -250,7 +250,8 @@ class Evidence:
         seen = sum(entry.get("seen", 0.0) for entry in passes)
         if doubling and seen > doubling[-1]["seen"]:  # all passes together end the curve
             loss = sum(entry["seen"] * entry["loss"] for entry in passes) / seen
-            doubling.append({"seen": seen, "loss": loss, "mistakes": sum(entry["mistakes"] for entry in passes)})
+            mistakes = [entry["mistakes"] for entry in passes if "mistakes" in entry]  # in regression there are none
+            doubling.append({"seen": seen, "loss": loss, **({"mistakes": sum(mistakes)} if mistakes else {})})
         self.more["progress"] = {"passes": thinned(passes, ENTRIES), "doubling": thinned(doubling, ENTRIES)}
 
     def note_weights(self, model: Any) -> None:
