@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlearn
+from onlearn.data import DataError
 from onlearn.errors import PlanError
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
@@ -118,3 +119,42 @@ def test_texts_and_one_class_that_is_rare(tmp_path):
     path.write_text("".join(json.dumps({"label": k, "text": " ".join(row)}) + "\n" for k, row in zip(labels, words)))
     model = onlearn.train(path)
     assert np.isfinite(model.predict_proba(["good film", "", "unknown"])).all()
+
+
+def interrupted(tmp_path, source, **settings):
+    """The model of a whole run, and that of one that was stopped half way."""
+    settings = {"passes": 3, "cache": False, "learner": onlearn.PassiveAggressive(), **settings}
+    run = Run(Plan([source], **settings))
+    whole = run.go()
+    halted = Run(Plan([source], **settings))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=run.lessons.learned // 2)
+    return whole, tmp_path / "half.onl"
+
+
+@pytest.mark.parametrize("threshold", ["f1", "cost(1,5)", 0.3])
+def test_an_unfinished_run_still_chooses_its_threshold(tmp_path, threshold):
+    source = table(tmp_path / "a.csv", 600, classes=2)
+    whole, half = interrupted(tmp_path, source, threshold=threshold, positive="a")
+    resumed = onlearn.train(source, resume=half)
+    assert resumed.threshold == whole.threshold
+    assert resumed.threshold.positive == 0
+    assert onlearn.train(source, resume=half, threshold=0.7).threshold.probability == 0.7
+
+
+def test_an_unfinished_run_is_still_calibrated(tmp_path):
+    source, others = table(tmp_path / "a.csv", 600), [table(tmp_path / f"{n}.csv", 300, n) for n in (1, 2)]
+    whole, half = interrupted(tmp_path, source, calibrate=others[:1])
+    resumed = onlearn.train(source, resume=half)
+    same(whole, resumed)
+    assert "calibrated by 300 rows" in " ".join(resumed.report_["notes"])
+    by_another = onlearn.train(source, resume=half, calibrate=others[1])
+    assert (by_another.learner.held_out.scores[:5] != whole.learner.held_out.scores[:5]).all()
+    (tmp_path / "1.csv").unlink()
+    with pytest.raises(DataError, match="1.csv"):
+        onlearn.train(source, resume=half)

@@ -434,8 +434,11 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     trained, note = model.trained, None
     if is_unfinished(model, plan.sources):
         start = Start(False, model.before is None, int(trained["unfinished"]), int(trained["ended"]))
+        given = {"calibrate"} if plan.calibrate else set()
+        given |= set() if plan.threshold is None else {"threshold", "positive"}
         for name, value in trained["plan"].items():
-            setattr(plan, name, value)
+            if name not in given:  # these do not change what is learned, so others may be given now
+                setattr(plan, name, value)
         if model.before is not None:
             model.features, model.far = copy.deepcopy(model.before)
         return start, f"the model is of an unfinished run; going on after its {start.skip:,} examples"

@@ -24,6 +24,7 @@ from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
 from onlearn.features.text import TOKENS, WEIGHTINGS
 from onlearn.models import evaluation
+from onlearn.models.calibration import check as check_calibrated
 from onlearn.models.model import Model, as_learner
 from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.multilabel_run import MultilabelRun, check_multilabel, several_labels
@@ -169,6 +170,11 @@ def prepare(options: TrainOptions) -> Run:
         if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
             raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
     run = run_of(plan, model, bad)
+    if model is not None and plan.calibrate:  # which may be of the unfinished run
+        check_calibrated(model)
+        read = [one.name for one in sources_of(plan.calibrate)]  # must exist
+        if output is not None:
+            keep_apart(output, *read, parameter="output")
     if why is not None and options.label_separator is None:
         run.report.notes.append(f"{why}: each label is learned by itself; say task=classify if it is one label")
     return run
