@@ -110,6 +110,40 @@ def test_what_cannot_be_calibrated_is_refused_before_it_learns(tmp_path):
         onlearn.train(source, task="regress", target="s", calibrate=source)
     with pytest.raises(PlanError, match="unknown calibration 'sigmoid'"):
         onlearn.train(source, calibration="sigmoid")
+    with pytest.raises(PlanError, match="calibrate= has no use with task=multilabel"):
+        onlearn.train(source, label_separator=";", calibrate=source)
+    for name, value in (("calibrate", source), ("calibration", "own")):
+        with pytest.raises(PlanError, match=f"{name}= has no use with task=rank"):
+            onlearn.train(source, task="rank", target="p", group="s", **{name: value})
+    for own in (
+        {"calibration": "own"}, {"learner": "Perceptron(calibration='own')"},
+        {"kernel": "linear", "calibration": "own"}, {"learner": onlearn.AROW(calibration="own")},
+    ):  # fmt: skip
+        with pytest.raises(PlanError, match="calibrate= has no use with calibration=own"):
+            onlearn.train(source, calibrate=source, **own)
+
+
+def test_a_model_that_goes_on_is_calibrated_only_if_it_can_be(tmp_path):
+    source, several = table(tmp_path / "a.csv", 100), tmp_path / "several.txt"
+    several.write_text("__label__a __label__b x y\n__label__a x\n__label__b y\n" * 9)
+    for data, options, why in (
+        (source, {"calibration": "own"}, "calibration='own'"), (several, {}, "are its own"),
+        (source, {"task": "regress", "target": "s"}, "no probabilities"),
+    ):  # fmt: skip
+        before = onlearn.train(data, tmp_path / "m.onl", **options).learner.n_seen_
+        with pytest.raises(DataError, match=why):
+            onlearn.train(data, tmp_path / "m.onl", resume=tmp_path / "m.onl", calibrate=data)
+        assert onlearn.load(tmp_path / "m.onl").learner.n_seen_ == before
+
+
+def test_a_model_is_kept_though_no_row_fits_to_calibrate_by(tmp_path):
+    source, other = table(tmp_path / "a.csv", 100), tmp_path / "b.csv"
+    other.write_text("p,q,r,s,label\n1,2,3,4,x\n")
+    model = onlearn.train(source, tmp_path / "m.onl", calibrate=other)
+    (warning,) = model.report_["warnings"]
+    assert "b.csv" in warning and "no row with a label of the model" in warning
+    plain = onlearn.train(source).predict_proba([{"p": 1.0}])
+    np.testing.assert_array_equal(onlearn.load(tmp_path / "m.onl").predict_proba([{"p": 1.0}]), plain)
 
 
 def test_texts_and_one_class_that_is_rare(tmp_path):

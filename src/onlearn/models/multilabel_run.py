@@ -272,6 +272,6 @@ def _list_column(source: Source, format: str, options: TrainOptions) -> str | No
 
 def check_multilabel(options: TrainOptions) -> None:
     """Refuse options that have no use where rows have several labels."""
-    for name in ("multiclass", "per_class", "kernel", "positive"):
+    for name in ("multiclass", "per_class", "kernel", "positive", "calibrate"):
         if options.is_given(name):
             raise PlanError(f"{name}= has no use with task={MULTILABEL}")

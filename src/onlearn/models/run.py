@@ -409,7 +409,7 @@ class Run:
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
         if self.plan.calibrate:
-            report.notes.append(calibrate_by_files(model, self.plan.calibrate))
+            self._calibrate()
         if self.plan.prune_weights > 0:
             report.notes.append(drop_small_weights(model, self.plan.prune_weights))
         if self.start.from_first_row:
@@ -422,6 +422,14 @@ class Run:
         if self.plan.threshold is not None:
             report.notes.append(set_threshold(model, self.plan, self.reading.held_out_batches))
         report.record(self, unfinished=None)
+
+    def _calibrate(self) -> None:
+        """Fit probabilities to the files that are given; where that fails, the model is as it would be without them."""
+        try:
+            self.report.notes.append(calibrate_by_files(self.model, self.plan.calibrate))
+        except (TypeError, ValueError, OSError) as error:
+            names = ", ".join(self.plan.calibrate[:3])
+            self.report.warnings.append(f"probabilities are not calibrated by {names}: {error}")
 
 
 def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
