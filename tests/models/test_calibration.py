@@ -192,3 +192,32 @@ def test_an_unfinished_run_is_still_calibrated(tmp_path):
     (tmp_path / "1.csv").unlink()
     with pytest.raises(DataError, match="1.csv"):
         onlearn.train(source, resume=half)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.99])
+@pytest.mark.parametrize("rows", [4, 9, 40])
+def test_few_rows_are_held_out_and_others_learned_from(tmp_path, rows, share):
+    path = tmp_path / "few.csv"
+    path.write_text("x,label\n" + "".join(f"{n % 2}.5,{'ab'[n % 2]}\n" for n in range(rows)))
+    model = onlearn.train(path, tmp_path / "m.onl", calibration=f"holdout({share})", passes=1)
+    held = len(model.learner.held_out.codes)
+    assert held >= 1
+    assert model.learner.n_seen_ == rows - held >= 1
+    (tmp_path / "two.csv").write_text("x,label\n0.5,a\n1.5,b\n")
+    model = onlearn.train(tmp_path / "two.csv", resume=tmp_path / "m.onl")
+    assert model.predict_proba([{"x": 0.5}]).sum() == pytest.approx(1.0)
+    (tmp_path / "one.csv").write_text("x,label\n0.5,a\n")
+    with pytest.raises(DataError, match="only one row to learn from"):
+        onlearn.train(tmp_path / "one.csv", resume=tmp_path / "m.onl")
+
+
+def test_rows_are_held_out_only_where_they_are_of_use(tmp_path):
+    source, several = table(tmp_path / "a.csv", 100), tmp_path / "several.txt"
+    several.write_text("__label__a __label__b x y\n__label__a x\n__label__b y\n" * 9)
+    holdout = "holdout(0.2)"
+    for options in ({"calibration": holdout}, {"learner": f"AROW(calibration='{holdout}')"}):
+        with pytest.raises(PlanError, match="no rows are held out with task=multilabel"):
+            onlearn.train(several, **options)
+    for options in ({"kernel": "linear"}, {"learner": "KernelPerceptron"}):
+        with pytest.raises(PlanError, match="no rows are held out with a kernel"):
+            onlearn.train(source, calibration=holdout, **options)

@@ -46,6 +46,10 @@ class MultilabelReading(Reading):
             member = member_of(super().choose_learner())
         except (TypeError, ValueError) as error:
             raise PlanError(str(error), "learner") from None
+        if member._holds_out():
+            raise PlanError(
+                f"no rows are held out with task={MULTILABEL}: say online in place of holdout", "calibration"
+            )
         return multilabel_learner(member, grow=self.plan.labels is None)
 
     def _choose_targets(self, batch: Batch) -> None:

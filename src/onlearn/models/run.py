@@ -153,7 +153,13 @@ class Passes:
             _, codes, weights = zip(*self._all_batches(rows))
             unweighted = any(weight is None for weight in weights)
             joined = None if unweighted else np.concatenate(weights)
-            self._kept = reserve.of_rows(np.concatenate(codes), joined, self._held_out_share())
+            share = self._held_out_share()
+            self._kept = reserve.of_rows(np.concatenate(codes), joined, share)
+            if share is not None and not len(self._kept):
+                raise data.DataError(
+                    f"calibration={self.model.learner.choices['calibration']!r} holds rows out, and there is only one "
+                    "row to learn from: give more rows at a time"
+                )
 
     def _keeps_back(self) -> bool:
         """Whether rows are kept back for calibration."""
