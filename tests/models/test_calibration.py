@@ -221,3 +221,29 @@ def test_rows_are_held_out_only_where_they_are_of_use(tmp_path):
     for options in ({"kernel": "linear"}, {"learner": "KernelPerceptron"}):
         with pytest.raises(PlanError, match="no rows are held out with a kernel"):
             onlearn.train(source, calibration=holdout, **options)
+
+
+@pytest.mark.parametrize(("rows", "options", "where"), [
+    (600, {"passes": 1}, "on 450 rows of the first pass, each before it was learned from"),
+    (600, {"passes": 3}, "on 450 rows of the first pass, each before it was learned from"),
+    (5000, {"passes": 3}, "rows kept back and scored by the last hypothesis, before it learned from them"),
+    (600, {"calibration": "holdout(0.2)"}, "rows held out for calibration"),
+    (600, {"calibrate": "b.csv"}, "on 200 rows of calibrate=, which are not learned from"),
+])  # fmt: skip
+def test_the_note_on_a_threshold_says_which_rows_it_was_chosen_by(tmp_path, rows, options, where):
+    source = table(tmp_path / "a.csv", rows, classes=2)
+    if "calibrate" in options:
+        options = {"calibrate": table(tmp_path / "b.csv", 200, 1, classes=2)}
+    model = onlearn.train(source, learner="Perceptron", threshold="f1", **options)
+    assert any(note.endswith(where) for note in model.report_["notes"]), model.report_["notes"]
+    assert 0.1 < model.threshold.probability < 0.7
+
+
+@pytest.mark.parametrize(("rows", "where"), [(600, "labels of rows of the first pass, each"), (5000, "of rows kept back")])
+def test_the_note_on_a_threshold_of_several_labels(tmp_path, rows, where):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "several.txt"
+    names = ["__label__a x", "__label__b y", "__label__a __label__b x y", "z"]
+    path.write_text("\n".join(names[k] for k in rng.integers(0, 4, rows)) + "\n")
+    model = onlearn.train(path, threshold="f1", passes=3)
+    assert any(where in note for note in model.report_["notes"]), model.report_["notes"]
