@@ -190,7 +190,7 @@ def test_an_unfinished_run_is_still_calibrated(tmp_path):
     by_another = onlearn.train(source, resume=half, calibrate=others[1])
     assert (by_another.learner.held_out.scores[:5] != whole.learner.held_out.scores[:5]).all()
     (tmp_path / "1.csv").unlink()
-    with pytest.raises(DataError, match="1.csv"):
+    with pytest.raises(DataError, match=r"1\.csv"):
         onlearn.train(source, resume=half)
 
 
@@ -239,7 +239,9 @@ def test_the_note_on_a_threshold_says_which_rows_it_was_chosen_by(tmp_path, rows
     assert 0.1 < model.threshold.probability < 0.7
 
 
-@pytest.mark.parametrize(("rows", "where"), [(600, "labels of rows of the first pass, each"), (5000, "of rows kept back")])
+@pytest.mark.parametrize(
+    ("rows", "where"), [(600, "labels of rows of the first pass, each"), (5000, "of rows kept back")]
+)
 def test_the_note_on_a_threshold_of_several_labels(tmp_path, rows, where):
     rng = np.random.default_rng(0)
     path = tmp_path / "several.txt"

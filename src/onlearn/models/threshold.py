@@ -248,7 +248,7 @@ def figures_at(threshold: Threshold, labels: Sequence[str], report: dict[str, An
 
 
 class Unlearned(NamedTuple):
-    """Probabilities of rows that were not learned from when they were scored, their classes, and what rows these are."""
+    """Probabilities of rows that were not learned from before they were scored, their classes, and which they are."""
 
     probabilities: np.ndarray
     codes: np.ndarray
