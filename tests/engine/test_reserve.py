@@ -85,3 +85,19 @@ def test_files_of_earlier_versions_have_a_ring_of_the_usual_size():
     facts, arrays = training.pack()
     assert "reserved" not in facts
     assert Training.unpack(facts, arrays).reserved == 0
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.999])
+def test_a_share_is_of_one_row_or_more_and_never_of_all(share):
+    for rows in (2, 3, 8, 20, 100):
+        for classes in (1, 2, 3):
+            codes = np.arange(rows) % classes
+            weight = (np.arange(rows) != 0) + 0.0
+            assert 1 <= len(reserve.of_rows(codes, None, share)) < rows
+            kept = reserve.of_rows(codes, weight, share)
+            assert len(kept) < max(1, rows - 1)
+            assert len(kept) >= (rows > 2)
+            assert 0 not in kept
+    assert not len(reserve.of_rows(np.zeros(1, dtype=int), None, share))
+    rare = np.array([1, *[0] * 30])
+    assert 0 not in reserve.of_rows(rare, None, 0.999)

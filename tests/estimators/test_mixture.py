@@ -191,3 +191,38 @@ def test_a_model_of_raw_rows_learns_by_a_mixture(tmp_path):
         for batch in reader:
             model.partial_fit(batch.rows, batch.y)
     assert model.learner.n_seen_ == 800
+
+
+def check_mean_of_members(learner, found, X):
+    """The probabilities are the mean of the members' own, weighted by how much each counts."""
+    mean = sum(weight * learner.member(k).predict_proba(X, "own") for k, weight in enumerate(learner.weights_))
+    np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_after_more_rows_than_other_learners_keep_some_of_back(classes, tmp_path, capsys):
+    rng = np.random.default_rng(classes)
+    many = rng.normal(size=(5000, 5))
+    labels = np.argmax(many[:, :classes] + rng.normal(size=(5000, classes)), axis=1)
+    fitted = onlearn.Mixture(random_state=0, epochs=2).fit(many, labels)
+    streamed = onlearn.Mixture(random_state=0).partial_fit(many, labels, classes=np.arange(classes))
+    both = pickle.loads(pickle.dumps(fitted)).partial_fit(many[:9], labels[:9])
+    for model in (fitted, streamed, both):
+        found = model.predict_proba(many[:50])
+        check_mean_of_members(model._learner, found, many[:50])
+        np.testing.assert_array_equal(found.argmax(axis=1), model.predict(many[:50]))
+        one = model.predict_proba_one(many[0])
+        assert [one[label] for label in range(classes)] == pytest.approx(found[0].tolist())
+
+    source, path = rows(tmp_path / "a.svm", classes, 5000), str(tmp_path / "m.onl")
+    assert cli.run(["train", source, "-o", path, "--learner", "Mixture", "--passes", "2", "-q"]) == 0
+    capsys.readouterr()
+    assert cli.run(["predict", path, source, "--proba", "--format-out", "jsonl"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 5000
+    model = onlearn.load(path)
+    with onlearn.data.read(source) as reader:
+        batch = next(iter(reader))
+        expected = model.predict_proba(batch.rows)
+    told = [[line["proba"][label] for label in model.labels] for line in lines[: len(expected)]]
+    np.testing.assert_allclose(told, expected, atol=1e-6)

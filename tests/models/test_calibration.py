@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlearn
+from onlearn.data import DataError
 from onlearn.errors import PlanError
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run
@@ -109,6 +110,40 @@ def test_what_cannot_be_calibrated_is_refused_before_it_learns(tmp_path):
         onlearn.train(source, task="regress", target="s", calibrate=source)
     with pytest.raises(PlanError, match="unknown calibration 'sigmoid'"):
         onlearn.train(source, calibration="sigmoid")
+    with pytest.raises(PlanError, match="calibrate= has no use with task=multilabel"):
+        onlearn.train(source, label_separator=";", calibrate=source)
+    for name, value in (("calibrate", source), ("calibration", "own")):
+        with pytest.raises(PlanError, match=f"{name}= has no use with task=rank"):
+            onlearn.train(source, task="rank", target="p", group="s", **{name: value})
+    for own in (
+        {"calibration": "own"}, {"learner": "Perceptron(calibration='own')"},
+        {"kernel": "linear", "calibration": "own"}, {"learner": onlearn.AROW(calibration="own")},
+    ):  # fmt: skip
+        with pytest.raises(PlanError, match="calibrate= has no use with calibration=own"):
+            onlearn.train(source, calibrate=source, **own)
+
+
+def test_a_model_that_goes_on_is_calibrated_only_if_it_can_be(tmp_path):
+    source, several = table(tmp_path / "a.csv", 100), tmp_path / "several.txt"
+    several.write_text("__label__a __label__b x y\n__label__a x\n__label__b y\n" * 9)
+    for data, options, why in (
+        (source, {"calibration": "own"}, "calibration='own'"), (several, {}, "are its own"),
+        (source, {"task": "regress", "target": "s"}, "no probabilities"),
+    ):  # fmt: skip
+        before = onlearn.train(data, tmp_path / "m.onl", **options).learner.n_seen_
+        with pytest.raises(DataError, match=why):
+            onlearn.train(data, tmp_path / "m.onl", resume=tmp_path / "m.onl", calibrate=data)
+        assert onlearn.load(tmp_path / "m.onl").learner.n_seen_ == before
+
+
+def test_a_model_is_kept_though_no_row_fits_to_calibrate_by(tmp_path):
+    source, other = table(tmp_path / "a.csv", 100), tmp_path / "b.csv"
+    other.write_text("p,q,r,s,label\n1,2,3,4,x\n")
+    model = onlearn.train(source, tmp_path / "m.onl", calibrate=other)
+    (warning,) = model.report_["warnings"]
+    assert "b.csv" in warning and "no row with a label of the model" in warning
+    plain = onlearn.train(source).predict_proba([{"p": 1.0}])
+    np.testing.assert_array_equal(onlearn.load(tmp_path / "m.onl").predict_proba([{"p": 1.0}]), plain)
 
 
 def test_texts_and_one_class_that_is_rare(tmp_path):
@@ -118,3 +153,99 @@ def test_texts_and_one_class_that_is_rare(tmp_path):
     path.write_text("".join(json.dumps({"label": k, "text": " ".join(row)}) + "\n" for k, row in zip(labels, words)))
     model = onlearn.train(path)
     assert np.isfinite(model.predict_proba(["good film", "", "unknown"])).all()
+
+
+def interrupted(tmp_path, source, **settings):
+    """The model of a whole run, and that of one that was stopped half way."""
+    settings = {"passes": 3, "cache": False, "learner": onlearn.PassiveAggressive(), **settings}
+    run = Run(Plan([source], **settings))
+    whole = run.go()
+    halted = Run(Plan([source], **settings))
+
+    def checkpoint():
+        halted.model.save(tmp_path / "half.onl")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.go(checkpoint=checkpoint, every=run.lessons.learned // 2)
+    return whole, tmp_path / "half.onl"
+
+
+@pytest.mark.parametrize("threshold", ["f1", "cost(1,5)", 0.3])
+def test_an_unfinished_run_still_chooses_its_threshold(tmp_path, threshold):
+    source = table(tmp_path / "a.csv", 600, classes=2)
+    whole, half = interrupted(tmp_path, source, threshold=threshold, positive="a")
+    resumed = onlearn.train(source, resume=half)
+    assert resumed.threshold == whole.threshold
+    assert resumed.threshold.positive == 0
+    assert onlearn.train(source, resume=half, threshold=0.7).threshold.probability == 0.7
+
+
+def test_an_unfinished_run_is_still_calibrated(tmp_path):
+    source, others = table(tmp_path / "a.csv", 600), [table(tmp_path / f"{n}.csv", 300, n) for n in (1, 2)]
+    whole, half = interrupted(tmp_path, source, calibrate=others[:1])
+    resumed = onlearn.train(source, resume=half)
+    same(whole, resumed)
+    assert "calibrated by 300 rows" in " ".join(resumed.report_["notes"])
+    by_another = onlearn.train(source, resume=half, calibrate=others[1])
+    assert (by_another.learner.held_out.scores[:5] != whole.learner.held_out.scores[:5]).all()
+    (tmp_path / "1.csv").unlink()
+    with pytest.raises(DataError, match=r"1\.csv"):
+        onlearn.train(source, resume=half)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.99])
+@pytest.mark.parametrize("rows", [4, 9, 40])
+def test_few_rows_are_held_out_and_others_learned_from(tmp_path, rows, share):
+    path = tmp_path / "few.csv"
+    path.write_text("x,label\n" + "".join(f"{n % 2}.5,{'ab'[n % 2]}\n" for n in range(rows)))
+    model = onlearn.train(path, tmp_path / "m.onl", calibration=f"holdout({share})", passes=1)
+    held = len(model.learner.held_out.codes)
+    assert held >= 1
+    assert model.learner.n_seen_ == rows - held >= 1
+    (tmp_path / "two.csv").write_text("x,label\n0.5,a\n1.5,b\n")
+    model = onlearn.train(tmp_path / "two.csv", resume=tmp_path / "m.onl")
+    assert model.predict_proba([{"x": 0.5}]).sum() == pytest.approx(1.0)
+    (tmp_path / "one.csv").write_text("x,label\n0.5,a\n")
+    with pytest.raises(DataError, match="only one row to learn from"):
+        onlearn.train(tmp_path / "one.csv", resume=tmp_path / "m.onl")
+
+
+def test_rows_are_held_out_only_where_they_are_of_use(tmp_path):
+    source, several = table(tmp_path / "a.csv", 100), tmp_path / "several.txt"
+    several.write_text("__label__a __label__b x y\n__label__a x\n__label__b y\n" * 9)
+    holdout = "holdout(0.2)"
+    for options in ({"calibration": holdout}, {"learner": f"AROW(calibration='{holdout}')"}):
+        with pytest.raises(PlanError, match="no rows are held out with task=multilabel"):
+            onlearn.train(several, **options)
+    for options in ({"kernel": "linear"}, {"learner": "KernelPerceptron"}):
+        with pytest.raises(PlanError, match="no rows are held out with a kernel"):
+            onlearn.train(source, calibration=holdout, **options)
+
+
+@pytest.mark.parametrize(("rows", "options", "where"), [
+    (600, {"passes": 1}, "on 450 rows of the first pass, each before it was learned from"),
+    (600, {"passes": 3}, "on 450 rows of the first pass, each before it was learned from"),
+    (5000, {"passes": 3}, "rows kept back and scored by the last hypothesis, before it learned from them"),
+    (600, {"calibration": "holdout(0.2)"}, "rows held out for calibration"),
+    (600, {"calibrate": "b.csv"}, "on 200 rows of calibrate=, which are not learned from"),
+])  # fmt: skip
+def test_the_note_on_a_threshold_says_which_rows_it_was_chosen_by(tmp_path, rows, options, where):
+    source = table(tmp_path / "a.csv", rows, classes=2)
+    if "calibrate" in options:
+        options = {"calibrate": table(tmp_path / "b.csv", 200, 1, classes=2)}
+    model = onlearn.train(source, learner="Perceptron", threshold="f1", **options)
+    assert any(note.endswith(where) for note in model.report_["notes"]), model.report_["notes"]
+    assert 0.1 < model.threshold.probability < 0.7
+
+
+@pytest.mark.parametrize(
+    ("rows", "where"), [(600, "labels of rows of the first pass, each"), (5000, "of rows kept back")]
+)
+def test_the_note_on_a_threshold_of_several_labels(tmp_path, rows, where):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "several.txt"
+    names = ["__label__a x", "__label__b y", "__label__a __label__b x y", "z"]
+    path.write_text("\n".join(names[k] for k in rng.integers(0, 4, rows)) + "\n")
+    model = onlearn.train(path, threshold="f1", passes=3)
+    assert any(where in note for note in model.report_["notes"]), model.report_["notes"]

@@ -65,8 +65,29 @@ def in_the_end(rows: int, first: int = 0) -> np.ndarray:
 
 def of_rows(codes: np.ndarray, weight: np.ndarray | None, share: float | None = None) -> np.ndarray:
     """The rows to keep back of a data set with these classes and weights; ``share`` says how many, if that is given."""
-    kept = in_the_end(len(codes)) if share is None else np.flatnonzero(luck(0, len(codes)) < share)
+    if share is not None:
+        return shared_out(codes, weight, share)
+    kept = in_the_end(len(codes))
     if not len(kept):
         return kept
     kept = kept[np.bincount(codes)[codes[kept]] >= RARE]
     return kept if weight is None else kept[weight[kept] > 0]
+
+
+def shared_out(codes: np.ndarray, weight: np.ndarray | None, share: float) -> np.ndarray:
+    """About this share of the rows that have weight: one or more, and never all of them; none of a single row.
+
+    Rows of rare classes are not among them, unless there are no others.
+
+    >>> shared_out(np.array([0, 1, 0, 1]), None, 0.01).size, shared_out(np.array([0, 1, 0, 1]), None, 0.99).size
+    (1, 3)
+    """
+    usable = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
+    if len(usable) < 2:
+        return usable[:0]
+    common = usable[np.bincount(codes)[codes[usable]] >= RARE]
+    some = common if len(common) else usable
+    drawn = luck(0, len(codes))[some]
+    order = np.argsort(drawn, kind="stable")
+    count = min(max(1, int(np.count_nonzero(drawn < share))), len(usable) - 1)
+    return np.sort(some[order[:count]])

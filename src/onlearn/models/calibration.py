@@ -46,6 +46,8 @@ def check(model: Model) -> None:
         raise DataError("a model that predicts numbers has no probabilities to calibrate")
     if not hasattr(model.learner, "calibrate_by"):
         raise DataError(f"the probabilities of {model.learner.name} are its own: they cannot be calibrated")
+    if model.learner.choices["calibration"].name == "own":
+        raise DataError("calibration='own' takes scores for log-odds: it cannot be calibrated by rows")
 
 
 def calibrate_by_files(model: Model, sources: Any) -> str:

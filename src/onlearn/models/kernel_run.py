@@ -200,6 +200,8 @@ class KernelRun(Run):
         kernel = self.reading.kernel
         if kernel.data not in ("vectors", "strings", "trees"):
             raise PlanError(f"the kernel {kernel} is not of rows that files can hold: use it from Python")
+        if model is None and as_learner(plan.learner)._holds_out():
+            raise PlanError("no rows are held out with a kernel: say online in place of holdout", "calibration")
         if plan.prune_weights > 0:
             raise PlanError("prune_weights= has no use with a kernel, whose weights belong to examples")
         if compares_texts(kernel) and plan.min_count > 1:

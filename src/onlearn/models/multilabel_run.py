@@ -46,6 +46,10 @@ class MultilabelReading(Reading):
             member = member_of(super().choose_learner())
         except (TypeError, ValueError) as error:
             raise PlanError(str(error), "learner") from None
+        if member._holds_out():
+            raise PlanError(
+                f"no rows are held out with task={MULTILABEL}: say online in place of holdout", "calibration"
+            )
         return multilabel_learner(member, grow=self.plan.labels is None)
 
     def _choose_targets(self, batch: Batch) -> None:
@@ -272,6 +276,6 @@ def _list_column(source: Source, format: str, options: TrainOptions) -> str | No
 
 def check_multilabel(options: TrainOptions) -> None:
     """Refuse options that have no use where rows have several labels."""
-    for name in ("multiclass", "per_class", "kernel", "positive"):
+    for name in ("multiclass", "per_class", "kernel", "positive", "calibrate"):
         if options.is_given(name):
             raise PlanError(f"{name}= has no use with task={MULTILABEL}")

@@ -153,7 +153,13 @@ class Passes:
             _, codes, weights = zip(*self._all_batches(rows))
             unweighted = any(weight is None for weight in weights)
             joined = None if unweighted else np.concatenate(weights)
-            self._kept = reserve.of_rows(np.concatenate(codes), joined, self._held_out_share())
+            share = self._held_out_share()
+            self._kept = reserve.of_rows(np.concatenate(codes), joined, share)
+            if share is not None and not len(self._kept):
+                raise data.DataError(
+                    f"calibration={self.model.learner.choices['calibration']!r} holds rows out, and there is only one "
+                    "row to learn from: give more rows at a time"
+                )
 
     def _keeps_back(self) -> bool:
         """Whether rows are kept back for calibration."""
@@ -409,7 +415,7 @@ class Run:
         if not model.learner.n_seen_:
             raise data.DataError("every row has weight 0, so nothing was learned")
         if self.plan.calibrate:
-            report.notes.append(calibrate_by_files(model, self.plan.calibrate))
+            self._calibrate()
         if self.plan.prune_weights > 0:
             report.notes.append(drop_small_weights(model, self.plan.prune_weights))
         if self.start.from_first_row:
@@ -423,6 +429,14 @@ class Run:
             report.notes.append(set_threshold(model, self.plan, self.reading.held_out_batches))
         report.record(self, unfinished=None)
 
+    def _calibrate(self) -> None:
+        """Fit probabilities to the files that are given; where that fails, the model is as it would be without them."""
+        try:
+            self.report.notes.append(calibrate_by_files(self.model, self.plan.calibrate))
+        except (TypeError, ValueError, OSError) as error:
+            names = ", ".join(self.plan.calibrate[:3])
+            self.report.warnings.append(f"probabilities are not calibrated by {names}: {error}")
+
 
 def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     """How a run starts that may continue a model, and a note about it; the model is made ready.
@@ -434,8 +448,11 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     trained, note = model.trained, None
     if is_unfinished(model, plan.sources):
         start = Start(False, model.before is None, int(trained["unfinished"]), int(trained["ended"]))
+        given = {"calibrate"} if plan.calibrate else set()
+        given |= set() if plan.threshold is None else {"threshold", "positive"}
         for name, value in trained["plan"].items():
-            setattr(plan, name, value)
+            if name not in given:  # these do not change what is learned, so others may be given now
+                setattr(plan, name, value)
         if model.before is not None:
             model.features, model.far = copy.deepcopy(model.before)
         return start, f"the model is of an unfinished run; going on after its {start.skip:,} examples"

@@ -216,7 +216,8 @@ class Reading:
             self._choose_targets(batch)
             if self.start.fresh and not self.passes.wait:
                 self.model.learner = self.make_learner(rows_in(rows))
-        if not self.start.fresh and self.model.labels is not None:
+        labels_to_come = self.start.from_first_row and self.passes.wait
+        if not self.start.fresh and self.model.labels is not None and not labels_to_come:
             check_threshold(self.plan, self.model.labels, self.learner)
         if not self.start.fresh and (new := unknown_columns(self.model, rows)) is not None:
             self.report.notes.append(f"{batch.file}: {new}")

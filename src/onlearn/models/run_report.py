@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from onlearn.models.run import Run
 
 # The parts of a plan that the model keeps, so that an unfinished run can be resumed.
-KEPT = ("seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout", "threshold", "positive")
+KEPT = (
+    "seed", "labels", "passes", "min_count", "per_class", "prune_weights", "holdout", "calibrate", "threshold",
+    "positive",
+)  # fmt: skip
 
 
 class Progress(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.engine.calibration import fit_curve
 from onlearn.engine.inputs import positions
 from onlearn.engine.multilabel import MultilabelLearner
 from onlearn.engine.spec import did_you_mean
@@ -246,14 +247,35 @@ def figures_at(threshold: Threshold, labels: Sequence[str], report: dict[str, An
     }
 
 
-def progressive_probabilities(learner: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Probabilities of examples by their scores before they were learned from, and their classes.
+class Unlearned(NamedTuple):
+    """Probabilities of rows that were not learned from before they were scored, their classes, and which they are."""
 
-    They are those that a linear learner keeps for calibration, a part of the latter half of the stream; None for other
-    learners, which keep none. For several labels a row they are those of every label: 0 is without it, and 1 with it.
+    probabilities: np.ndarray
+    codes: np.ndarray
+    rows: str
+
+
+def unlearned_rows(learner: Any) -> Unlearned | None:
+    """The rows to choose a threshold by that a linear learner keeps the scores of; None for other learners.
+
+    They are those held out or given for calibration, if some of them are of each class. Else they are those kept back
+    in several passes, or a part of the latter half of the first pass. For several labels a row they are those of
+    every label: 0 is without it, and 1 with it.
     """
     if isinstance(learner, MultilabelLearner) and learner.training is not None:
-        parts = [one for member in learner.training.members if (one := progressive_probabilities(member)) is not None]
-        return np.concatenate([proba for proba, _ in parts]), np.concatenate([codes for _, codes in parts])
+        parts = [one for member in learner.training.members if (one := unlearned_rows(member)) is not None]
+        if not parts:
+            return None
+        codes = np.concatenate([part.codes for part in parts])
+        return Unlearned(np.concatenate([part.probabilities for part in parts]), codes, parts[0].rows)
     found = learner.scores_before_learning()
-    return None if found is None else (found[2], found[0])
+    if found is None:
+        return None
+    held = learner.held_out
+    if held is not None and len(np.unique(held.codes)) > 1 and held.scores.shape[1] == 1:
+        curve = fit_curve(learner.choices["calibration"], learner.training, learner.task.columns, held)
+        rows = "rows of calibrate=, which are not learned from" if held.given else "rows held out for calibration"
+        return Unlearned(curve.probabilities(held.scores[:, 0]), held.codes, rows)
+    kept = "rows kept back and scored by the last hypothesis, before it learned from them"
+    first = "rows of the first pass, each before it was learned from"
+    return Unlearned(found[2], found[0], kept if learner.training.audits_last else first)

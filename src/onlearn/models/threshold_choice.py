@@ -12,7 +12,7 @@ from onlearn.models.evaluation import Evaluation, evaluation_of, usable_rows
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.plan import Plan
-from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place, progressive_probabilities
+from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place, unlearned_rows
 
 
 def check_threshold(plan: Plan, labels: list[str], learner: Any) -> None:
@@ -35,8 +35,8 @@ def check_threshold(plan: Plan, labels: list[str], learner: Any) -> None:
 def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:
     """Set the threshold that a plan asks for; returns a sentence about it.
 
-    A criterion is met on the rows that ``held_out`` gives, if the plan holds some out; else on the probabilities that
-    examples had in the first pass, before they were learned from.
+    A criterion is met on the rows that ``held_out`` gives, if the plan holds some out; else on those whose scores the
+    learner keeps: see ``unlearned_rows``.
     """
     labels = model.labels or []
     check_threshold(plan, labels, model.learner)
@@ -60,10 +60,10 @@ def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
                 evaluation.add_batch(model, some)
         where = "held-out rows"
     else:
-        made = progressive_probabilities(model.learner)
+        made = unlearned_rows(model.learner)
         assert made is not None
-        found.add(made[1] == positive, made[0][:, positive])
-        where = "rows of the first pass, each before it was learned from"
+        found.add(made.codes == positive, made.probabilities[:, positive])
+        where = made.rows
     try:
         chosen = found.best(parse_criterion(plan.threshold))
     except ValueError as error:
@@ -89,10 +89,10 @@ def _set_for_each(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
             evaluation.add_batch(model, batch)
         where = "of held-out rows"
     else:
-        made = progressive_probabilities(model.learner)
+        made = unlearned_rows(model.learner)
         assert made is not None
-        found.add(made[1] == 1, made[0][:, 1])
-        where = "of rows of the first pass, each before it was learned from"
+        found.add(made.codes == 1, made.probabilities[:, 1])
+        where = f"of {made.rows}"
     try:
         chosen = found.best(parse_criterion(plan.threshold))
     except ValueError as error:

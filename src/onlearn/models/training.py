@@ -24,6 +24,7 @@ from onlearn.errors import PlanError
 from onlearn.features import Interaction, extractors
 from onlearn.features.text import TOKENS, WEIGHTINGS
 from onlearn.models import evaluation
+from onlearn.models.calibration import check as check_calibrated
 from onlearn.models.model import Model, as_learner
 from onlearn.models.multilabel import MULTILABEL
 from onlearn.models.multilabel_run import MultilabelRun, check_multilabel, several_labels
@@ -169,6 +170,11 @@ def prepare(options: TrainOptions) -> Run:
         if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
             raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
     run = run_of(plan, model, bad)
+    if model is not None and plan.calibrate:  # which may be of the unfinished run
+        check_calibrated(model)
+        read = [one.name for one in sources_of(plan.calibrate)]  # must exist
+        if output is not None:
+            keep_apart(output, *read, parameter="output")
     if why is not None and options.label_separator is None:
         run.report.notes.append(f"{why}: each label is learned by itself; say task=classify if it is one label")
     return run
@@ -285,6 +291,8 @@ def check_options(options: TrainOptions) -> None:
         raise PlanError(f"label_separator= has no use with task={options.task}: it is for task={MULTILABEL}")
     if options.task == RANK:
         check_rank(options)
+        if refused := [name for name in ("calibration", "calibrate") if options.is_given(name)]:
+            raise PlanError(f"{refused[0]}= has no use with task={RANK}, which predicts no probabilities")
     elif options.group is not None and not options.resume:
         raise PlanError(f"group= is for task={RANK}, the order of rows within groups")
     if options.per_class and not options.is_given("min_count"):
@@ -406,8 +414,8 @@ def learner_of(options: TrainOptions) -> Any:
         made.check()
     except (TypeError, ValueError) as error:  # a wrong spelling, or a value that cannot be
         raise PlanError(str(error)) from None
-    if options.calibrate and not hasattr(made, "calibrate_by"):
-        raise PlanError(f"calibrate= has no use with {made.name}, whose probabilities are its own")
+    if options.calibrate:
+        refuse_calibrate(made)
     if name is None:
         return None
     task = made.composition.task
@@ -417,6 +425,14 @@ def learner_of(options: TrainOptions) -> Any:
     if task == "regress":
         refuse_in_regression(options)
     return made
+
+
+def refuse_calibrate(learner: Any) -> None:
+    """Refuse ``calibrate`` with a learner whose probabilities would be the same without it."""
+    if not hasattr(learner, "calibrate_by"):
+        raise PlanError(f"calibrate= has no use with {learner.name}, whose probabilities are its own")
+    if learner.task.classifies and learner.choices["calibration"].name == "own":
+        raise PlanError("calibrate= has no use with calibration=own, which takes scores for log-odds: leave one out")
 
 
 def refuse_in_regression(options: TrainOptions) -> None:
@@ -480,6 +496,8 @@ def kernel_learner(options: TrainOptions, choices: dict[str, Any]) -> Any:
         made.check()
     except (TypeError, ValueError) as error:
         raise PlanError(str(error)) from None
+    if options.calibrate:
+        refuse_calibrate(made)
     return made
 
 
