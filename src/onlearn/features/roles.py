@@ -81,7 +81,7 @@ def guess_roles(rows: Any, targets: np.ndarray | None = None, sample: np.ndarray
     if not hasattr(table, "column_names"):
         raise TypeError("roles are of the columns of a table; these rows have none")
     first = table.slice(0, LOOK_AT)
-    told = first if sample is None else table.take(sample)
+    told = first if sample is None else table.take(arrow.from_numpy(sample))
     seen = None if targets is None else targets[: told.num_rows]
     return {name: _guess(name, column(first, name), column(told, name), seen) for name in table.column_names}
 

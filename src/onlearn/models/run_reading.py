@@ -247,11 +247,12 @@ class Reading:
         """Features for rows such as these, and notes about what was decided."""
         learner = as_learner(self.plan.learner)
         usual, linear = (None, True) if learner is None else (learner.usual_features, learner.is_linear)
-        rows = looked_at(batch)
+        sample = sample_of(batch)
+        rows = np.arange(min(len(batch), LOOK_AT)) if sample is None else sample
         targets = first_targets(batch, self.plan.task, rows)
         if targets is not None and self.plan.holdout:
             targets[held_out(0, len(batch), self.plan.holdout, self.plan.seed)[rows]] = np.nan
-        return self.plan.features(batch.parsed, usual, targets, linear, rows)
+        return self.plan.features(batch.parsed, usual, targets, linear, sample)
 
     def _choose_passes(self, size: int | None) -> None:
         """The number of passes, which may rise when all rows are read, and whether to read all before learning."""
@@ -506,12 +507,14 @@ def _interactions(features: FeatureMap) -> list[Interaction]:
     return [] if isinstance(given, str) else [one for one in given if isinstance(one, Interaction)]
 
 
-def looked_at(batch: Batch) -> np.ndarray:
-    """The rows by whose targets the roles of columns are guessed: the first, or some of all if labels come in order."""
-    rows = np.arange(len(batch))
-    if len(rows) > LOOK_AT and looks_sorted(batch.codes):
-        return rows[np.linspace(0, len(rows) - 1, LOOK_AT).astype(np.int64)]
-    return rows[:LOOK_AT]
+def sample_of(batch: Batch) -> np.ndarray | None:
+    """Rows from all over a batch, if labels come in order: the roles of columns are guessed by their targets.
+
+    None: by those of the first rows.
+    """
+    if len(batch) <= LOOK_AT or not looks_sorted(batch.codes):
+        return None
+    return np.linspace(0, len(batch) - 1, LOOK_AT).astype(np.int64)
 
 
 def first_targets(batch: Batch, task: str, rows: np.ndarray) -> np.ndarray | None:
