@@ -233,6 +233,13 @@ def test_few_rows_are_learned_by_the_default(tmp_path):
     assert model.report_["tuning"]["command"] == f"onlearn train {path} -o MODEL --target label"
 
 
+def test_rows_that_are_held_out_do_not_count_among_those_to_race_over(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("size,label\n" + "1,no\n5,yes\n" * 40)
+    model = tuned(path, target="label", holdout="90%")
+    assert model.report_["tuning"]["why_not"].endswith("rows are too few")
+
+
 def test_no_time_is_the_default(table):
     tuning = tuned(table, time_limit=0).report_["tuning"]
     assert tuning["winner"] == 0

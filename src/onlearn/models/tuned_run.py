@@ -94,8 +94,8 @@ class TunedRun(Run):
         self.reading._limit_row_cache(reader)
         batches, _ = reader.keep(ROWS, BYTES)
         self._refuse_unfit(reader, batches)
-        why = self._too_little(batches)
         batches = self._without_held_out(batches)
+        why = self._too_little(batches)
         found = self._configurations(reader, batches) if why is None else [{}]
         runs = [self._run_of(one) for one in found]
         winner, options = 0, found[0]
