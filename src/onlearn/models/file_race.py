@@ -126,18 +126,14 @@ class FileContestant:
 
     def judge(self, rows: np.ndarray) -> Losses:
         X, y = self.matrix.X.take(rows), self.matrix.y[rows]
+        weight = None if self.matrix.weight is None else self.matrix.weight[rows]
         if not self.matrix.classes:
-            losses = of_numbers(self.learner.predict(X), y)
-        elif self.learner.is_linear:
-            losses = of_scores(self._scores(X), y)
-        elif self.has_kernel:
-            losses = of_scores(self.learner.decision_function(X), y)
-        else:
-            losses = of_probabilities(self.learner.predict_proba(X), y)
-        if self.matrix.weight is None:
-            return losses
-        weight = self.matrix.weight[rows]
-        return Losses(losses.loss * weight, losses.mistakes * weight)
+            return of_numbers(self.learner.predict(X), y, weight)
+        if self.learner.is_linear:
+            return of_scores(self._scores(X), y, weight)
+        if self.has_kernel:
+            return of_scores(self.learner.decision_function(X), y, weight)
+        return of_probabilities(self.learner.predict_proba(X), y, weight)
 
     def _scores(self, X: Any) -> np.ndarray:
         """Scores; of many features, only the weights of those in the rows are looked at."""
