@@ -6,12 +6,14 @@ import json
 import os
 import shlex
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import onlearn
+from onlearn import data
 from onlearn.cli import run as run_command
 from onlearn.data import DataError
 from onlearn.errors import PlanError
@@ -87,12 +89,17 @@ def test_the_model_is_that_of_the_command_bit_for_bit(kind, table, texts, tmp_pa
     if kind == "large":  # so that there are preliminaries, and more rows than are kept for the race
         monkeypatch.setattr(file_race, "SMALL", 1)
         monkeypatch.setattr(file_race, "MEDIUM", 1)
-        monkeypatch.setattr(tuned_run, "ROWS", 10)
-        monkeypatch.setattr("onlearn.data.file_reader.SIZE", 1 << 12)
+        monkeypatch.setattr(tuned_run, "BYTES", 20_000)
+        monkeypatch.setattr(tuned_run, "ROWS", 200)
+        monkeypatch.setattr("onlearn.data.read", partial(data.read, block_size=1 << 12))
     path = texts if kind == "texts" else table
     auto, plain = tmp_path / "auto.onl", tmp_path / "plain.onl"
     space = {"weighting": ["log-tfidf"], "learner": ["AROW(r=3.0)"]} if kind == "texts" else None
     model = tuned(path, output=auto, space=space, seed=3)
+    if kind == "large":
+        sample = model.report_["tuning"]["sample"]
+        assert sample["rows"] == 200 < sample["kept"] < 1500
+        assert not sample["complete"]
     words = shlex.split(model.report_["tuning"]["command"])
     assert words[:3] == ["onlearn", "train", str(path)]
     words[words.index("-o") + 1] = str(plain)
@@ -268,6 +275,53 @@ def test_held_out_rows_take_no_part(table, monkeypatch):
     model = tuned(table, holdout="20%")
     assert seen[0] + model.report_["holdout"]["n"] == 1500
     assert "--holdout 20%" in model.report_["tuning"]["command"]
+
+
+def test_rows_are_drawn_from_the_whole_of_a_sorted_file(tmp_path, monkeypatch):
+    """In the first half of the file one column tells the label, in the second half another one."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=2000), rng.normal(size=2000)
+    labels = np.where(np.arange(2000) < 1000, first, second) > 0
+    path = tmp_path / "sorted.csv"
+    rows = zip(first, second, labels, strict=True)
+    path.write_text("a,b,label\n" + "".join(f"{a:.3f},{b:.3f},{'yn'[int(label)]}\n" for a, b, label in rows))
+    seen = []
+    real = tuned_run.race_over
+
+    def race(reader, batches, runs, **options):
+        seen.append(np.concatenate([batch.lines for batch in batches]))
+        assert len(options["first"]) == 2000  # features are decided by the rows that decide in the run
+        assert options["times"] == 5
+        return real(reader, batches, runs, **options)
+
+    monkeypatch.setattr(tuned_run, "race_over", race)
+    monkeypatch.setattr(tuned_run, "ROWS", 400)
+    for seed in (1, 1, 2):
+        tuning = tuned(path, space={"learner": ["AROW"]}, seed=seed).report_["tuning"]
+        assert tuning["sample"]["said"] == "400 rows, drawn at random from all 2,000"
+    assert (seen[0] == seen[1]).all()
+    assert (seen[0] != seen[2]).any()
+    assert 150 < (seen[0] > 1000).sum() < 250
+
+
+def test_numbers_are_scaled_as_in_the_run(tmp_path, monkeypatch):
+    """By all rows, whatever their order: the first ones are much smaller than the last."""
+    path = tmp_path / "rising.csv"
+    path.write_text("size,label\n" + "".join(f"{n * n},{'ab'[n % 2]}\n" for n in range(600)))
+    monkeypatch.setattr("onlearn.data.read", partial(data.read, block_size=1 << 10))
+    found = []
+    real = file_race.Matrix.__init__
+
+    def note(self, *arguments):
+        real(self, *arguments)
+        found.append(self.X)
+
+    monkeypatch.setattr(file_race.Matrix, "__init__", note)
+    tuned(path, target="label", space={"learner": ["AROW"]})
+    values = found[-1].data[np.isin(found[-1].indices, [0])]
+    assert len(found[-1].indptr) == 601
+    assert abs(values.mean()) < 1e-3
+    assert values.std() == pytest.approx(1, abs=1e-2)
 
 
 def press_at(monkeypatch, turn):

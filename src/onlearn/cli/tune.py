@@ -213,8 +213,9 @@ def print_table(found: dict[str, Any]) -> None:
         console.print(table)
         early = ", ended early" if found["ended_early"] else ""
         console.print(
-            f"{len(found['configurations'])} configurations, {found['examples']:,} examples learned from in all, "
-            f"{found['seconds']:.2f} s{early}"
+            f"{len(found['configurations'])} configurations over {found['sample']['said']}; "
+            f"{found['examples']:,} examples learned from in all, {found['seconds']:.2f} s{early}",
+            soft_wrap=True,
         )
     console.print(found["command"], markup=False, soft_wrap=True, style="bold")
 
