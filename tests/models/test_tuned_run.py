@@ -304,6 +304,30 @@ def test_rows_are_drawn_from_the_whole_of_a_sorted_file(tmp_path, monkeypatch):
     assert 150 < (seen[0] > 1000).sum() < 250
 
 
+def test_what_is_trained_is_what_was_raced(table, monkeypatch):
+    """A run that is told neither rate nor passes would choose both by a trial, which finalists do not have."""
+    monkeypatch.setattr(file_race, "judged_passes", lambda run, usual: [usual])
+    model = tuned(table, space={"interact": ["pairs"]})
+    tuning = model.report_["tuning"]
+    assert tuning["options"] == {"interact": "pairs", "passes": tuning["configurations"][1]["passes"]}
+    assert model.learner.choices["geometry"].rate == 0.1
+    assert model.report_["passes"] == tuning["options"]["passes"]
+
+
+def test_the_rate_of_the_default_is_kept_with_other_passes(tmp_path, monkeypatch):
+    path = tmp_path / "line.csv"
+    numbers = np.random.default_rng(0).normal(size=400)
+    path.write_text("size,label\n" + "".join(f"{x:.4f},{'ab'[int(x > 0)]}\n" for x in numbers))
+    usual = onlearn.train(path)
+    rate = usual.learner.choices["geometry"].rate
+    assert (rate, usual.report_["passes"]) > (0.1, 1)
+    monkeypatch.setattr(file_race, "judged_passes", lambda run, usual: [1])
+    model = tuned(path, space={"learner": ["NaiveBayes"]})
+    assert model.report_["tuning"]["options"] == {"geometry": f"adagrad({rate})", "passes": 1}
+    assert model.learner.choices["geometry"].rate == rate
+    assert model.learner.choices["rule"].name == usual.learner.choices["rule"].name
+
+
 def test_numbers_are_scaled_as_in_the_run(tmp_path, monkeypatch):
     """By all rows, whatever their order: the first ones are much smaller than the last."""
     path = tmp_path / "rising.csv"

@@ -246,8 +246,8 @@ def test_a_weight_is_as_many_rows(classes, seed):
     times, numbers = rng.integers(0, 4, 80), rng.integers(0, classes, 80)
     scores, repeated = rng.normal(size=(80, classes)), np.repeat(np.arange(80), times)
     scores[np.arange(80), numbers] += 1.0
-    for judge, given in ((of_scores, scores), (of_probabilities, np.exp(scores)), (of_numbers, scores[:, 0])):
-        weighted, plain = judge(given, numbers, times.astype(float)), judge(given[repeated], numbers[repeated])
+    for judge, made in ((of_scores, scores), (of_probabilities, np.exp(scores)), (of_numbers, scores[:, 0])):
+        weighted, plain = judge(made, numbers, times.astype(float)), judge(made[repeated], numbers[repeated])
         assert weighted.mean_cost == pytest.approx(plain.mean_cost, rel=1e-4)
         assert weighted.total(weighted.mistakes) == plain.mistakes.sum()
         assert weighted.total() == len(repeated)

@@ -22,11 +22,12 @@ from onlearn.engine.learner import Learner
 from onlearn.engine.scoring import hypothesis, linear_scores
 from onlearn.errors import PlanError
 from onlearn.models.model import tell_sources
-from onlearn.models.plan import MOST, PASSES, default_passes
+from onlearn.models.plan import MOST, PASSES, default_passes, takes_more_passes
 from onlearn.models.run import Run, tried
 from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import PASSES as JUDGED
 from onlearn.tune.race import SLOWEST, Race, reason
+from onlearn.tune.space import Options
 
 SMALL = 2_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
 MEDIUM = 100_000_000  # likewise, where the default makes many passes:
@@ -182,11 +183,11 @@ def race_over(
     workers: int | None = None,
     first: Batch | None = None,
     times: float = 1.0,
-) -> Race:
+) -> tuple[Race, dict[int, tuple[Run, Matrix]]]:
     """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part.
 
     Batches may be a sample: ``first`` are the rows that decide about features, by default the first batch, and the
-    winner learns from about ``times`` as many rows.
+    winner learns from about ``times`` as many rows. The second result has the finalists.
     """
     matrices: dict[str, Any] = {}
     rows = Rows(reader, batches, batches[0] if first is None else first, times)
@@ -210,7 +211,7 @@ def race_over(
         else:
             final[number] = found
     if race.ended_early:
-        return race
+        return race, {}
     usual = {number: usual_passes(*one) for number, one in final.items()}
     if 0 in final:
         usual[0] = try_default(*final[0])
@@ -222,7 +223,23 @@ def race_over(
         lambda number: usual[number],
         seed=seed,
     )
-    return race
+    return race, final
+
+
+def raced_options(race: Race, number: int, run: Run, matrix: Matrix) -> Options:
+    """The passes, and the rate, of a finalist, as far as a run of its options would not come to them by itself.
+
+    A run chooses its passes, and a rate that is free, by a trial if neither is given. The default has raced with what
+    its trial chose; others have raced without one, and what was not raced shall not be trained.
+    """
+    passes, usual = race.standings[number].passes, race.usual_passes(number)
+    has_trial = run.plan.passes is None and takes_more_passes(run.reading.learner, run.model.features)
+    if passes is None or usual is None or (passes == usual and (number == 0 or not has_trial or usual <= PASSES)):
+        return {}
+    raced, plain = run.reading.learner.choices.get("geometry"), run.reading.choose_learner().choices.get("geometry")
+    if not has_trial or raced.rate == plain.rate:
+        return {"passes": passes}
+    return {"geometry": f"{raced.name}({raced.rate!r})", "passes": passes}
 
 
 def _preliminaries(rows: Rows, runs: Sequence[Callable[[], Run] | str], race: Race, seed: int) -> Race:

@@ -1,8 +1,9 @@
 """``TunedRun``: a training run whose learner, features and passes are decided by a race of configurations.
 
 The first rows are read, as many as memory has room for, and a sample of them is raced over: files are often in some
-order. Then the winner's options make an ordinary run, which learns from these rows and the rest of the reader. So the model is, bit for bit, that of the ``onlearn train`` command which the race ends with,
-and checkpoints, resuming, calibration and bad rows are those of any run.
+order. Then the winner's options make an ordinary run, which learns from these rows and the rest of the reader. So the
+model is, bit for bit, that of the ``onlearn train`` command which the race ends with, and checkpoints, resuming,
+calibration and bad rows are those of any run.
 
 If the race is interrupted, the run of the best configuration so far learns from one portion of examples, and ends as an
 interrupted run does: its model can be saved and resumed.
@@ -23,7 +24,7 @@ from onlearn.errors import PlanError
 from onlearn.features import Text, guess_roles
 from onlearn.features.feature_map import TABLE, kind_of
 from onlearn.models.configuration import command, configured, option_names, resolved, spelling
-from onlearn.models.file_race import picked, race_over
+from onlearn.models.file_race import picked, race_over, raced_options
 from onlearn.models.model import Model
 from onlearn.models.plan import is_text
 from onlearn.models.run import Run
@@ -122,7 +123,7 @@ class TunedRun(Run):
         if len(found) > 1:
             self.racing = True
             try:
-                self.race = race_over(
+                self.race, finalists = race_over(
                     reader, batches, runs, seed=self.options.seed, over=self.clock, on_rung=self._rung, first=first,
                     times=self._times(reader),
                 )  # fmt: skip
@@ -130,7 +131,9 @@ class TunedRun(Run):
                 self.racing = False
             decided = self.race.winner
             winner = 0 if decided is None else decided
-            options = self._with_passes(found[winner], winner)
+            options = found[winner]
+            if winner in finalists:
+                options = {**options, **raced_options(self.race, winner, *finalists[winner])}
         self.tuning = self._table(found, winner, options, perf_counter() - began, why)
         self._adopt(options, reader)
         return self.tuning
@@ -251,12 +254,6 @@ class TunedRun(Run):
     def _rung(self, race: Race) -> None:
         if self.on_rung is not None:
             self.on_rung(race, self.options_raced)
-
-    def _with_passes(self, one: Options, number: int) -> Options:
-        """The winner's options, with the number of passes that was best, unless it is the usual one."""
-        assert self.race is not None
-        passes = self.race.standings[number].passes
-        return one if passes is None or passes == self.race.usual_passes(number) else {**one, "passes": passes}
 
     def _adopt(self, options: Options, reader: data.Reader) -> None:
         """Become the run of these options, over what is read and the rest."""
