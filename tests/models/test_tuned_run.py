@@ -167,6 +167,18 @@ def test_a_space_is_raced_instead_and_its_passes_are_kept(table):
         assert ("rate" in one["options"]["learner"]) == one["options"]["learner"].startswith("Logistic")
 
 
+def test_true_is_a_truth_value_of_flags_and_a_word_of_others(texts, tmp_path):
+    tuning = tuned(texts, space=["norm=true,false"]).report_["tuning"]
+    assert [one["spelling"] for one in tuning["configurations"]] == ["", "--norm", "--no-norm"]
+    path = tmp_path / "three.csv"
+    path.write_text("size,label\n" + "".join(f"{n % 3 + n % 7 / 10},{'abc'[n % 3]}\n" for n in range(200)))
+    for space in (["multiclass=true,softmax"], {"multiclass": ["true", "softmax"]}, {"multiclass": [True, "softmax"]}):
+        tuning = tuned(path, target="label", space=space).report_["tuning"]
+        spelled = [one["spelling"] for one in tuning["configurations"]]
+        assert spelled == ["", "--multiclass true", "--multiclass softmax"]
+        assert {one["why"] for one in tuning["configurations"]} <= {None, "half"}
+
+
 def test_configurations_that_fail_are_dropped(table):
     tuning = tuned(table, space={"learner": ["Winnow", "AROW", "AROW(r=-1)"], "scale": ["standard", "nosuch"]}).report_[
         "tuning"

@@ -39,6 +39,7 @@ OPTIONS = (
     ),
     *("max_names", "bits", "min_count", "per_class"),
 )
+TEXTS = tuple(name for name in OPTIONS if about(name).type is not bool)  # where "true" is a word: multiclass=true
 PARTS = {"geometry": GEOMETRIES, "rule": RULES}
 USUAL = "adagrad"  # the geometry whose parameters are meant where a configuration names no learner
 

@@ -53,13 +53,13 @@ class Rows(NamedTuple):
     times: float = 1.0  # as many rows are learned from by the winner, about
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """How many there are."""
         return sum(len(batch) for batch in self.batches)
 
     def at(self, places: np.ndarray) -> Rows:
         """Some of them, by their places, which rise."""
-        return self._replace(batches=picked(self.batches, places), times=self.times * self.count / max(1, len(places)))
+        return self._replace(batches=picked(self.batches, places), times=self.times * self.total / max(1, len(places)))
 
 
 class Matrix:
@@ -217,7 +217,7 @@ def race_over(
         usual[0] = try_default(*final[0])
     needed = sum(matrix.needs for _, matrix in final.values())
     race.finals(
-        folds(rows.count, seed, most=max(1, room // max(1, needed))),
+        folds(rows.total, seed, most=max(1, room // max(1, needed))),
         lambda number, fold: FileContestant(*final[number]),
         lambda number: judged_passes(final[number][0], usual[number]),
         lambda number: usual[number],
@@ -244,8 +244,8 @@ def raced_options(race: Race, number: int, run: Run, matrix: Matrix) -> Options:
 
 def _preliminaries(rows: Rows, runs: Sequence[Callable[[], Run] | str], race: Race, seed: int) -> Race:
     """Race over a sample of the rows, as many as memory has room for."""
-    order = np.random.default_rng([seed, 0x7261]).permutation(rows.count)
-    size = max(SAMPLE, rows.count // SHARE)
+    order = np.random.default_rng([seed, 0x7261]).permutation(rows.total)
+    size = max(SAMPLE, rows.total // SHARE)
     while True:
         some, matrices = rows.at(np.sort(order[:size])), dict[str, Any]()
         found = begin(runs[0], some, matrices)
@@ -261,7 +261,7 @@ def _preliminaries(rows: Rows, runs: Sequence[Callable[[], Run] | str], race: Ra
     made = Race(contestants, keep=FINALISTS, first=EACH * classes, over=race.over, workers=race.workers,
                 on_rung=race.on_rung)  # fmt: skip
     del contestants
-    made.run(np.random.default_rng([seed, 0x7262]).permutation(some.count))
+    made.run(np.random.default_rng([seed, 0x7262]).permutation(some.total))
     return made
 
 
@@ -273,9 +273,9 @@ def is_small(found: Any, rows: Rows, contestants: int) -> bool:
     if isinstance(found, str):
         return True
     run, matrix = found
-    part = rows.count / max(1, len(matrix))
+    part = rows.total / max(1, len(matrix))
     work = matrix.values * part * max(1, matrix.classes - 1)
-    learned_from, values = round(rows.count * rows.times), round(matrix.values * part * rows.times)
+    learned_from, values = round(rows.total * rows.times), round(matrix.values * part * rows.times)
     passes = default_passes(run.reading.learner, run.model.features, learned_from, values)
     return work <= SMALL or (work <= MEDIUM and contestants * SLOWEST <= WORTH * passes)
 

@@ -86,7 +86,7 @@ def search_files(
     rows = FileRows(asked, bad)
     name = rows.learner.name
     given = options.space
-    space = Space.parse(given) if given else Space.of(usual_space(name, rows.features))
+    space = Space.parse(given).with_truths({"multiclass"}) if given else Space.of(usual_space(name, rows.features))
     estimator = named_estimator(str(options.learner), rows.task)
     try:
         found = search(

@@ -23,7 +23,7 @@ from onlearn.data import Batch, arrow
 from onlearn.errors import PlanError
 from onlearn.features import Text, guess_roles
 from onlearn.features.feature_map import TABLE, kind_of
-from onlearn.models.configuration import command, configured, option_names, resolved, spelling
+from onlearn.models.configuration import TEXTS, command, configured, option_names, resolved, spelling
 from onlearn.models.file_race import picked, race_over, raced_options
 from onlearn.models.model import Model
 from onlearn.models.plan import is_text
@@ -328,7 +328,7 @@ def space_of(options: TrainOptions) -> Space | None:
     fixed = [name for name in space.values if name != "learner" and hasattr(options, name) and options.is_given(name)]
     if fixed:
         raise PlanError(f"{fixed[0]} is given by itself, so the space cannot have values for it", "space")
-    return space
+    return space.with_truths(TEXTS)
 
 
 def has_gaps(rows: Any, column: str) -> bool | None:
