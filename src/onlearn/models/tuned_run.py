@@ -23,7 +23,16 @@ from onlearn.data import Batch, arrow
 from onlearn.errors import PlanError
 from onlearn.features import Text, guess_roles
 from onlearn.features.feature_map import TABLE, kind_of
-from onlearn.models.configuration import TEXTS, command, configured, option_names, resolved, spelling
+from onlearn.models.configuration import (
+    OPTIONS,
+    TEXTS,
+    command,
+    configured,
+    option_names,
+    refuse_sentences,
+    resolved,
+    spelling,
+)
 from onlearn.models.file_race import picked, race_over, raced_options
 from onlearn.models.model import Model
 from onlearn.models.plan import is_text
@@ -207,6 +216,7 @@ class TunedRun(Run):
 
     def _refuse_unfit(self, reader: data.Reader, batches: list[Batch]) -> None:
         """Refuse data and options that the default configuration refuses: every other one would be dropped, too."""
+        refuse_sentences(batches)
         probe = self._new_run({}).reading
         probe.reader = reader
         for batch in batches[:1]:
@@ -312,7 +322,9 @@ def refuse_choices(options: TrainOptions) -> None:
         raise PlanError(f"auto is not for task={options.task}: name a learner", "learner")
     for name in ("rule", "geometry", "kernel", "budget", "budget_policy", "cache_mb"):
         if options.is_given(name):
-            raise PlanError(f"{name}= is what learner=auto decides: put it into space=, as {name}=...")
+            whose = "" if name in OPTIONS else ", besides 'learner=KernelClassifier'"
+            spelled = f"'{name}={getattr(options, name)}'{whose}"  # in quotes, commands do not spell it as an option
+            raise PlanError(f"{name}= is what learner=auto decides: put it into space=, as {spelled}")
 
 
 def space_of(options: TrainOptions) -> Space | None:
