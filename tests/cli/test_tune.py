@@ -94,6 +94,9 @@ def test_any_kind_of_data_is_raced(tune, data):
         (["--table", "nosuch/a.json"], "there is no directory nosuch"),
         (["--time-limit", "-1"], "--time-limit"),
         (["--space", "learner=AROV"], "did you mean 'AROW'"),
+        (["--learner", "SVC", "--configurations", "3"], "--configurations is about a race"),
+        (["--task", "rank"], "onlearn tune is for classification and regression, not for rank"),
+        (["--task", "tag"], "onlearn tune is for classification and regression, not for tag"),
     ],
 )
 def test_mistakes_are_said_in_one_sentence(tune, arguments, said):
@@ -132,3 +135,27 @@ def test_what_the_default_refuses_is_refused(tmp_path, refused):
     path = tmp_path / "groups.svm"
     path.write_text("1 qid:1 1:1 2:0.5\n0 qid:1 1:0.2\n1 qid:2 2:1\n0 qid:2 1:0.3\n" * 50)
     assert "--task rank" in refused("tune", str(path))
+
+
+def test_taggers_are_not_tuned(tmp_path, refused):
+    path = tmp_path / "dev.conllu"
+    path.write_text("1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 30)
+    for more in ([], ["--learner", "SVC"]):
+        assert "taggers cannot be tuned" in refused("tune", str(path), *more)
+    model = str(tmp_path / "m.onl")
+    assert "taggers cannot be tuned" in refused("train", str(path), "-o", model, "--learner", "auto")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rule", "pa1(0.5)"], "put it into --space, as 'rule=pa1(0.5)'"),
+        (["--kernel", "polynomial(2)"], "put it into --space, as 'kernel=polynomial(2)'"),
+        (["--cache-mb", "3"], "put it into --space, as 'cache_mb=3.0', besides 'learner=KernelClassifier'"),
+    ],
+)
+def test_what_the_race_decides_is_spelled_as_a_space_takes_it(kit, refused, tmp_path, arguments, said):
+    start = ["train", kit("table.csv"), "-o", str(tmp_path / "m.onl"), "--learner", "auto", "--id", "key"]
+    assert said in refused(*start, *arguments)
+    spelled = said.split("'")[1::2]
+    assert run([*start, *(word for one in spelled for word in ("--space", one))]) == 0

@@ -346,16 +346,16 @@ def test_batches_that_are_read_ahead_come_again(tmp_path):
     with read(path, block_size=1 << 10) as plain:
         expected = seen(plain)
     with read(path, block_size=1 << 10) as reader:
-        kept, complete = reader.keep(300, 1 << 30)
+        kept, complete = reader.keep(3000)
         assert not complete
-        assert 300 <= sum(len(batch) for batch in kept) < 600
+        assert 1 < len(kept) < len(expected)
         assert seen(kept) == expected[: len(kept)]
         assert kept[0].label_names == ["a", "b"]
         assert seen(reader) == expected
     with read(path, block_size=1 << 10) as reader:
-        kept, complete = reader.keep(1 << 20, 1 << 30)
+        kept, complete = reader.keep(1 << 30)
         assert complete
         assert seen(kept) == seen(reader) == expected
     with read(path, block_size=1 << 10) as reader:
-        assert len(reader.keep(1 << 20, 1)[0]) == 1
+        assert len(reader.keep(1)[0]) == 1
     assert list(reader) == []  # it is closed

@@ -6,12 +6,14 @@ import json
 import os
 import shlex
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import onlearn
+from onlearn import data
 from onlearn.cli import run as run_command
 from onlearn.data import DataError
 from onlearn.errors import PlanError
@@ -87,12 +89,17 @@ def test_the_model_is_that_of_the_command_bit_for_bit(kind, table, texts, tmp_pa
     if kind == "large":  # so that there are preliminaries, and more rows than are kept for the race
         monkeypatch.setattr(file_race, "SMALL", 1)
         monkeypatch.setattr(file_race, "MEDIUM", 1)
-        monkeypatch.setattr(tuned_run, "ROWS", 10)
-        monkeypatch.setattr("onlearn.data.file_reader.SIZE", 1 << 12)
+        monkeypatch.setattr(tuned_run, "BYTES", 20_000)
+        monkeypatch.setattr(tuned_run, "ROWS", 200)
+        monkeypatch.setattr("onlearn.data.read", partial(data.read, block_size=1 << 12))
     path = texts if kind == "texts" else table
     auto, plain = tmp_path / "auto.onl", tmp_path / "plain.onl"
     space = {"weighting": ["log-tfidf"], "learner": ["AROW(r=3.0)"]} if kind == "texts" else None
     model = tuned(path, output=auto, space=space, seed=3)
+    if kind == "large":
+        sample = model.report_["tuning"]["sample"]
+        assert sample["rows"] == 200 < sample["kept"] < 1500
+        assert not sample["complete"]
     words = shlex.split(model.report_["tuning"]["command"])
     assert words[:3] == ["onlearn", "train", str(path)]
     words[words.index("-o") + 1] = str(plain)
@@ -160,6 +167,18 @@ def test_a_space_is_raced_instead_and_its_passes_are_kept(table):
         assert ("rate" in one["options"]["learner"]) == one["options"]["learner"].startswith("Logistic")
 
 
+def test_true_is_a_truth_value_of_flags_and_a_word_of_others(texts, tmp_path):
+    tuning = tuned(texts, space=["norm=true,false"]).report_["tuning"]
+    assert [one["spelling"] for one in tuning["configurations"]] == ["", "--norm", "--no-norm"]
+    path = tmp_path / "three.csv"
+    path.write_text("size,label\n" + "".join(f"{n % 3 + n % 7 / 10},{'abc'[n % 3]}\n" for n in range(200)))
+    for space in (["multiclass=true,softmax"], {"multiclass": ["true", "softmax"]}, {"multiclass": [True, "softmax"]}):
+        tuning = tuned(path, target="label", space=space).report_["tuning"]
+        spelled = [one["spelling"] for one in tuning["configurations"]]
+        assert spelled == ["", "--multiclass true", "--multiclass softmax"]
+        assert {one["why"] for one in tuning["configurations"]} <= {None, "half"}
+
+
 def test_configurations_that_fail_are_dropped(table):
     tuning = tuned(table, space={"learner": ["Winnow", "AROW", "AROW(r=-1)"], "scale": ["standard", "nosuch"]}).report_[
         "tuning"
@@ -175,7 +194,7 @@ def test_configurations_that_fail_are_dropped(table):
 def test_a_learner_that_is_no_linear_one_takes_part(table):
     space = ["learner=NaiveBayes,KNNClassifier,SVC,KernelClassifier(kernel='polynomial(2)'),Mixture"]
     tuning = tuned(table, space=space, categorical="code").report_["tuning"]
-    assert all(one["why"] in (None, "half") for one in tuning["configurations"])
+    assert {one["why"] for one in tuning["configurations"]} <= {None, "half"}
     assert all(one["rungs"] for one in tuning["configurations"])
 
 
@@ -225,12 +244,28 @@ def test_nothing_to_race_over_says_what_any_run_says(tmp_path, content, said):
         tuned(path, target="label")
 
 
+def test_the_figures_of_rows_with_weights_are_weighted_means(tmp_path):
+    plain = write_table(tmp_path / "plain.csv", 300)
+    heavy, first = tmp_path / "heavy.csv", plain.read_text().splitlines()
+    heavy.write_text("\n".join([f"w,{first[0]}", *(f"1000,{line}" for line in first[1:])]) + "\n")
+    tuning = tuned(heavy, weight="w", space={"learner": ["Perceptron"]}).report_["tuning"]
+    rungs = [rung for one in tuning["configurations"] for rung in one["rungs"]]
+    assert all(0 <= rung["mistakes"] <= rung["rows"] and rung["loss"] < 3 for rung in rungs)
+
+
 def test_few_rows_are_learned_by_the_default(tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("size,label\n" + "1,no\n5,yes\n" * 4)
     model = tuned(path, target="label")
     assert model.report_["tuning"]["why_not"] == "8 rows are too few"
     assert model.report_["tuning"]["command"] == f"onlearn train {path} -o MODEL --target label"
+
+
+def test_rows_that_are_held_out_do_not_count_among_those_to_race_over(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("size,label\n" + "1,no\n5,yes\n" * 40)
+    model = tuned(path, target="label", holdout="90%")
+    assert model.report_["tuning"]["why_not"].endswith("rows are too few")
 
 
 def test_no_time_is_the_default(table):
@@ -252,6 +287,77 @@ def test_held_out_rows_take_no_part(table, monkeypatch):
     model = tuned(table, holdout="20%")
     assert seen[0] + model.report_["holdout"]["n"] == 1500
     assert "--holdout 20%" in model.report_["tuning"]["command"]
+
+
+def test_rows_are_drawn_from_the_whole_of_a_sorted_file(tmp_path, monkeypatch):
+    """In the first half of the file one column tells the label, in the second half another one."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=2000), rng.normal(size=2000)
+    labels = np.where(np.arange(2000) < 1000, first, second) > 0
+    path = tmp_path / "sorted.csv"
+    rows = zip(first, second, labels, strict=True)
+    path.write_text("a,b,label\n" + "".join(f"{a:.3f},{b:.3f},{'yn'[int(label)]}\n" for a, b, label in rows))
+    seen = []
+    real = tuned_run.race_over
+
+    def race(reader, batches, runs, **options):
+        seen.append(np.concatenate([batch.lines for batch in batches]))
+        assert len(options["first"]) == 2000  # features are decided by the rows that decide in the run
+        assert options["times"] == 5
+        return real(reader, batches, runs, **options)
+
+    monkeypatch.setattr(tuned_run, "race_over", race)
+    monkeypatch.setattr(tuned_run, "ROWS", 400)
+    for seed in (1, 1, 2):
+        tuning = tuned(path, space={"learner": ["AROW"]}, seed=seed).report_["tuning"]
+        assert tuning["sample"]["said"] == "400 rows, drawn at random from all 2,000"
+    assert (seen[0] == seen[1]).all()
+    assert (seen[0] != seen[2]).any()
+    assert 150 < (seen[0] > 1000).sum() < 250
+
+
+def test_what_is_trained_is_what_was_raced(table, monkeypatch):
+    """A run that is told neither rate nor passes would choose both by a trial, which finalists do not have."""
+    monkeypatch.setattr(file_race, "judged_passes", lambda run, usual: [usual])
+    model = tuned(table, space={"interact": ["pairs"]})
+    tuning = model.report_["tuning"]
+    assert tuning["options"] == {"interact": "pairs", "passes": tuning["configurations"][1]["passes"]}
+    assert model.learner.choices["geometry"].rate == 0.1
+    assert model.report_["passes"] == tuning["options"]["passes"]
+
+
+def test_the_rate_of_the_default_is_kept_with_other_passes(tmp_path, monkeypatch):
+    path = tmp_path / "line.csv"
+    numbers = np.random.default_rng(0).normal(size=400)
+    path.write_text("size,label\n" + "".join(f"{x:.4f},{'ab'[int(x > 0)]}\n" for x in numbers))
+    usual = onlearn.train(path)
+    rate = usual.learner.choices["geometry"].rate
+    assert (rate, usual.report_["passes"]) > (0.1, 1)
+    monkeypatch.setattr(file_race, "judged_passes", lambda run, usual: [1])
+    model = tuned(path, space={"learner": ["NaiveBayes"]})
+    assert model.report_["tuning"]["options"] == {"geometry": f"adagrad({rate})", "passes": 1}
+    assert model.learner.choices["geometry"].rate == rate
+    assert model.learner.choices["rule"].name == usual.learner.choices["rule"].name
+
+
+def test_numbers_are_scaled_as_in_the_run(tmp_path, monkeypatch):
+    """By all rows, whatever their order: the first ones are much smaller than the last."""
+    path = tmp_path / "rising.csv"
+    path.write_text("size,label\n" + "".join(f"{n * n},{'ab'[n % 2]}\n" for n in range(600)))
+    monkeypatch.setattr("onlearn.data.read", partial(data.read, block_size=1 << 10))
+    found = []
+    real = file_race.Matrix.__init__
+
+    def note(self, *arguments):
+        real(self, *arguments)
+        found.append(self.X)
+
+    monkeypatch.setattr(file_race.Matrix, "__init__", note)
+    tuned(path, target="label", space={"learner": ["AROW"]})
+    values = found[-1].data[np.isin(found[-1].indices, [0])]
+    assert len(found[-1].indptr) == 601
+    assert abs(values.mean()) < 1e-3
+    assert values.std() == pytest.approx(1, abs=1e-2)
 
 
 def press_at(monkeypatch, turn):

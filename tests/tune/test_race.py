@@ -239,6 +239,50 @@ def test_losses_of_perfect_useless_and_infinite_scores():
     assert of_answers(numbers == 1, 2).loss.mean() == pytest.approx(np.log(2))
 
 
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 4), st.integers(0, 99))
+def test_a_weight_is_as_many_rows(classes, seed):
+    rng = np.random.default_rng(seed)
+    times, numbers = rng.integers(0, 4, 80), rng.integers(0, classes, 80)
+    scores, repeated = rng.normal(size=(80, classes)), np.repeat(np.arange(80), times)
+    scores[np.arange(80), numbers] += 1.0
+    for judge, made in ((of_scores, scores), (of_probabilities, np.exp(scores)), (of_numbers, scores[:, 0])):
+        weighted, plain = judge(made, numbers, times.astype(float)), judge(made[repeated], numbers[repeated])
+        assert weighted.mean_cost == pytest.approx(plain.mean_cost, rel=1e-4)
+        assert weighted.total(weighted.mistakes) == plain.mistakes.sum()
+        assert weighted.total() == len(repeated)
+    right = scores.argmax(1) == numbers
+    answers = of_answers(right, classes, times.astype(float))
+    assert answers.mean_cost == pytest.approx(of_answers(right[repeated], classes).mean_cost)
+
+
+def test_rows_without_weight_do_not_count_in_a_race():
+    """Of each row there is a copy with the wrong label, and weight 0."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1000, 4))
+    y = (X[:, 0] > 0).astype(int)
+    both, labels = np.concatenate([X, X]), np.concatenate([y, 1 - y])
+    weight = np.repeat([1000.0, 0.0], 1000)
+    race = Race([ArrayContestant(Learner("AROW"), both, labels, classes=[0, 1], sample_weight=weight)])
+    race.run(rng.permutation(2000))
+    last = race.standings[0].rungs[-1]
+    assert last.mistakes / last.rows < 0.05
+    assert last.loss < 0.2
+
+
+def test_beats_does_not_depend_on_the_size_of_weights():
+    rng = np.random.default_rng(0)
+    costs, better = rng.normal(size=200), rng.normal(0.1, 1.0, size=200)
+    for errors in (0.5, 1.0, 2.0):
+        found = {
+            beats(Losses(costs - better, np.zeros(200), weight), Losses(costs, np.zeros(200), weight), errors)
+            for weight in (None, np.full(200, 1.0), np.full(200, 1000.0))
+        }
+        assert len(found) == 1
+    last = np.repeat([0.0, 1.0], 100)
+    assert beats(Losses(1 - last, last * 0, last), Losses(np.ones(200), last * 0, last), 3.0)
+
+
 def test_beats_needs_clear_differences():
     rng = np.random.default_rng(0)
     one, other = Losses(rng.normal(size=500), np.zeros(500)), Losses(rng.normal(size=500), np.zeros(500))

@@ -30,8 +30,11 @@ def test_spellings_of_lists_and_ranges():
         "passes": (1, 3),
         "l2": Uniform(0.0, 0.5),
         "bits": Whole(18, 24),
-        "norm": (True, False),
+        "norm": ("true", "false"),
     }
+    assert space.with_truths(set()).values["norm"] == (True, False)
+    assert space.with_truths({"norm"}) == space
+    assert Space.of({"multiclass": [True, "softmax"]}).with_truths({"multiclass"}).values["multiclass"][0] == "true"
 
 
 def test_commas_inside_brackets_and_quotes_do_not_separate():

@@ -84,6 +84,10 @@ def tune(
     check_train_report(report_file, options, *([] if table is None else [table]))
     if learner is None and trials is not None:
         raise PlanError("trials= is about learner=, which is not given")
+    if options.task not in (None, "classify", "regress") and (learner is None or options.task == "tag"):
+        raise PlanError(f"onlearn tune is for classification and regression, not for {options.task}", "task")
+    if learner is not None and options.configurations is not None:
+        raise PlanError("configurations= is about a race, and learner= cannot race: trials= says how many are tried")
     if learner is not None and resume is not None:
         raise PlanError("resume= is about a race, and learner= cannot race")
     if learner is not None and report_file is not None:
@@ -213,8 +217,9 @@ def print_table(found: dict[str, Any]) -> None:
         console.print(table)
         early = ", ended early" if found["ended_early"] else ""
         console.print(
-            f"{len(found['configurations'])} configurations, {found['examples']:,} examples learned from in all, "
-            f"{found['seconds']:.2f} s{early}"
+            f"{len(found['configurations'])} configurations over {found['sample']['said']}; "
+            f"{found['examples']:,} examples learned from in all, {found['seconds']:.2f} s{early}",
+            soft_wrap=True,
         )
     console.print(found["command"], markup=False, soft_wrap=True, style="bold")
 

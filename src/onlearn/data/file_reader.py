@@ -111,20 +111,19 @@ class Reader:
         return Reader(files, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
                       self._table_required, self._live)  # fmt: skip
 
-    def keep(self, rows: int, size: int) -> tuple[list[Batch], bool]:
-        """Read batches ahead until there are so many rows, or bytes, of them; and whether these are all there are.
+    def keep(self, size: int) -> tuple[list[Batch], bool]:
+        """Read batches ahead until there are so many bytes of them; and whether these are all there are.
 
         Reading goes on as if nothing had happened: these batches come again. Labels are listed as each batch knew them.
         """
         kept: list[Batch] = []
-        count = used = 0
-        complete = True
+        used, complete = 0, True
         for batch in self._rest:
             if batch.label_names is not None:
                 batch.label_names = list(batch.label_names)
             kept.append(batch)
-            count, used = count + len(batch), used + size_of(batch.parsed)
-            if count >= rows or used >= size:
+            used += size_of(batch.parsed)
+            if used >= size:
                 complete = False
                 break
         self._batches = self._again(kept)

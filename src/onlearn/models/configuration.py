@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
+from onlearn.data import Batch, DataError
+from onlearn.data.batch import Sentences
 from onlearn.engine import registry
 from onlearn.engine.compositions import COMPOSITIONS, PARAMETERS
 from onlearn.engine.geometry import GEOMETRIES
@@ -39,11 +41,22 @@ OPTIONS = (
     ),
     *("max_names", "bits", "min_count", "per_class"),
 )
+TEXTS = tuple(name for name in OPTIONS if about(name).type is not bool)  # where "true" is a word: multiclass=true
 PARTS = {"geometry": GEOMETRIES, "rule": RULES}
 USUAL = "adagrad"  # the geometry whose parameters are meant where a configuration names no learner
 
 # Options about the race and about what is done with the model, which are no part of the command that repeats it.
 ABOUT_THE_RACE = ("learner", "space", "time_limit", "configurations", "sources", "output", "resume", "test")
+
+
+def refuse_sentences(batches: Iterable[Batch]) -> None:
+    """Refuse tagged sentences: taggers are not tuned."""
+    for batch in batches:
+        if isinstance(batch.parsed, Sentences):
+            raise DataError(
+                f"{batch.file} holds tagged sentences, and taggers cannot be tuned: "
+                "tuning is for classification and regression"
+            )
 
 
 def option_names(learners: Iterable[Any] = ()) -> list[str]:

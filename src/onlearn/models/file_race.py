@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from onlearn.engine.learner import Learner
 from onlearn.engine.scoring import hypothesis, linear_scores
 from onlearn.errors import PlanError
 from onlearn.models.model import tell_sources
-from onlearn.models.plan import MOST, PASSES, default_passes
+from onlearn.models.plan import MOST, PASSES, default_passes, takes_more_passes
 from onlearn.models.run import Run, tried
 from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import PASSES as JUDGED
 from onlearn.tune.race import SLOWEST, Race, reason
+from onlearn.tune.space import Options
 
 SMALL = 2_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
 MEDIUM = 100_000_000  # likewise, where the default makes many passes:
@@ -43,12 +44,31 @@ FINALISTS = 3  # besides the default
 MOST_HELD = 20_000  # rows held out
 
 
-class Matrix:
-    """The rows of some batches as one configuration sees them: numbered features, targets and weights."""
+class Rows(NamedTuple):
+    """Rows to race over."""
 
-    def __init__(self, run: Run, reader: data.Reader, batches: Sequence[Batch]) -> None:
+    reader: data.Reader
+    batches: list[Batch]
+    first: Batch  # of the rows in the files, by which runs decide about features
+    times: float = 1.0  # as many rows are learned from by the winner, about
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(len(batch) for batch in self.batches)
+
+    def at(self, places: np.ndarray) -> Rows:
+        """Some of them, by their places, which rise."""
+        return self._replace(batches=picked(self.batches, places), times=self.times * self.total / max(1, len(places)))
+
+
+class Matrix:
+    """Rows as one configuration sees them: numbered features, targets and weights."""
+
+    def __init__(self, run: Run, given: Rows) -> None:
         run.passes.wait = True  # labels and features are final when all rows are read
-        rows, targets, weights = zip(*run.reading.examples_of(reader, batches), strict=True)
+        examples = run.reading.examples_of(given.reader, given.batches, given.first)
+        rows, targets, weights = zip(*examples, strict=True)
         if not isinstance(rows[0], CSR):
             raise PlanError("a learner that compares texts as they are takes no part in races")
         numbers, features = run.reading.sort_labels(), run.model.features
@@ -67,6 +87,7 @@ class Matrix:
         if self.classes:
             self.counts = np.bincount(self.y, weights=self.weight, minlength=self.classes).astype(np.float64)
         self.values: int = run.reading.values
+        self.times: float = given.times
         self.model: Any = run.model
 
     def __len__(self) -> int:
@@ -126,18 +147,14 @@ class FileContestant:
 
     def judge(self, rows: np.ndarray) -> Losses:
         X, y = self.matrix.X.take(rows), self.matrix.y[rows]
+        weight = None if self.matrix.weight is None else self.matrix.weight[rows]
         if not self.matrix.classes:
-            losses = of_numbers(self.learner.predict(X), y)
-        elif self.learner.is_linear:
-            losses = of_scores(self._scores(X), y)
-        elif self.has_kernel:
-            losses = of_scores(self.learner.decision_function(X), y)
-        else:
-            losses = of_probabilities(self.learner.predict_proba(X), y)
-        if self.matrix.weight is None:
-            return losses
-        weight = self.matrix.weight[rows]
-        return Losses(losses.loss * weight, losses.mistakes * weight)
+            return of_numbers(self.learner.predict(X), y, weight)
+        if self.learner.is_linear:
+            return of_scores(self._scores(X), y, weight)
+        if self.has_kernel:
+            return of_scores(self.learner.decision_function(X), y, weight)
+        return of_probabilities(self.learner.predict_proba(X), y, weight)
 
     def _scores(self, X: Any) -> np.ndarray:
         """Scores; of many features, only the weights of those in the rows are looked at."""
@@ -164,12 +181,19 @@ def race_over(
     over: Callable[[], bool],
     on_rung: Callable[[Race], None] | None = None,
     workers: int | None = None,
-) -> Race:
-    """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part."""
+    first: Batch | None = None,
+    times: float = 1.0,
+) -> tuple[Race, dict[int, tuple[Run, Matrix]]]:
+    """Race configurations, of which ``runs`` makes new runs, over batches; a text is why one cannot take part.
+
+    Batches may be a sample: ``first`` are the rows that decide about features, by default the first batch, and the
+    winner learns from about ``times`` as many rows. The second result has the finalists.
+    """
     matrices: dict[str, Any] = {}
+    rows = Rows(reader, batches, batches[0] if first is None else first, times)
     race = Race([make if isinstance(make, str) else None for make in runs], over=over, workers=workers, on_rung=on_rung)
-    if not is_small(begin(runs[0], reader, batches[:1], matrices), count(batches), len(runs)):
-        race = _preliminaries(reader, batches, runs, race, seed)
+    if not is_small(begin(runs[0], rows._replace(batches=batches[:1]), matrices), rows, len(runs)):
+        race = _preliminaries(rows, runs, race, seed)
     matrices = matrices if len(batches) == 1 else {}
     final: dict[int, tuple[Run, Matrix]] = {}
     room = 0
@@ -177,7 +201,7 @@ def race_over(
         if number and (race.ended_early or over()):
             race.ended_early = True
             break
-        found = begin(runs[number], reader, batches, matrices)
+        found = begin(runs[number], rows, matrices)
         if not isinstance(found, str):
             room = room or max(MEMORY, 4 * found[1].needs)
             if found[1].needs + sum(matrix.needs for _, matrix in final.values()) > room:
@@ -187,47 +211,61 @@ def race_over(
         else:
             final[number] = found
     if race.ended_early:
-        return race
+        return race, {}
     usual = {number: usual_passes(*one) for number, one in final.items()}
     if 0 in final:
         usual[0] = try_default(*final[0])
     needed = sum(matrix.needs for _, matrix in final.values())
     race.finals(
-        folds(count(batches), seed, most=max(1, room // max(1, needed))),
+        folds(rows.total, seed, most=max(1, room // max(1, needed))),
         lambda number, fold: FileContestant(*final[number]),
         lambda number: judged_passes(final[number][0], usual[number]),
         lambda number: usual[number],
         seed=seed,
     )
-    return race
+    return race, final
 
 
-def _preliminaries(
-    reader: data.Reader, batches: list[Batch], runs: Sequence[Callable[[], Run] | str], race: Race, seed: int
-) -> Race:
+def raced_options(race: Race, number: int, run: Run, matrix: Matrix) -> Options:
+    """The passes, and the rate, of a finalist, as far as a run of its options would not come to them by itself.
+
+    A run chooses its passes, and a rate that is free, by a trial if neither is given. The default has raced with what
+    its trial chose; others have raced without one, and what was not raced shall not be trained.
+    """
+    passes, usual = race.standings[number].passes, race.usual_passes(number)
+    has_trial = run.plan.passes is None and takes_more_passes(run.reading.learner, run.model.features)
+    if passes is None or usual is None or (passes == usual and (number == 0 or not has_trial or usual <= PASSES)):
+        return {}
+    raced, plain = run.reading.learner.choices.get("geometry"), run.reading.choose_learner().choices.get("geometry")
+    if not has_trial or raced.rate == plain.rate:
+        return {"passes": passes}
+    return {"geometry": f"{raced.name}({raced.rate!r})", "passes": passes}
+
+
+def _preliminaries(rows: Rows, runs: Sequence[Callable[[], Run] | str], race: Race, seed: int) -> Race:
     """Race over a sample of the rows, as many as memory has room for."""
-    order = np.random.default_rng([seed, 0x7261]).permutation(count(batches))
-    size = max(SAMPLE, count(batches) // SHARE)
+    order = np.random.default_rng([seed, 0x7261]).permutation(rows.total)
+    size = max(SAMPLE, rows.total // SHARE)
     while True:
-        some, matrices = picked(batches, np.sort(order[:size])), dict[str, Any]()
-        found = begin(runs[0], reader, some, matrices)
+        some, matrices = rows.at(np.sort(order[:size])), dict[str, Any]()
+        found = begin(runs[0], some, matrices)
         if isinstance(found, str) or size <= SMALLEST or found[1].needs * len(runs) <= MEMORY:
             break
         size //= 2
     contestants: list[Any] = []
     for make in runs:
         late = len(contestants) > 0 and race.over()  # the default takes part in any case
-        found = "the time was over" if late else begin(make, reader, some, matrices)
+        found = "the time was over" if late else begin(make, some, matrices)
         contestants.append(found if isinstance(found, str) else FileContestant(found[0], found[1], REPEATS))
     classes = max((one.classes for one in matrices.values() if isinstance(one, Matrix)), default=0)
     made = Race(contestants, keep=FINALISTS, first=EACH * classes, over=race.over, workers=race.workers,
                 on_rung=race.on_rung)  # fmt: skip
     del contestants
-    made.run(np.random.default_rng([seed, 0x7262]).permutation(count(some)))
+    made.run(np.random.default_rng([seed, 0x7262]).permutation(some.total))
     return made
 
 
-def is_small(found: Any, rows: int, contestants: int) -> bool:
+def is_small(found: Any, rows: Rows, contestants: int) -> bool:
     """Whether all may be finalists: little is to be learned, or the default makes so many passes that few more count.
 
     ``found`` is the default's run with a matrix of its first rows.
@@ -235,28 +273,22 @@ def is_small(found: Any, rows: int, contestants: int) -> bool:
     if isinstance(found, str):
         return True
     run, matrix = found
-    part = rows / max(1, len(matrix))
+    part = rows.total / max(1, len(matrix))
     work = matrix.values * part * max(1, matrix.classes - 1)
-    passes = default_passes(run.reading.learner, run.model.features, rows, int(matrix.values * part))
+    learned_from, values = round(rows.total * rows.times), round(matrix.values * part * rows.times)
+    passes = default_passes(run.reading.learner, run.model.features, learned_from, values)
     return work <= SMALL or (work <= MEDIUM and contestants * SLOWEST <= WORTH * passes)
 
 
-def count(batches: list[Batch]) -> int:
-    """The rows of batches."""
-    return sum(len(batch) for batch in batches)
-
-
-def begin(make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]) -> Any:
+def begin(make: Callable[[], Run] | str, rows: Rows, known: dict[str, Any]) -> Any:
     """A run that has decided about its learner, and its matrix; or why there can be none."""
     try:
-        return entrant(make, reader, batches, known)
+        return entrant(make, rows, known)
     except Exception as error:  # whatever a configuration does, the race goes on without it
         return reason(error)
 
 
-def entrant(
-    make: Callable[[], Run] | str, reader: data.Reader, batches: list[Batch], known: dict[str, Any]
-) -> tuple[Run, Matrix] | str:
+def entrant(make: Callable[[], Run] | str, rows: Rows, known: dict[str, Any]) -> tuple[Run, Matrix] | str:
     """A run that has decided about its learner, and its matrix, which runs of the same features share."""
     if isinstance(make, str):
         return make
@@ -264,7 +296,7 @@ def entrant(
     key = features_key(run)
     if key not in known:
         try:
-            known[key] = Matrix(run, reader, batches)
+            known[key] = Matrix(run, rows)
         except Exception as error:  # options that do not suit the data
             known[key] = reason(error)
     found = known[key]
@@ -306,12 +338,13 @@ def folds(rows: int, seed: int, most: int = 5) -> list[tuple[np.ndarray, np.ndar
 
 
 def usual_passes(run: Run, matrix: Matrix) -> int:
-    """The passes that a run makes if nothing is said."""
+    """The passes that a run over all rows makes if nothing is said."""
     if run.plan.passes is not None:
         return run.plan.passes
-    return 1 if run.reading.learner.whole else default_passes(
-        run.reading.learner, run.model.features, len(matrix), matrix.values
-    )  # fmt: skip
+    if run.reading.learner.whole:
+        return 1
+    rows, values = round(len(matrix) * matrix.times), round(matrix.values * matrix.times)
+    return default_passes(run.reading.learner, run.model.features, rows, values)
 
 
 def try_default(run: Run, matrix: Matrix) -> int:

@@ -21,7 +21,7 @@ from onlearn.engine.registry import spell_learner
 from onlearn.errors import PlanError
 from onlearn.models.comparison import compare_contestants
 from onlearn.models.comparison_table import ComparisonTable
-from onlearn.models.configuration import command, configured
+from onlearn.models.configuration import command, configured, refuse_sentences
 from onlearn.models.contestants import OurLearner
 from onlearn.models.kernel_run import as_one_matrix
 from onlearn.models.train_options import TrainOptions
@@ -58,6 +58,8 @@ class FileRows:
     def __init__(self, options: TrainOptions, bad: data.BadRows) -> None:
         run = run_of(plan_of(options), None, bad)
         run.passes.wait = True  # labels and features are final when all rows are read
+        run.reading.reader = run.reading.open()
+        refuse_sentences(run.reading.reader.keep(1)[0])
         batches = list(run.reading.examples())
         model, numbers = run.model, run.reading.sort_labels()
         y = np.concatenate([y for _, y, _ in batches])
@@ -86,7 +88,7 @@ def search_files(
     rows = FileRows(asked, bad)
     name = rows.learner.name
     given = options.space
-    space = Space.parse(given) if given else Space.of(usual_space(name, rows.features))
+    space = Space.parse(given).with_truths({"multiclass"}) if given else Space.of(usual_space(name, rows.features))
     estimator = named_estimator(str(options.learner), rows.task)
     try:
         found = search(

@@ -115,13 +115,27 @@ class Reading:
     def _options(self) -> dict[str, Any]:
         return {**self.model.reading, **self.plan.reading, "task": self.plan.task}
 
-    def examples_of(self, reader: data.Reader, batches: Iterable[Batch]) -> Iterator[Examples]:
-        """Examples of some of the batches that a reader has read, the first of which decide as usual."""
+    def examples_of(self, reader: data.Reader, batches: Iterable[Batch], first: Batch) -> Iterator[Examples]:
+        """Examples of some of the rows that a reader has read; the rows that came ``first`` decide as usual."""
         self.reader = reader
+        self.begin_with(first)
+        scales_first = self._waits_for_all(reader, first)
         for batch in batches:
-            self.begin_with(batch)
             self.rows += len(batch)
+            if scales_first and self._scales_first():
+                self._learn_features(batch)
+                continue
+            yield from self._scaled()
             yield self._numbered(batch)
+        yield from self._scaled()
+
+    def _waits_for_all(self, reader: data.Reader, first: Batch) -> bool:
+        """Whether a run over all that the reader has would read all rows before it learns from any."""
+        if self.plan.min_count > 1 or self.learner.waits or self.learner.whole or self.learner._holds_out():
+            return True
+        small = reader.bytes_total is not None and reader.bytes_total < self.plan.small
+        in_order = self.plan.task == "classify" and self.plan.labels is None and looks_sorted(first.codes)
+        return self.passes.count > 1 and (small or in_order)
 
     def begin_with(self, batch: Batch) -> None:
         """Decide by the first rows, if these are the first."""

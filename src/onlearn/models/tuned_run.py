@@ -1,8 +1,9 @@
 """``TunedRun``: a training run whose learner, features and passes are decided by a race of configurations.
 
-The first rows are read and raced over; then the winner's options make an ordinary run, which learns from these rows and
-the rest of the reader. So the model is, bit for bit, that of the ``onlearn train`` command which the race ends with,
-and checkpoints, resuming, calibration and bad rows are those of any run.
+The first rows are read, as many as memory has room for, and a sample of them is raced over: files are often in some
+order. Then the winner's options make an ordinary run, which learns from these rows and the rest of the reader. So the
+model is, bit for bit, that of the ``onlearn train`` command which the race ends with, and checkpoints, resuming,
+calibration and bad rows are those of any run.
 
 If the race is interrupted, the run of the best configuration so far learns from one portion of examples, and ends as an
 interrupted run does: its model can be saved and resumed.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,17 @@ from onlearn.data import Batch, arrow
 from onlearn.errors import PlanError
 from onlearn.features import Text, guess_roles
 from onlearn.features.feature_map import TABLE, kind_of
-from onlearn.models.configuration import command, configured, option_names, resolved, spelling
-from onlearn.models.file_race import race_over
+from onlearn.models.configuration import (
+    OPTIONS,
+    TEXTS,
+    command,
+    configured,
+    option_names,
+    refuse_sentences,
+    resolved,
+    spelling,
+)
+from onlearn.models.file_race import picked, race_over, raced_options
 from onlearn.models.model import Model
 from onlearn.models.plan import is_text
 from onlearn.models.run import Run
@@ -35,14 +45,32 @@ from onlearn.tune.portfolio import Kind, configurations
 from onlearn.tune.race import Race, Stopwatch, reason
 from onlearn.tune.space import Options, Space, different
 
-ROWS = 1 << 17  # that are raced over, at most
-BYTES = 256 << 20  # of parsed rows, likewise
+BYTES = 256 << 20  # of parsed rows that are kept, about
+ROWS = 1 << 17  # of those, drawn at random, that are raced over, at most
 CONFIGURATIONS = 16  # of a space that is given
 FEWEST = 20  # rows that can be raced over
 OFTEN = 2  # rows for each value of a column of whole numbers that may hold categories, at least
 DENSE = 0.5  # the part of the numbers between the least and the greatest from which on there are no gaps
 
 Said = Callable[[list[str], str], None]
+
+
+class Sampled(NamedTuple):
+    """The rows that are raced over: so many, drawn from so many that were kept; and whether these are all."""
+
+    rows: int
+    kept: int
+    complete: bool
+
+    def __str__(self) -> str:
+        """What was drawn from what.
+
+        >>> str(Sampled(500, 500, True)), str(Sampled(131072, 522922, False))
+        ('all 500 rows', '131,072 rows, drawn at random from the first 522,922')
+        """
+        if self.rows == self.kept:
+            return f"{'all' if self.complete else 'the first'} {self.rows:,} rows"
+        return f"{self.rows:,} rows, drawn at random from {'all' if self.complete else 'the first'} {self.kept:,}"
 
 
 class TunedRun(Run):
@@ -65,6 +93,7 @@ class TunedRun(Run):
         self.racing: bool = False
         self.on_rung: Callable[[Race, list[Options]], None] | None = None
         self.options_raced: list[Options] = []
+        self.sampled: Sampled = Sampled(0, 0, True)
 
     def interrupt(self) -> None:
         """Ctrl-C: end the race; the second time, and after the race, as in any run."""
@@ -86,31 +115,34 @@ class TunedRun(Run):
         return self.learn(watch, checkpoint, every, on_decided)
 
     def decide(self) -> dict[str, Any]:
-        """Race over the first rows; the table of the race, ready for JSON, which ``tuning`` keeps."""
+        """Race over a sample of the first rows; the table of the race, ready for JSON, which ``tuning`` keeps."""
         began = perf_counter()
         self.clock.began = began
         reader = self.reading.open() if self.reading.reader is None else self.reading.reader
         self.reading.reader = reader
         self.reading._limit_row_cache(reader)
-        batches, _ = reader.keep(ROWS, BYTES)
-        self._refuse_unfit(reader, batches)
+        kept, complete = reader.keep(BYTES)
+        self._refuse_unfit(reader, kept)
+        batches, first = self._sample(kept, complete)
         why = self._too_little(batches)
-        batches = self._without_held_out(batches)
-        found = self._configurations(reader, batches) if why is None else [{}]
+        found = [{}] if why is not None or first is None else self._configurations(reader, first)
         runs = [self._run_of(one) for one in found]
         winner, options = 0, found[0]
         self.options_raced = found
         if len(found) > 1:
             self.racing = True
             try:
-                self.race = race_over(
-                    reader, batches, runs, seed=self.options.seed, over=self.clock, on_rung=self._rung
-                )
+                self.race, finalists = race_over(
+                    reader, batches, runs, seed=self.options.seed, over=self.clock, on_rung=self._rung, first=first,
+                    times=self._times(reader),
+                )  # fmt: skip
             finally:
                 self.racing = False
             decided = self.race.winner
             winner = 0 if decided is None else decided
-            options = self._with_passes(found[winner], winner)
+            options = found[winner]
+            if winner in finalists:
+                options = {**options, **raced_options(self.race, winner, *finalists[winner])}
         self.tuning = self._table(found, winner, options, perf_counter() - began, why)
         self._adopt(options, reader)
         return self.tuning
@@ -134,26 +166,26 @@ class TunedRun(Run):
 
     # ------------------------------------------------------------------ what takes part
 
-    def _configurations(self, reader: data.Reader, batches: list[Batch]) -> list[Options]:
+    def _configurations(self, reader: data.Reader, first: Batch) -> list[Options]:
         """The default, and the configurations of the space that is given, or of one that suits the rows."""
         if self.space is not None:
             most = self.options.configurations or CONFIGURATIONS
             return different([{}, *resolved(self.space.sample(most, self.options.seed))])
         fixed = {"passes", *self.options.given("in_model")} - {"learner", "space", "configurations", "time_limit"}
         fixed = {name for name in fixed if self.options.is_given(name)}
-        usual = configurations(self._kind(reader, batches))
+        usual = configurations(self._kind(reader, first))
         free = [one for one in usual if fixed.isdisjoint(one)]
         return different([{}, *free])[: self.options.configurations]
 
-    def _kind(self, reader: data.Reader, batches: list[Batch]) -> Kind:
+    def _kind(self, reader: data.Reader, first: Batch) -> Kind:
         """What the default space depends on."""
-        rows, task = batches[0].parsed, self.plan.task
+        rows, task = first.parsed, self.plan.task
         if kind_of(rows) != TABLE:
             return Kind(task)
         trial = run_of(plan_of(configured(self.options, {})))
         trial.reading.reader = reader
         trial.passes.wait = True
-        trial.reading.begin_with(batches[0])
+        trial.reading.begin_with(first)
         extractors = [one for one in trial.model.features.extractors if hasattr(one, "column")]
         text = is_text(trial.model.features)
         cut = any(isinstance(one, Text) and one.ngrams is None for one in extractors)
@@ -184,6 +216,7 @@ class TunedRun(Run):
 
     def _refuse_unfit(self, reader: data.Reader, batches: list[Batch]) -> None:
         """Refuse data and options that the default configuration refuses: every other one would be dropped, too."""
+        refuse_sentences(batches)
         probe = self._new_run({}).reading
         probe.reader = reader
         for batch in batches[:1]:
@@ -197,31 +230,40 @@ class TunedRun(Run):
         if self.plan.task == "classify":
             labels = {int(code) for batch in batches if batch.codes is not None for code in np.unique(batch.codes)}
             if len(labels) < 2:
-                return f"the first {rows:,} rows have only one label"
+                return f"the {rows:,} rows have only one label"
         return None
 
-    def _without_held_out(self, batches: list[Batch]) -> list[Batch]:
-        """The rows that the run learns from."""
-        if not self.plan.holdout:
-            return batches
-        made, row = [], 0
-        for batch in batches:
-            held = held_out(row, len(batch), self.plan.holdout, self.options.seed)
-            row += len(batch)
-            made.append(batch.take(np.flatnonzero(~held)))
-        return [batch for batch in made if len(batch)]
+    def _sample(self, kept: list[Batch], complete: bool) -> tuple[list[Batch], Batch | None]:
+        """The rows to race over, and the first ones that the run learns from, which decide about features.
+
+        Rows that are held out are in neither. ``sampled`` notes how many there are, and of how many.
+        """
+        total = sum(len(batch) for batch in kept)
+        learned = np.arange(total)
+        if self.plan.holdout:
+            learned = np.flatnonzero(~held_out(0, total, self.plan.holdout, self.options.seed))
+        drawn = learned
+        if len(learned) > ROWS:
+            drawn = np.sort(np.random.default_rng([self.options.seed, 0x726F]).choice(learned, ROWS, replace=False))
+        self.sampled = Sampled(len(drawn), len(learned), complete)
+        batches = kept if len(drawn) == total else picked(kept, drawn)
+        return batches, next(iter([*picked(kept[:1], learned), *batches]), None)
+
+    def _times(self, reader: data.Reader) -> float:
+        """How many times as many rows the winner learns from as are raced over, about."""
+        drawn, learned, complete = self.sampled
+        rest = (
+            1.0
+            if complete or not reader.bytes_total or not reader.bytes_read
+            else reader.bytes_total / reader.bytes_read
+        )
+        return max(1.0, rest) * learned / max(1, drawn)
 
     # ------------------------------------------------------------------ the result
 
     def _rung(self, race: Race) -> None:
         if self.on_rung is not None:
             self.on_rung(race, self.options_raced)
-
-    def _with_passes(self, one: Options, number: int) -> Options:
-        """The winner's options, with the number of passes that was best, unless it is the usual one."""
-        assert self.race is not None
-        passes = self.race.standings[number].passes
-        return one if passes is None or passes == self.race.usual_passes(number) else {**one, "passes": passes}
 
     def _adopt(self, options: Options, reader: data.Reader) -> None:
         """Become the run of these options, over what is read and the rest."""
@@ -251,6 +293,7 @@ class TunedRun(Run):
             "rows": 0 if self.race is None else self.race.examples,
             "seconds": round(seconds, 3),
             "ended_early": self.race is not None and self.race.ended_early,
+            "sample": {**self.sampled._asdict(), "said": str(self.sampled)},
             "classifies": self.plan.task == "classify",
             "why_not": why,
         }
@@ -265,8 +308,8 @@ class TunedRun(Run):
         chosen = spelling(self.tuning["options"]) or "the default"
         ended = ", ended early" if self.tuning["ended_early"] else ""
         return [
-            f"a race of {count} configuration{'s' if count != 1 else ''}{ended}, {self.tuning['seconds']:.2f} s: "
-            f"{chosen} is best",
+            f"a race of {count} configuration{'s' if count != 1 else ''}{ended}, {self.tuning['seconds']:.2f} s, over "
+            f"{self.tuning['sample']['said']}: {chosen} is best",
             self.tuning["command"],
         ]
 
@@ -279,7 +322,9 @@ def refuse_choices(options: TrainOptions) -> None:
         raise PlanError(f"auto is not for task={options.task}: name a learner", "learner")
     for name in ("rule", "geometry", "kernel", "budget", "budget_policy", "cache_mb"):
         if options.is_given(name):
-            raise PlanError(f"{name}= is what learner=auto decides: put it into space=, as {name}=...")
+            whose = "" if name in OPTIONS else ", besides 'learner=KernelClassifier'"
+            spelled = f"'{name}={getattr(options, name)}'{whose}"  # in quotes, commands do not spell it as an option
+            raise PlanError(f"{name}= is what learner=auto decides: put it into space=, as {spelled}")
 
 
 def space_of(options: TrainOptions) -> Space | None:
@@ -295,7 +340,7 @@ def space_of(options: TrainOptions) -> Space | None:
     fixed = [name for name in space.values if name != "learner" and hasattr(options, name) and options.is_given(name)]
     if fixed:
         raise PlanError(f"{fixed[0]} is given by itself, so the space cannot have values for it", "space")
-    return space
+    return space.with_truths(TEXTS)
 
 
 def has_gaps(rows: Any, column: str) -> bool | None:

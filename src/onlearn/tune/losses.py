@@ -27,23 +27,58 @@ STEPS = 40  # of Newton's method, at most
 
 
 class Losses(NamedTuple):
-    """What rows cost, one number a row: their loss, and 1 where the answer was wrong (in regression always 0)."""
+    """What rows cost, one number a row: their loss, and 1 where the answer was wrong (in regression always 0).
+
+    ``weight`` has the weights of the rows; None: each has weight 1.
+
+    >>> some = Losses(np.array([1.0, 3.0]), np.array([0.0, 1.0]), np.array([3.0, 1.0]))
+    >>> some.mean(some.loss), some.total(some.mistakes), some.total()
+    (1.5, 1.0, 4.0)
+    """
 
     loss: np.ndarray
     mistakes: np.ndarray
+    weight: np.ndarray | None = None
 
     @property
     def cost(self) -> np.ndarray:
         """What learners are ranked by."""
         return self.loss + MISTAKE * self.mistakes
 
+    @property
+    def mean_cost(self) -> float:
+        """The mean of the cost."""
+        return self.mean(self.cost)
+
+    def mean(self, values: np.ndarray) -> float:
+        """The weighted mean of a number of each row; 0 if no row has a weight."""
+        return mean(values, self.weight)
+
+    def total(self, values: np.ndarray | None = None) -> float:
+        """The sum of a number of each row times its weight; by default that of the weights."""
+        values = np.ones(len(self.loss)) if values is None else values
+        return float(values.sum() if self.weight is None else values @ self.weight)
+
+
+def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
+    """The weighted mean; 0 if nothing has a weight."""
+    if weight is None:
+        return float(values.mean())
+    total = float(weight.sum())
+    return float(values @ weight) / total if total > 0 else 0.0
+
 
 def joined(parts: list[Losses]) -> Losses:
-    """The losses of several parts of the rows."""
-    return Losses(np.concatenate([one.loss for one in parts]), np.concatenate([one.mistakes for one in parts]))
+    """The losses of several parts of the rows, all of which have weights, or none."""
+    weights = [one.weight for one in parts if one.weight is not None]
+    return Losses(
+        np.concatenate([one.loss for one in parts]),
+        np.concatenate([one.mistakes for one in parts]),
+        np.concatenate(weights) if weights else None,
+    )
 
 
-def of_scores(scores: np.ndarray, numbers: np.ndarray) -> Losses:
+def of_scores(scores: np.ndarray, numbers: np.ndarray, weight: np.ndarray | None = None) -> Losses:
     """Losses of scores, a column for each class or one for the second of two; ``numbers`` are those of the classes.
 
     >>> of_scores(np.array([2.0, -1.0, 0.5]), np.array([1, 0, 0])).mistakes
@@ -53,18 +88,18 @@ def of_scores(scores: np.ndarray, numbers: np.ndarray) -> Losses:
     if scores.ndim == 1 or scores.shape[1] == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores.reshape(-1)])
     if not len(scores):
-        return Losses(np.zeros(0), np.zeros(0))
+        return Losses(np.zeros(0), np.zeros(0), weight)
     if not np.isfinite(scores).all():
-        return Losses(np.full(len(scores), np.nan), np.ones(len(scores)))
+        return Losses(np.full(len(scores), np.nan), np.ones(len(scores)), weight)
     wrong = np.argmax(scores, axis=1) != numbers
     scores = scores - scores.max(axis=1, keepdims=True)
     own = scores[np.arange(len(scores)), numbers]
-    factor = best_factor(scores, own)
+    factor = best_factor(scores, own, weight)
     loss = np.log(np.exp(factor * scores).sum(axis=1)) - factor * own
-    return Losses(np.minimum(loss, -np.log(TINY)), wrong.astype(np.float64))
+    return Losses(np.minimum(loss, -np.log(TINY)), wrong.astype(np.float64), weight)
 
 
-def best_factor(scores: np.ndarray, own: np.ndarray) -> float:
+def best_factor(scores: np.ndarray, own: np.ndarray, weight: np.ndarray | None = None) -> float:
     """The number by which to multiply scores, whose largest is 0 in each row, for the least log-loss.
 
     Newton's method in log a, which is safe where a is far off; ``own`` are the scores of the right classes.
@@ -77,13 +112,13 @@ def best_factor(scores: np.ndarray, own: np.ndarray) -> float:
     for _ in range(STEPS):
         shares = np.exp(factor * scores)
         shares /= shares.sum(axis=1, keepdims=True)
-        mean = (shares * scores).sum(axis=1)
-        slope = float((mean - own).mean())
+        expected = (shares * scores).sum(axis=1)
+        slope = mean(expected - own, weight)
         if slope > 0:
             high = factor
         else:
             low = factor
-        bend = float(((shares * scores * scores).sum(axis=1) - mean * mean).mean())
+        bend = mean((shares * scores * scores).sum(axis=1) - expected * expected, weight)
         new = factor - slope / bend if bend > 0 else 0.0
         if not low < new < high:
             new = float(np.sqrt(low * high))
@@ -93,19 +128,22 @@ def best_factor(scores: np.ndarray, own: np.ndarray) -> float:
     return factor
 
 
-def of_probabilities(probabilities: np.ndarray, numbers: np.ndarray) -> Losses:
+def of_probabilities(probabilities: np.ndarray, numbers: np.ndarray, weight: np.ndarray | None = None) -> Losses:
     """Losses of probabilities, a column for each class."""
-    return of_scores(np.log(np.maximum(np.asarray(probabilities, dtype=np.float64), TINY)), numbers)
+    return of_scores(np.log(np.maximum(np.asarray(probabilities, dtype=np.float64), TINY)), numbers, weight)
 
 
-def of_answers(right: np.ndarray, classes: int) -> Losses:
+def of_answers(right: np.ndarray, classes: int, weight: np.ndarray | None = None) -> Losses:
     """Losses of answers without scores: as if each had the probability that answers are right."""
     wrong = 1.0 - np.asarray(right, dtype=np.float64)
-    share = float(np.clip(wrong.mean(), 0.5 / max(1, len(wrong)), 1 - 1 / max(2, classes))) if len(wrong) else 0.5
-    return Losses(np.where(wrong > 0, -np.log(share / max(1, classes - 1)), -np.log(1 - share)), wrong)
+    share = 0.5
+    if len(wrong):
+        share = float(np.clip(mean(wrong, weight), 0.5 / len(wrong), 1 - 1 / max(2, classes)))
+    loss = np.where(wrong > 0, -np.log(share / max(1, classes - 1)), -np.log(1 - share))
+    return Losses(loss, wrong, weight)
 
 
-def of_numbers(predicted: Any, targets: Any) -> Losses:
+def of_numbers(predicted: Any, targets: Any, weight: np.ndarray | None = None) -> Losses:
     """Squared errors."""
     loss = (np.asarray(predicted, dtype=np.float64) - np.asarray(targets, dtype=np.float64)) ** 2
-    return Losses(loss, np.zeros(len(loss)))
+    return Losses(loss, np.zeros(len(loss)), weight)

@@ -58,8 +58,8 @@ class Rung(NamedTuple):
 
     examples: int  # learned from when it was judged, over all passes
     loss: float  # mean of the log-loss, or of the squared error
-    mistakes: int
-    rows: int  # that were judged
+    mistakes: float  # of rows with weights, the sum of those that are wrong
+    rows: float  # that were judged; of rows with weights, their sum
     cost: float  # mean of what ranks
     passes: int = 1
 
@@ -84,8 +84,8 @@ class Standing:
         return {
             "number": self.number,
             "rungs": [
-                {"examples": one.examples, "loss": round(one.loss, 6), "mistakes": one.mistakes, "rows": one.rows,
-                 "passes": one.passes}
+                {"examples": one.examples, "loss": round(one.loss, 6), "mistakes": _counted(one.mistakes),
+                 "rows": _counted(one.rows), "passes": one.passes}
                 for one in self.rungs
             ],
             "dropped_at": self.dropped_at,
@@ -204,8 +204,8 @@ class Race:
     def _ranked(self, losses: dict[int, Losses], examples: int, passes: int = 1) -> list[int]:
         """Note how each contestant did; their numbers from the best on, without those whose loss is not finite."""
         for number, one in losses.items():
-            cost = float(one.cost.mean()) if len(one.cost) else math.inf
-            rung = Rung(examples, float(one.loss.mean()), int(one.mistakes.sum()), len(one.loss), cost, passes)
+            cost = one.mean_cost if len(one.cost) else math.inf
+            rung = Rung(examples, one.mean(one.loss), one.total(one.mistakes), one.total(), cost, passes)
             if not math.isfinite(cost):
                 self.drop(number, "diverged: its loss is not finite")
             else:
@@ -283,7 +283,7 @@ class Race:
             for number in self._ranked(losses, self.examples, turn):
                 self._trials.setdefault(number, {})[turn] = losses[number]
             best = {n: self._best(n)[1] for n in self._trials if self.standings[n].alive}
-            self._order = sorted(best, key=lambda n: (float(best[n].cost.mean()), n))
+            self._order = sorted(best, key=lambda n: (best[n].mean_cost, n))
             if turn >= SLOWEST:
                 self._drop(self._order, best, max(keep, math.ceil(len(best) / 2)), "half")
             for number in [n for n in finalists if not self.standings[n].alive]:
@@ -321,7 +321,7 @@ class Race:
     def _best(self, number: int) -> tuple[int, Losses]:
         """The number of passes at which a finalist was best, the usual one if noise would decide; and its losses."""
         trials, usual = self._trials[number], self._usual[number]
-        best = min(trials, key=lambda turn: (float(trials[turn].cost.mean()), turn))
+        best = min(trials, key=lambda turn: (trials[turn].mean_cost, turn))
         if usual in trials and not beats(trials[best], trials[usual], NOISE):
             best = usual
         return best, trials[best]
@@ -355,7 +355,7 @@ class Race:
             failed = one.why is not None and one.why != "half"
             cost = one.rungs[-1].cost if one.rungs else math.inf
             if one.number in self._trials:
-                cost = float(self._best(one.number)[1].cost.mean())
+                cost = self._best(one.number)[1].mean_cost
             stayed = math.inf if one.dropped_at is None else len(one.rungs)
             return one.number != won, failed, -stayed, cost, one.number
 
@@ -368,6 +368,8 @@ class Race:
 def beats(one: Losses, other: Losses, errors: float) -> bool:
     """Whether one cost less on the same rows, by so many standard errors of the paired differences.
 
+    With weights h, the mean of differences d is m = sum(h d) / sum(h), its error sqrt(sum(h^2 (d - m)^2)) / sum(h).
+
     >>> even = Losses(np.ones(100), np.zeros(100))
     >>> beats(even, even, 1.0), beats(Losses(np.zeros(100), np.zeros(100)), even, 1.0)
     (False, True)
@@ -375,8 +377,10 @@ def beats(one: Losses, other: Losses, errors: float) -> bool:
     if len(one.cost) != len(other.cost) or not len(one.cost):
         return False
     differences = other.cost - one.cost
-    error = float(differences.std()) / math.sqrt(len(differences))
-    return bool(float(differences.mean()) > max(errors * error, 1e-12))
+    gain = one.mean(differences)
+    spread = differences - gain if one.weight is None else one.weight * (differences - gain)
+    error = math.sqrt(float(spread @ spread)) / max(one.total(), 1e-300)
+    return gain > max(errors * error, 1e-12)
 
 
 def blocks(rows: int, contestants: int, keep: int, least: int = FIRST) -> Iterable[tuple[int, int, bool]]:
@@ -394,6 +398,11 @@ def blocks(rows: int, contestants: int, keep: int, least: int = FIRST) -> Iterab
         for start, stop in pairwise(ends):
             yield start, stop, stop == rung
         done, rung = rung, _or_all(2 * rung, rows)
+
+
+def _counted(value: float) -> float:
+    """A number of rows, or a sum of their weights, as short as it can be written."""
+    return int(value) if float(value).is_integer() else round(value, 6)
 
 
 def _or_all(rung: int, rows: int) -> int:
@@ -431,14 +440,15 @@ class ArrayContestant:
 
     def judge(self, rows: np.ndarray) -> Losses:
         X, y = self._rows(rows), self.y[rows]
+        weight = None if self.weight is None else self.weight[rows]
         if self.classes is None:
-            return of_numbers(self.estimator.predict(X), y)
+            return of_numbers(self.estimator.predict(X), y, weight)
         numbers = np.searchsorted(self.classes, y)
         if hasattr(self.estimator, "decision_function"):
-            return of_scores(self.estimator.decision_function(X), numbers)
+            return of_scores(self.estimator.decision_function(X), numbers, weight)
         if hasattr(self.estimator, "predict_proba"):
-            return of_probabilities(self.estimator.predict_proba(X), numbers)
-        return of_answers(np.asarray(self.estimator.predict(X)) == y, len(self.classes))
+            return of_probabilities(self.estimator.predict_proba(X), numbers, weight)
+        return of_answers(np.asarray(self.estimator.predict(X)) == y, len(self.classes), weight)
 
     def _rows(self, rows: np.ndarray) -> Any:
         return self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]

@@ -18,7 +18,7 @@ import ast
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -108,6 +108,26 @@ class Space:
                     raise PlanError(f"{one} is given twice", "space")
                 found[one] = of_one
         return cls.of(found)
+
+    def with_truths(self, texts: Collection[str]) -> Space:
+        """The space with truth values for ``true`` and ``false``; values of the options in ``texts`` stay words.
+
+        >>> Space.parse(["norm=true,false", "multiclass=true,softmax"]).with_truths({"multiclass"}).values
+        {'norm': (True, False), 'multiclass': ('true', 'softmax')}
+        """
+        words = {"true": True, "false": False}
+
+        def typed(name: str, value: Any) -> Any:
+            if name in texts:
+                return str(value).lower() if isinstance(value, bool) else value  # JSON has truth values
+            return words.get(value.lower(), value) if isinstance(value, str) else value
+
+        return Space(
+            {
+                name: tuple(typed(name, value) for value in one) if isinstance(one, tuple) else one
+                for name, one in self.values.items()
+            }
+        )
 
     def check(self, known: Sequence[str]) -> None:
         """Refuse options that do not exist."""
@@ -210,15 +230,12 @@ def split(text: str) -> list[str]:
 
 
 def constant(text: str) -> Any:
-    """A number, a truth value or a text."""
-    words = {"true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
+    """A number or a text. Whether ``true`` is a text or a truth value depends on the option: see ``with_truths``."""
     try:
         value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
         return text
-    return value if isinstance(value, (int, float, str)) else text
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else text
 
 
 def as_values(name: str, given: Any) -> tuple[Any, ...] | Range:
