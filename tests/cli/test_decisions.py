@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onlearn import cli
-from onlearn.models.run import Lessons
+from onlearn.models.passes import Lessons
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ def test_resumed_runs_and_new_labels(tmp_path):
 def test_a_checkpoint_goes_on_to_the_same_model(tmp_path, monkeypatch):
     path = written(tmp_path / "rows.jsonl")
     whole = onlearn.train(path, passes=3)
-    from onlearn.models.run import Lessons
+    from onlearn.models.passes import Lessons
 
     usual, calls = Lessons.learn, []
 

@@ -9,8 +9,8 @@ import onlearn
 from onlearn.engine.csr import CSR
 from onlearn.engine.learner import Learner
 from onlearn.models import trial
+from onlearn.models.passes import Passes
 from onlearn.models.plan import Plan
-from onlearn.models.run import Passes
 from onlearn.models.training import run_of
 
 
@@ -103,7 +103,7 @@ def test_a_run_that_was_stopped_keeps_the_choice(table, tmp_path, monkeypatch):
     monkeypatch.undo()
     run.model.save(tmp_path / "part.onl")
     tries = []
-    monkeypatch.setattr("onlearn.models.run.choose", lambda *given: tries.append(given))
+    monkeypatch.setattr("onlearn.models.trial.choose", lambda *given: tries.append(given))
     resumed = run_of(Plan([str(table)]), onlearn.load(tmp_path / "part.onl")).go()
     assert not tries
     assert whole.trained["passes"] == resumed.trained["passes"] > 2

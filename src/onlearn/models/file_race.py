@@ -23,7 +23,8 @@ from onlearn.engine.scoring import hypothesis, linear_scores
 from onlearn.errors import PlanError
 from onlearn.models.model import tell_sources
 from onlearn.models.plan import MOST, PASSES, default_passes, takes_more_passes
-from onlearn.models.run import Run, tried
+from onlearn.models.run import Run
+from onlearn.models.trial import tried
 from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import PASSES as JUDGED
 from onlearn.tune.race import SLOWEST, Race, reason

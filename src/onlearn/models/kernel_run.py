@@ -19,8 +19,9 @@ from onlearn.features.roles import PlanError
 from onlearn.features.tables import numbers
 from onlearn.kernels.base import Kernel
 from onlearn.models.model import Model, as_learner
+from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import Plan
-from onlearn.models.run import Lessons, Passes, Run
+from onlearn.models.run import Run
 from onlearn.models.run_reading import Reading
 from onlearn.models.unfit_rows import as_bytes, unfit
 

@@ -19,8 +19,9 @@ from onlearn.engine.learner import Learner
 from onlearn.engine.multilabel import LabelSets, MultilabelLearner, member_of
 from onlearn.errors import PlanError
 from onlearn.models.multilabel import MULTILABEL, add_labels, multilabel_learner
+from onlearn.models.passes import Passes
 from onlearn.models.plan import PASSES, takes_more_passes
-from onlearn.models.run import Passes, Run
+from onlearn.models.run import Run
 from onlearn.models.run_reading import Reading
 from onlearn.models.threshold_choice import check_threshold
 from onlearn.models.train_options import TrainOptions, as_list

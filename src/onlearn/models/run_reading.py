@@ -28,7 +28,7 @@ from onlearn.models.plan import PASSES, Plan, default_learner
 from onlearn.models.threshold_choice import check_threshold
 
 if TYPE_CHECKING:
-    from onlearn.models.run import Passes
+    from onlearn.models.passes import Passes
     from onlearn.models.run_report import RunReport
 
 RUNNING = ("standard", "log-standard", "max-abs")  # scales that depend on all numbers of a column

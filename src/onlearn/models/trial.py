@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.engine.csr import CSR, rows_at
+from onlearn.engine.learner import Learner
+from onlearn.models.plan import PASSES, Plan, takes_more_passes
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)  # neighbours differ by as much as is worth a trial
 LOOKS = (1, 2, 3, 4, 5, 7, 10, 14, 20)  # passes after which rows held out are scored
@@ -114,3 +116,31 @@ def log_loss(chances: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> f
     """The sum of the log-losses of rows."""
     losses = -np.log(np.maximum(chances[np.arange(len(y)), y], SURE))
     return float(losses.sum() if weight is None else losses @ weight)
+
+
+def is_free(plan: Plan) -> bool:
+    """Whether the rate of the learner is the default, which a trial may change."""
+    return plan.learner is None and "geometry" not in plan.choices
+
+
+def tried(
+    plan: Plan, learner: Any, features: Any, rows: Callable[[], tuple[Any, Any, Any]], counts: np.ndarray, most: int
+) -> tuple[Any, int] | None:
+    """The learner with the rate, and the number of passes up to ``most``, that a trial on the rows finds best.
+
+    None if the plan, the learner or few rows leave nothing to try. ``counts`` are those of the labels.
+    """
+    if plan.passes is not None or not takes_more_passes(learner, features) or most <= PASSES:
+        return None
+    usual, free = learner.choices["geometry"], is_free(plan)
+
+    def make(rate: float) -> Any:
+        changed = {"geometry": f"{usual.name}({rate!r})"} if free else {}
+        made = Learner(learner.name, **{**learner.get_params(), **changed})
+        made._start(features.n_features_out_, counts, features.dtype)
+        return made
+
+    found = choose(make, rows(), usual.rate, most, plan.seed, RATES if free else ())
+    if found is None:
+        return None
+    return (learner if found.rate == usual.rate else make(found.rate)), found.passes

@@ -12,8 +12,9 @@ from onlearn.errors import PlanError
 from onlearn.kernels.base import ExampleError
 from onlearn.models.kernel_run import KernelReading, MemoryRows, as_one_matrix, compares_texts
 from onlearn.models.model import Model, as_learner, tell_sources
+from onlearn.models.passes import Lessons, Passes
 from onlearn.models.plan import Plan
-from onlearn.models.run import Lessons, Passes, Run
+from onlearn.models.run import Run
 from onlearn.models.run_reading import Reading
 from onlearn.models.unfit_rows import unfit
 
