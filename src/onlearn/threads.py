@@ -12,7 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, TypeVar
 
@@ -28,9 +28,30 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_pool.clear)
 
 
+_limit = threading.local()  # the most threads for work that the present thread shares out, if it is limited
+
+
+@contextmanager
+def at_most(count: int) -> Iterator[None]:
+    """Within, the present thread takes this process for one with so few processors: others have work of their own.
+
+    >>> with at_most(1):
+    ...     cores()
+    1
+    """
+    before = getattr(_limit, "most", None)
+    _limit.most = count
+    try:
+        yield
+    finally:
+        _limit.most = before
+
+
 def cores() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The number of processors that this process, and the present thread, may use."""
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    most = getattr(_limit, "most", None)
+    return found if most is None else min(found, most)
 
 
 def over_rows(work: Callable[[int, int], R], rows: int, cost: int, worthwhile: int = WORTHWHILE) -> list[R]:

@@ -16,6 +16,7 @@ from onlearn.cli.evaluate import print_warnings
 from onlearn.cli.options import Quiet, Report, options_command, print_bad_rows
 from onlearn.cli.reporting import check_train_report, evidence_of, note_run, write_report
 from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, print_message
+from onlearn.cluster.options import ClusterOptions
 from onlearn.models.train_options import TrainOptions
 
 FIGURES = {
@@ -38,13 +39,13 @@ FIGURES = {
 
 
 @options_command(
-    TrainOptions,
+    ClusterOptions,
     required=("output",),
     as_json=(Annotated[bool, typer.Option("--json", help="Report as one JSON object.")], False),
     report_file=(Report, None),
     quiet=(Quiet, False),
 )
-def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: bool) -> None:
+def train(options: ClusterOptions, as_json: bool, report_file: str | None, quiet: bool) -> None:
     """Learn a model from files, and report how good it is.
 
     The kinds of the columns, the target and a suitable learner are guessed unless you name them, and printed before
@@ -61,13 +62,17 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
       onlearn train day2.svm.gz -o m.onl --resume m.onl
       onlearn train digits.csv -o m.onl --kernel "polynomial(3)"
       onlearn train train.conllu -o tagger.onl --column upos
+      onlearn train "part-*.svm" -o m.onl --cluster tcp://10.0.0.5:8786
     """
     from onlearn.models import training
     from onlearn.models.tag_files import is_tagging
 
     check_train_report(report_file, options)
+    options.check_cluster()
     if is_tagging(options):
         from onlearn.cli import tagging
+
+        options.refuse_cluster("taggers are trained on one machine")
 
         announce_compiling(quiet)
         return tagging.train(options, as_json, report_file, quiet)
@@ -79,8 +84,14 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
         elif not quiet:
             print_report(report, printed)
 
-    run = training.prepare(options)
-    carry_out(run, options, show, silent=quiet or as_json, quiet=quiet, report_file=report_file)
+    if options.cluster is None:
+        run = training.prepare(options)
+        carry_out(run, options, show, silent=quiet or as_json, quiet=quiet, report_file=report_file)
+        return
+    from onlearn.cli.clusters import cluster_run
+
+    with cluster_run(options, silent=quiet or as_json) as run:
+        carry_out(run, options, show, silent=quiet or as_json, quiet=quiet, report_file=report_file)
 
 
 def carry_out(

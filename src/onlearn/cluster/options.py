@@ -7,9 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from onlearn.errors import PlanError
 from onlearn.models.train_options import TrainOptions, option
 
 MIXES = ("uniform", "mistakes")
+OF_CLUSTERS = ("shards", "rounds", "mix", "lbfgs", "patience")
 
 
 @dataclass(kw_only=True)
@@ -33,3 +35,27 @@ class ClusterOptions(TrainOptions):
         min=0,
     )
     patience: float = option(60.0, "With --cluster: seconds to wait for a worker when there is none.", float, min=0)
+
+    def check_cluster(self) -> None:
+        """Refuse options about a cluster without one, and such as contradict each other."""
+        given = [name for name in OF_CLUSTERS if self.is_given(name)]
+        if self.cluster is None and given:
+            raise PlanError(f"{given[0]}= is about cluster=, which is not given")
+        if self.mix not in MIXES:
+            raise PlanError(f"there is no {self.mix!r}: known are {' and '.join(MIXES)}", "mix")
+        if self.rounds is not None and self.passes is not None and self.rounds != self.passes:
+            raise PlanError("rounds= and passes= say the same of a cluster: leave one out")
+        if self.cluster is None:
+            return
+        for name, why in (
+            ("checkpoint_every", "the model is saved after each round"),
+            ("cache", "workers keep rows in memory"),
+            ("kernel", "kernel learners learn on one machine"),
+        ):
+            if self.is_given(name):
+                raise PlanError(f"{name}= has no use with cluster=: {why}")
+
+    def refuse_cluster(self, why: str) -> None:
+        """Refuse a cluster for a run that has no use for it."""
+        if self.cluster is not None:
+            raise PlanError(f"cluster= has no use here: {why}")

@@ -1,16 +1,162 @@
 """What workers do: each task is a pure function of a shard, the round and what is shared.
 
-What a worker keeps (``worker_memory``) saves time and changes no result. Errors that would come again are returned as
-``Refused``, and not raised, so that Dask does not try the task once more.
+What a worker keeps (``worker_memory``) saves time and changes no result. An error that would come again is returned as
+``Refused``, so that Dask does not try the task once more; whoever gets it as an argument passes it on.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.cluster.connection import Refused
+from onlearn.cluster import ways
+from onlearn.cluster.connection import Refused, one_line
+from onlearn.cluster.message import Message, changed, pack
+from onlearn.cluster.shard_reading import Job, Rows, Shard, ShardReading, Survey
+from onlearn.cluster.worker_memory import MEMORY
+from onlearn.data import DataError
+from onlearn.engine import reserve
+from onlearn.engine.csr import rows_at
+from onlearn.models.model import Model
+from onlearn.threads import at_most
+
+
+class Prepared(NamedTuple):
+    """What is known when all shards have been surveyed: the final features and labels."""
+
+    model: Model  # without a learner
+    starts: np.ndarray  # the number of the first row of each shard, and of all rows: those that are learned from
+    checksums: tuple[int | None, ...]  # of each shard
+    label_counts: np.ndarray  # rows of each class
+    keeps_back: bool  # whether rows are kept back for calibration
+    audits: bool  # whether instead the scores of the first round are used for it
+
+
+def task(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A task: one thread, and errors about data and parameters as ``Refused``."""
+
+    @wraps(function)
+    def done(*arguments: Any) -> Any:
+        for one in arguments:
+            for part in one if isinstance(one, list) else [one]:
+                if isinstance(part, Refused):
+                    return part
+        try:
+            with at_most(1):
+                return function(*arguments)
+        except (ValueError, TypeError, OverflowError) as error:  # of data, parameters, or a rule of the user's
+            return Refused(error)
+        except MemoryError:
+            return Refused(DataError("a worker has too little memory for a shard: use more shards"))
+
+    return done
+
+
+def here() -> str | None:
+    """The address of this worker."""
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:  # not inside a worker, as in tests
+        return None
+
+
+@task
+def survey(job: Job, shard: Shard, given: Any) -> Survey:
+    """What the rows of a shard tell about features and labels."""
+    model = copy.copy(job.model)
+    model.labels = None if model.labels is None else list(model.labels)
+    model.far = model.far.unfitted()
+    return ShardReading(job, shard, model).survey(given)._replace(where=here())
+
+
+def rows_of(job: Job, prepared: Prepared, shard: Shard, given: Any) -> Rows:
+    """The rows of a shard in the final features, read unless they are kept."""
+
+    def read() -> tuple[Rows, int]:
+        model = copy.copy(prepared.model)
+        model.labels = None if model.labels is None else list(model.labels)
+        reading = ShardReading(job, shard, model)
+        rows = reading.numbered_rows(given)
+        before, now = prepared.checksums[shard.number], reading.checksum
+        if before != now:
+            raise DataError(f"{shard.name} has changed since the run began: train anew")
+        return rows, rows.nbytes
+
+    return MEMORY.get((job.run, "rows", shard.number), read, job.room)
+
+
+def learner_at(job: Job, number: int, state: list[Message]) -> Any:
+    """The learner that a round begins with; tasks share it, so it must not be changed.
+
+    ``state`` is a whole state, of an earlier round or of this one, and the changes since, one a round.
+    """
+    key = (job.run, "learner")
+    kept_number, learner = MEMORY.find(key) or (-1, None)
+    if kept_number == number:
+        return learner
+    arrays, nbytes = arrays_at(job, number, state)
+    learner = copy.copy(job.learner)
+    learner._unpack(state[-1].facts, arrays)
+    MEMORY.keep(key, (number, learner), nbytes, job.room)
+    return learner
+
+
+def arrays_at(job: Job, number: int, state: list[Message]) -> tuple[dict[str, np.ndarray], int]:
+    """The arrays of a state, made of those of an earlier round if these are kept; and their bytes."""
+    whole, *later = state
+    first, key = number - len(later), (job.run, "arrays")
+    kept_number, arrays = MEMORY.find(key) or (-1, {})
+    if not first <= kept_number <= number:
+        kept_number, arrays = first, whole.unpacked()
+    for change in later[kept_number - first :]:
+        arrays = changed(arrays, change.unpacked())
+    for array in arrays.values():
+        array.flags.writeable = False  # others compute with it, too
+    nbytes = sum(array.nbytes for array in arrays.values())
+    MEMORY.keep(key, (number, arrays), nbytes, job.room)
+    return arrays, nbytes
+
+
+def kept_back(prepared: Prepared, shard: Shard, rows: Rows) -> np.ndarray:
+    """The rows of a shard that are kept back for calibration: chosen by their number among all rows."""
+    if not prepared.keeps_back:
+        return np.zeros(0, np.int64)
+    first, last = prepared.starts[shard.number : shard.number + 2]
+    kept = reserve.in_the_end(int(prepared.starts[-1]))
+    kept = kept[(kept >= first) & (kept < last)] - first
+    kept = kept[prepared.label_counts[rows.y[kept]] >= reserve.RARE]
+    return kept if rows.weight is None else kept[rows.weight[kept] > 0]
+
+
+@task
+def learn(job: Job, prepared: Prepared, number: int, state: list[Message], shard: Shard, given: Any) -> Message:
+    """Learn from the rows of a shard once, beginning with the state of this round; what changed."""
+    rows, base = rows_of(job, prepared, shard, given), learner_at(job, number, state)
+    order = np.random.default_rng([job.plan.seed, number, shard.number]).permutation(len(rows.y))
+    if len(kept := kept_back(prepared, shard, rows)):
+        held = np.zeros(len(order), dtype=bool)
+        held[kept] = True
+        order = order[~held[order]]
+    learned = ways.beginning(base)
+    learned._learn_rows(rows.X, rows.y, rows.weight, order, first=number == 0 and prepared.audits)
+    return ways.contribution(base, learned, {shard.number: here()})
+
+
+@task
+def add(parts: list[Message]) -> Message:
+    """The sum of what shards have learned, in their order."""
+    return ways.added(parts)
+
+
+@task
+def score_kept(job: Job, prepared: Prepared, number: int, state: list[Message], shard: Shard, given: Any) -> Message:
+    """The scores by this state of the rows that were kept back, and their classes."""
+    rows, learner = rows_of(job, prepared, shard, given), learner_at(job, number, state)
+    kept = kept_back(prepared, shard, rows)
+    return pack({}, {"scores": learner._scores(rows_at(rows.X, kept)), "codes": rows.y[kept]})

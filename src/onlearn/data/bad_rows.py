@@ -70,6 +70,11 @@ class BadRows:
         if self.rows >= EARLY_CHECK and self.count > 2 * self.limit * self.rows:
             self._too_many()
 
+    def untold(self, count: int) -> None:
+        """Count bad rows that are only counted, as those of a part of the data beyond the first few."""
+        self.count += count
+        self.rows += count
+
     def reject(self, file: str, bad: Bad) -> None:
         """Record a row that was counted as a good one: it could be read, but not be used."""
         self.rows -= 1

@@ -53,7 +53,7 @@ class Run:
             raise PlanError("prune_weights= has no use with a mixture: a feature has weights of several learners")
         if plan.prune_weights > 0 and learner is not None and not learner.is_linear:
             raise PlanError(f"prune_weights= has no use with {learner.name}, which has no weight for each feature")
-        start, note = start_of(plan, model)
+        start, note = self._starts(plan, model)
         self.start: Start = start
         self.report: RunReport = RunReport(plan, self.model, start.ended)
         self.report.notes += [] if note is None else [note]
@@ -63,9 +63,17 @@ class Run:
         bad = data.BadRows() if bad is None else bad
         self.reading: Reading = self.reading_type(plan, self.model, bad, self.start, self.passes, self.report)
 
+    def _starts(self, plan: Plan, model: Model | None) -> tuple[Start, str | None]:
+        """How the run starts, and a note about it."""
+        return start_of(plan, model)
+
     def interrupt(self) -> None:
         """Ctrl-C: stop as soon as the model is of a known number of examples."""
         self.lessons.interrupt()
+
+    def facts(self) -> dict[str, Any]:
+        """What the report tells of this kind of run."""
+        return {} if self.tuning is None else {"tuning": self.tuning}
 
     def go(
         self,
@@ -217,11 +225,7 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     trained, note = model.trained, None
     if is_unfinished(model, plan.sources):
         start = Start(False, model.before is None, int(trained["unfinished"]), int(trained["ended"]))
-        given = {"calibrate"} if plan.calibrate else set()
-        given |= set() if plan.threshold is None else {"threshold", "positive"}
-        for name, value in trained["plan"].items():
-            if name not in given:  # these do not change what is learned, so others may be given now
-                setattr(plan, name, value)
+        take_plan(plan, trained["plan"])
         if model.before is not None:
             model.features, model.far = copy.deepcopy(model.before)
         return start, f"the model is of an unfinished run; going on after its {start.skip:,} examples"
@@ -232,6 +236,15 @@ def start_of(plan: Plan, model: Model | None) -> tuple[Start, str | None]:
     model.learner.held_out = None  # scores by the hypothesis before
     model.before = copy.deepcopy((model.features, model.far))
     return Start(fresh=False, from_first_row=False), note
+
+
+def take_plan(plan: Plan, before: dict[str, Any]) -> None:
+    """Take over the plan of an unfinished run; what does not change what is learned may be given anew."""
+    given = {"calibrate"} if plan.calibrate else set()
+    given |= set() if plan.threshold is None else {"threshold", "positive"}
+    for name, value in before.items():
+        if name not in given:
+            setattr(plan, name, value)
 
 
 def drop_small_weights(model: Model, size: float) -> str:

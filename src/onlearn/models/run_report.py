@@ -171,7 +171,7 @@ def run_report(run: Run, output: str | os.PathLike[str] | None, seconds: float, 
         "warnings": list(run.report.warnings),
         "stopped": stopped,
         "cache": row_cache(run.reading.reader),
-        **({} if run.tuning is None else {"tuning": run.tuning}),
+        **run.facts(),
     }
 
 

@@ -13,7 +13,7 @@ import os
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onlearn import data
 from onlearn.compiler import compile_seconds
@@ -140,19 +140,59 @@ def run_of(plan: Plan, model: Model | None = None, bad: data.BadRows | None = No
     return KernelRun(plan, model, bad)
 
 
+class Planned(NamedTuple):
+    """What the options ask for, checked: the plan, what collects bad rows, and the model to continue, if there is one.
+
+    ``note`` is about a task that was not asked for.
+    """
+
+    plan: Plan
+    bad: data.BadRows
+    model: Model | None = None
+    note: str | None = None
+
+
 def prepare(options: TrainOptions) -> Run:
     """The run that the options ask for; a ``PlanError`` or ``DataError`` if there can be none."""
-    output = checked_output(options)
-    why = several_labels(options)
     if options.learner == AUTO:
         from onlearn.models.tuned_run import TunedRun  # a race takes a while to import
 
-        if why is not None or options.task == MULTILABEL:
-            because = "" if why is None else f" ({why})"
-            raise PlanError(f"auto is not for several labels a row{because}: name a learner", "learner")
-        if options.task == RANK:
-            raise PlanError(f"auto is not for task={RANK}: name a learner", "learner")
-        return TunedRun(options, checked_files(options, output))
+        return TunedRun(options, raced_files(options))
+    planned = plan_files(options)
+    model = planned.model
+    if model is not None and model.trained.get("cluster") and is_unfinished(model, planned.plan.sources):
+        raise PlanError("the model is of an unfinished run on a cluster: resume it with cluster=", "resume")
+    run = run_of(planned.plan, model, planned.bad)
+    finish_preparing(run, planned, options)
+    return run
+
+
+def finish_preparing(run: Run, planned: Planned, options: TrainOptions) -> None:
+    """Check what depends on the run, and tell what was decided before it."""
+    if planned.model is not None and planned.plan.calibrate:  # which may be of the unfinished run
+        check_calibrated(planned.model)
+        read = [one.name for one in sources_of(planned.plan.calibrate)]  # must exist
+        if options.output is not None:
+            keep_apart(os.fspath(options.output), *read, parameter="output")
+    run.report.notes += [] if planned.note is None else [planned.note]
+
+
+def raced_files(options: TrainOptions) -> data.BadRows:
+    """Check the files of a run that begins with a race; what collects bad rows."""
+    output = checked_output(options)
+    why = several_labels(options)
+    if why is not None or options.task == MULTILABEL:
+        because = "" if why is None else f" ({why})"
+        raise PlanError(f"auto is not for several labels a row{because}: name a learner", "learner")
+    if options.task == RANK:
+        raise PlanError(f"auto is not for task={RANK}: name a learner", "learner")
+    return checked_files(options, output)
+
+
+def plan_files(options: TrainOptions) -> Planned:
+    """The plan of a run over files, and the model that it continues; what cannot be is refused."""
+    output = checked_output(options)
+    why = several_labels(options)
     if refused := [name for name in ("space", "configurations", "time_limit") if options.is_given(name)]:
         raise PlanError(f"{refused[0]}= is about the race of learner=auto, which is not given")
     if why is not None:
@@ -169,15 +209,10 @@ def prepare(options: TrainOptions) -> Run:
         plan.seed = int(model.trained.get("seed", plan.seed))
         if is_unfinished(model, plan.sources) and (options.passes or options.holdout):
             raise PlanError("the run is unfinished and goes on as it began: leave passes= and holdout= out")
-    run = run_of(plan, model, bad)
-    if model is not None and plan.calibrate:  # which may be of the unfinished run
-        check_calibrated(model)
-        read = [one.name for one in sources_of(plan.calibrate)]  # must exist
-        if output is not None:
-            keep_apart(output, *read, parameter="output")
+    note = None
     if why is not None and options.label_separator is None:
-        run.report.notes.append(f"{why}: each label is learned by itself; say task=classify if it is one label")
-    return run
+        note = f"{why}: each label is learned by itself; say task=classify if it is one label"
+    return Planned(plan, bad, model, note)
 
 
 def checked_output(options: TrainOptions) -> str | None:

@@ -1,0 +1,186 @@
+"""Reading one shard: first what its rows tell about features and labels, then the rows in numbered features.
+
+On one machine a run learns names, labels and scales from all rows in order. Here each shard finds its own, beginning
+with what is known before; what the shards found is merged in their order, which gives the same numbers. After that a
+shard is read as rows of the final features.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlearn import data
+from onlearn.data import Batch, DataError
+from onlearn.data.bad_rows import Bad
+from onlearn.data.batch import rows_in
+from onlearn.engine.csr import CSR, stacked
+from onlearn.features import Counts
+from onlearn.features.merging import apart, findings
+from onlearn.models.model import Model, sound_rows
+from onlearn.models.passes import Lessons, Passes
+from onlearn.models.plan import Plan
+from onlearn.models.run_reading import Reading, Start, naming_file, refuse_other_kind
+from onlearn.models.run_report import RunReport
+
+APART = 1 << 32  # between the numbers of the first rows of shards, by which rows are held out
+SHOWN_BAD = 5  # bad rows that a shard tells about, if they are not written to a file
+
+
+class Shard(NamedTuple):
+    """One part of the data, whose rows are always the same."""
+
+    number: int
+    name: str  # in messages
+    source: Any  # a ``Source`` of bytes of a file; None: the rows are an argument of the task
+    state: Any = None  # the size and time of the file, by which a change is noticed
+
+
+class Job(NamedTuple):
+    """What all tasks of a run share: how shards are read, and what was known before the first of them."""
+
+    run: str
+    plan: Plan
+    start: Start
+    model: Model  # without a learner: the features, labels and options of reading
+    learner: Any  # a learner that has learned nothing, with its parameters
+    room: int  # bytes that a worker may keep
+    keeps_bad: bool = False  # whether all bad rows are told, with their bytes
+
+
+class Rows(NamedTuple):
+    """Rows of a shard in numbered features, with their classes (or numbers) and weights."""
+
+    X: CSR
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that they use."""
+        arrays = (self.X.data, self.X.indices, self.X.indptr, self.y, self.weight)
+        return sum(one.nbytes for one in arrays if one is not None)
+
+
+class Survey(NamedTuple):
+    """What one shard holds."""
+
+    rows: int  # good ones, those held out included
+    lines: int
+    values: int
+    checksum: int | None
+    labels: list[str] | None  # in the order in which they came
+    label_counts: np.ndarray  # rows of each, held-out ones left out
+    label_weights: np.ndarray  # their weights
+    features: tuple[dict[str, Any], dict[str, np.ndarray]]
+    counts: Counts | None  # rows of each feature, for min_count
+    far: Any
+    namespaces: set[str]
+    bad: list[Bad]
+    bad_count: int
+    read: int = 0  # bytes
+    where: str | None = None  # the worker
+
+
+class ShardReading(Reading):
+    """The rows of one shard, read by the decisions of the run."""
+
+    def __init__(self, job: Job, shard: Shard, model: Model) -> None:
+        bad = data.BadRows(limit=1.0, shown=1 << 62 if job.keeps_bad else SHOWN_BAD)
+        lessons = Lessons(model)
+        passes = Passes(job.plan, model, job.start, lessons)
+        passes.wait = True  # all labels and features are known before anything is learned
+        super().__init__(job.plan, model, bad, job.start, passes, RunReport(job.plan, model))
+        self.learner = job.learner
+        self.shard: Shard = shard
+        self.rows = self.first_row = shard.number * APART
+
+    def batches(self, given: Any) -> Iterator[Batch]:
+        """The batches that are learned from; rows that are held out are left out."""
+        if self.shard.source is None:
+            from onlearn.cluster.collections import batches_of
+
+            found = batches_of(given, self.shard, self.model)
+        else:
+            found = data.read(self.shard.source, bad=self.bad, workers=0, **self._options())
+            self.reader = found
+        for batch in found:
+            batch = self._without_held_out(batch)
+            if len(batch):
+                yield batch
+
+    def survey(self, given: Any) -> Survey:
+        """What the rows of the shard tell about features and labels."""
+        model = self.model
+        counts = Counts() if self.plan.min_count > 1 else None
+        weights, values, base = np.zeros(0), 0, model.features
+        model.features = apart(base)
+        for batch in self.batches(given):
+            rows = batch.parsed
+            refuse_other_kind(batch.file, rows, model.features, self.start.fresh)
+            rows = model.far.narrow(rows, learn=True) if isinstance(rows, CSR) else rows
+            self.namespaces.add(rows, model.features)
+            y = self._targets(batch)
+            with naming_file(batch.file):
+                if counts is None:
+                    model.features.learn(rows)
+                    values += rows.nnz if isinstance(rows, CSR) else 0
+                else:
+                    X = model.features.learn_transform(rows, ordered=False)
+                    values += X.nnz
+                    counts.add(X, y if self.plan.per_class else None)
+            if model.labels is not None:
+                more = np.bincount(y, weights=batch.weight, minlength=len(weights)).astype(np.float64)
+                more[: len(weights)] += weights
+                weights = more
+        reader = self.reader
+        return Survey(
+            rows=self.rows - self.first_row,
+            lines=0 if reader is None else reader.lines_read,
+            values=values,
+            checksum=None if reader is None else reader.checksum,
+            labels=model.labels,
+            label_counts=self.label_counts,
+            label_weights=weights,
+            features=findings(model.features, base),
+            counts=counts,
+            far=model.far,
+            namespaces=self.namespaces.found,
+            bad=[bad for _, bad in self.bad.examples],
+            bad_count=self.bad.count,
+            read=0 if reader is None else reader.bytes_read,
+        )
+
+    def numbered_rows(self, given: Any) -> Rows:
+        """All rows of the shard in the final features."""
+        model, parts = self.model, []
+        for batch in self.batches(given):
+            rows = model.far.narrow(batch.parsed) if isinstance(batch.parsed, CSR) else batch.parsed
+            y = self._targets(batch)
+            with naming_file(batch.file):
+                X = model.features.transform(rows)
+            parts.append((sound_rows(X, self.learner), y, batch.weight))
+        if not parts:
+            dtype = np.dtype(model.features.dtype)
+            empty = CSR(np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(1, np.int32),
+                        (0, model.features.n_features_out_))  # fmt: skip
+            return Rows(empty, np.zeros(0, np.int64 if model.labels is not None else np.float64), None)
+        matrices, targets, weights = zip(*parts)
+        weighted = None if weights[0] is None else np.concatenate(weights)
+        return Rows(stacked(matrices), np.concatenate(targets), weighted)
+
+    def _takes_labels(self) -> bool:
+        """Labels are taken in while shards are surveyed, and are all known when rows are numbered."""
+        return self.start.from_first_row or self.learner.takes_classes()
+
+
+def survey(job: Job, shard: Shard, given: Any) -> Survey:
+    """What the rows of a shard tell about features and labels."""
+    model = copy.copy(job.model)
+    model.labels = None if model.labels is None else list(model.labels)
+    model.far = copy.deepcopy(model.far).unfitted()
+    return ShardReading(job, shard, model).survey(given)
