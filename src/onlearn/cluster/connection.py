@@ -27,6 +27,7 @@ STALL = 3600.0  # seconds in which no task ends, though there are workers
 LOOK = 0.2  # seconds between two looks at the keyboard
 COUNT = 2.0  # seconds between two counts of the workers
 RETRIES = 2  # of a task that raises what no data explain, such as an error of an object store
+SETTLE = 1.0  # seconds until the scheduler has noticed which workers are gone
 LOSSES = 20  # times in a row that tasks may lose what they share
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256  # processes
@@ -169,7 +170,7 @@ class Connection:
             self.wait_for_workers()
             try:
                 return self._ask(
-                    lambda: self.client.scatter(value, broadcast=True, direct=True, hash=False, timeout=ANSWER),
+                    lambda: self.client.scatter([value], broadcast=True, direct=True, hash=False, timeout=ANSWER)[0],
                     self.stall,
                 )
             except (OSError, TimeoutError, KeyError, ValueError) as error:  # a worker has gone meanwhile
@@ -200,6 +201,7 @@ class Connection:
                 lost = True
             if not lost:
                 return
+            self._pause(SETTLE)
         raise ClusterError(f"{what}: all workers were lost {LOSSES} times, and with them what they share")
 
     def _ended(self, tasks: list[Task], what: str) -> Iterator[tuple[Any, Any]]:
