@@ -1,47 +1,140 @@
-"""Dask collections as shards: each partition of a data frame, each block of rows of an array, each part of a bag.
+"""Dask collections as shards: each partition of a data frame, each block of rows of arrays, each part of a bag.
 
-Partitions stay where Dask has them; tasks get them as arguments. They must be the same whenever Dask makes them anew.
+Partitions stay where Dask has them; tasks get them as arguments. They have to be the same whenever Dask makes them anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onlearn.data import Batch, DataError
-from onlearn.models.kept_rows import RowsAtHand
+from onlearn.data import BadRows, Batch, DataError
+from onlearn.data.bad_rows import Bad
+from onlearn.data.batch import as_parsed, rows_at, rows_in
+from onlearn.data.table_roles import flat
+from onlearn.engine.csr import CSR
+from onlearn.errors import PlanError
+from onlearn.features.tables import as_source
+from onlearn.models.model import as_in_files, as_written
 
-FIRST = 4096  # rows of the first partition that decide about features
+if TYPE_CHECKING:
+    from onlearn.cluster.connection import Connection
+
+FIRST = 4096  # rows of the first part that decide about features, at most
+ROWS = 1 << 16  # of a batch
+WEIGHT = "weight"  # the place of weights among arrays
 
 
-class Collection(NamedTuple):
-    """A Dask collection, cut into parts that make rows, labels and weights."""
+class Columns(NamedTuple):
+    """The columns of a part that are not features."""
 
-    kind: str  # "frame", "array" or "bag"
-    parts: list[Any]  # futures
-    targets: list[Any] | None = None  # futures of the labels of arrays
-    columns: list[str] | None = None
+    target: str | None
+    weight: str | None = None
 
 
 def is_collection(data: Any) -> bool:
-    """Whether data are a Dask collection, or arrays of Dask's."""
+    """Whether data are a Dask collection, or a tuple of arrays of Dask's."""
     first = data[0] if isinstance(data, tuple) and data else data
     return hasattr(first, "__dask_graph__")
 
 
-def rows_and_labels(part: Any, target: str | None, weight: str | None) -> tuple[Any, Any, np.ndarray | None]:
-    """Rows, labels and weights of one part."""
-    if isinstance(part, tuple):  # of arrays
-        X, y = part[:2]
-        return as_matrix(X), np.asarray(y), None if len(part) < 3 else np.asarray(part[2], dtype=np.float64)
-    import pyarrow as pa
+def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
+    """The futures of the parts of a collection."""
+    import dask
 
-    table = pa.Table.from_pylist(part) if isinstance(part, list) else pa.table(part)
-    for name in (target, weight):
+    if isinstance(data, tuple):
+        delayed = _blocks(data, count)
+    elif hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
+        if count is not None and count != data.npartitions:
+            data = data.repartition(npartitions=count)
+        delayed = list(data.to_delayed())
+    else:
+        raise PlanError(
+            f"data are files, a Dask data frame or bag, or a pair (X, y) of Dask arrays, not {type(data).__name__}"
+        )
+    if not delayed:
+        raise DataError("the collection has no partitions")
+    return list(connection.client.compute([dask.delayed(one) if isinstance(one, tuple) else one for one in delayed]))
+
+
+def _blocks(arrays: tuple[Any, ...], count: int | None) -> list[Any]:
+    """Blocks of rows of X, y and perhaps weights."""
+    import dask
+
+    if len(arrays) not in (2, 3) or any(not hasattr(one, "chunks") for one in arrays):
+        raise PlanError("arrays are a pair (X, y), or (X, y, weights), of Dask arrays")
+    X, *others = arrays
+    if getattr(X, "ndim", 0) != 2 or any(one.ndim != 1 for one in others):
+        raise PlanError("X must have two dimensions, and y one")
+    if any(one.shape[0] != X.shape[0] for one in others):
+        raise DataError(f"X has {X.shape[0]} rows but y has {others[0].shape[0]} entries")
+    rows = X.chunks[0] if count is None else tuple(map(len, np.array_split(np.arange(X.shape[0]), count)))
+    X = X.rechunk({0: rows, 1: -1})
+    columns = [X.to_delayed()[:, 0], *(one.rechunk({0: rows}).to_delayed() for one in others)]
+    return [dask.delayed(tuple)(list(block)) for block in zip(*columns)]
+
+
+def first_rows(part: Any) -> Any:
+    """The first rows of a part, to decide by."""
+    if isinstance(part, tuple):
+        return tuple(one[:FIRST] for one in part)
+    return part.head(FIRST) if hasattr(part, "head") else part[:FIRST]
+
+
+def batches_of(part: Any, name: str, columns: Columns, task: str, extractors: Any, bad: BadRows) -> Iterator[Batch]:
+    """The rows of one part in batches; rows without a label are bad."""
+    rows, labels, weight = _rows_and_labels(part, columns, extractors)
+    fit = np.flatnonzero(~_missing(labels))
+    for row in np.setdiff1d(np.arange(len(labels)), fit).tolist():
+        bad.add(name, Bad(row + 1, 0, "the label is missing"))
+    bad.seen(len(fit))
+    if len(fit) < len(labels):
+        rows, labels, weight = rows_at(rows, fit), labels[fit], None if weight is None else weight[fit]
+    if not len(fit):
+        return
+    if task == "regress":
+        whole = Batch(rows, np.asarray(labels, dtype=np.float64), weight, file=name, lines=fit + 1)
+    else:
+        written = [one if isinstance(one, str) else as_written(one) for one in labels.tolist()]
+        places = {label: n for n, label in enumerate(dict.fromkeys(written))}
+        codes = np.array([places[one] for one in written], dtype=np.int64)
+        whole = Batch(rows, None, weight, file=name, lines=fit + 1, codes=codes, label_names=list(places))
+    yield from whole.split(ROWS)
+
+
+def _rows_and_labels(part: Any, columns: Columns, extractors: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Rows, labels and weights of a part."""
+    if isinstance(part, tuple):
+        X, y, *weights = part
+        parsed = as_parsed(X) if hasattr(X, "tocsr") else CSR.of(np.asarray(X))
+        weight = np.asarray(weights[0], dtype=np.float64) if weights else None
+        return parsed, np.asarray(y), _sound(weight)
+    table = flat(as_source(part))
+    for name in columns:
         if name is not None and name not in table.column_names:
-            raise DataError(f"a part of the data has no column {name!r}")
-    labels = table.column(target).to_pylist()
-    weights = None if weight is None else np.asarray(table.column(weight).to_pylist(), dtype=np.float64)
-    return table.drop_columns([target] if weight is None else [target, weight]), labels, weights
+            raise PlanError(f"there is no column {name!r} in the data: there are {', '.join(table.column_names[:10])}")
+    labels = np.empty(rows_in(table), dtype=object)
+    labels[:] = table.column(columns.target).to_pylist()
+    weight = None
+    if columns.weight is not None:
+        weight = np.asarray(table.column(columns.weight).to_numpy(zero_copy_only=False), dtype=np.float64)
+    table = table.drop_columns([name for name in columns if name is not None])
+    return as_in_files(table, extractors, []), labels, _sound(weight)
+
+
+def _sound(weight: np.ndarray | None) -> np.ndarray | None:
+    """Weights, none of which is missing or negative."""
+    if weight is not None and not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise DataError("a weight is missing, negative or infinite: weights are numbers of at least 0")
+    return weight
+
+
+def _missing(labels: np.ndarray) -> np.ndarray:
+    """Which labels are None or NaN."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype != object:
+        return np.zeros(len(labels), dtype=bool)
+    return np.array([one is None or one != one for one in labels.tolist()], dtype=bool)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from onlearn.models.explain import Explanation
 
 
-def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
+def as_in_files(rows: Any, extractors: Any, columns: list[str]) -> Any:
     """Rows from Python as readers give those of files: a flat table, in which ``?``, ``NA`` and the like are missing.
 
     Only columns of features are converted. A list of texts is taken as it is. So is a column of categories whose
@@ -64,7 +64,7 @@ def as_in_files(rows: Any, features: Any, columns: list[str]) -> Any:
         for name in columns:
             if name not in table.column_names:
                 table = table.append_column(name, pa.nulls(table.num_rows))
-    for one in features.extractors_:
+    for one in extractors:
         name = str(one.column)
         if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):
             continue
@@ -163,7 +163,7 @@ class Model:
         else:
             rows = as_parsed(rows)
             if not isinstance(rows, CSR):
-                return self.features.transform(as_in_files(rows, self.features, self.columns))
+                return self.features.transform(as_in_files(rows, self.features.extractors_, self.columns))
         return self.features.transform(self.far.narrow(rows) if isinstance(rows, CSR) else rows)
 
     def learner_for(self, X: Any) -> tuple[Any, Any]:
@@ -634,7 +634,7 @@ def _as_rows(model: Model, rows: Any) -> Any:
     rows = as_parsed(rows)
     if isinstance(rows, CSR):
         return rows
-    return as_source(rows) if model.learner is None else as_in_files(rows, model.features, model.columns)
+    return as_source(rows) if model.learner is None else as_in_files(rows, model.features.extractors_, model.columns)
 
 
 def _as_labels(y: Any) -> list[str]:
