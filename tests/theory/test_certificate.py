@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onlearn
+from onlearn.engine.rounds import note_round
 from onlearn.theory import Certificate, Mixing, bounds
 from onlearn.theory.certificate import certify
 from onlearn.theory.theorems import smallest_disjunction
@@ -352,6 +353,20 @@ def test_in_the_feature_space_of_a_kernel_the_certificate_is_that_of_the_feature
         assert bound(dual, name).value == pytest.approx(bound(linear, name).value, rel=1e-4)
     assert bound(dual, "perceptron").target == "maximum-margin separator"
     assert dual.holds() and linear.holds()
+
+
+def test_shards_in_the_feature_space_of_a_kernel():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5] > 0.3
+    model = onlearn.KernelPerceptron("linear", epochs=3, stabilizer="last", random_state=0).fit(X, y)
+    one = bound(model.certificate(X, y), "perceptron").value
+    for entry in model.history_["passes"]:
+        note_round(entry, np.array([0.5, 0.5]), np.array([0.0, entry["mistakes"]]))
+    certificate = model.certificate(X, y)
+    assert applying(certificate) == {"perceptron_mixed", "perceptron_mixed_noisy"}
+    assert bound(certificate, "perceptron_mixed").value == pytest.approx(2 * one)
+    assert certificate.holds()
 
 
 LEARNERS = (
