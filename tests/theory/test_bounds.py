@@ -18,6 +18,11 @@ seeds = st.integers(0, 2**32 - 1)
 def test_worked_numbers():
     assert bounds.perceptron(3.0, 0.5) == 36.0
     assert bounds.perceptron_noisy(3.0, 1.0, 0.5) == 64.0
+    assert bounds.perceptron_mixed(3.0, 0.5, 4) == 144.0
+    assert bounds.perceptron_mixed(3.0, 0.5, shards=1) == bounds.perceptron(3.0, 0.5)
+    assert bounds.perceptron_mixed_noisy(3.0, 1.0, 0.5, 4) == 196.0
+    assert bounds.perceptron_mixed_noisy(3.0, 0.0, 0.5, 4) == bounds.perceptron_mixed(3.0, 0.5, 4)
+    assert bounds.perceptron_mixed_noisy(3.0, 1.0, 0.5, 1) == bounds.perceptron_noisy(3.0, 1.0, 0.5)
     assert bounds.winnow(1, 1) == 5.0
     assert bounds.winnow(1024, 10) == 332.0
     assert bounds.winnow(1000, 0) == 2.0
@@ -85,6 +90,11 @@ def test_general_forms_do_not_depend_on_the_unit(scale):
         lambda: bounds.consistent("all"),
         lambda: bounds.halving(0),
         lambda: bounds.perceptron("a", 1),
+        lambda: bounds.perceptron_mixed(1.0, 0.0, 2),
+        lambda: bounds.perceptron_mixed(1.0, 1.0, 0),
+        lambda: bounds.perceptron_mixed(1.0, 1.0, 2.5),
+        lambda: bounds.perceptron_mixed_noisy(1.0, -1.0, 1.0, 2),
+        lambda: bounds.perceptron_mixed_noisy(1.0, 1.0, 1.0, math.nan),
         lambda: bounds.winnow(10.5, 2),
     ],
 )

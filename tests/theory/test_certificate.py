@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onlearn
-from onlearn.theory import Certificate, bounds
+from onlearn.engine.rounds import note_round
+from onlearn.theory import Certificate, Mixing, bounds
 from onlearn.theory.certificate import certify
 from onlearn.theory.theorems import smallest_disjunction
 
@@ -126,6 +127,30 @@ def test_it_can_be_read_and_sent():
     }
     assert str(c) == repr(c)
     assert all(b.name in str(c) and b.why in str(c) for b in c.bounds)
+
+
+def test_weights_of_shards_that_were_mixed():
+    """The numbers of `theory.bounds`, for equal shares and for others; runs are in tests/engine/test_rounds.py."""
+    X, y = np.array([[1.0, 0.2], [-1.0, 0.1], [1.0, 0.0]] * 20), [1, -1, 1] * 20
+    equal, other = Mixing(4, 1.0, 0.25, True), Mixing(4, 1.0, 0.5, False)
+    serial, c, weighted = (
+        certify(X, y, [1.0, 0.0], mistakes=4, passes=10, mixing=one, **PERCEPTRON) for one in (None, equal, other)
+    )
+    one = bound(serial, "perceptron").value
+    assert (bound(c, "perceptron_mixed").value, bound(weighted, "perceptron_mixed").value) == (4 * one, one)
+    assert (bound(c, "perceptron_mixed").counted, bound(weighted, "perceptron_mixed").counted) == (None, 1.0)
+    assert applying(c) == applying(weighted) == {"perceptron_mixed", "perceptron_mixed_noisy"}
+    assert c.best is bound(c, "perceptron_mixed") and c.holds() and weighted.holds()
+    assert "in 4 shards" in str(c) and "shards" in c._repr_html_() and "shards" not in serial._repr_html_()
+    assert "mixing" not in serial.to_dict() and "counted" not in serial.to_dict()["bounds"][0]
+    y = [1, -1, 1] * 19 + [1, -1, -1]  # the last is on the wrong side
+    signed = np.array(y) * X[:, 0]
+    c, weighted = (certify(X, y, [1.0, 0.0], passes=10, mixing=one, **PERCEPTRON) for one in (equal, other))
+    best = bounds.perceptron_noisy_best(2 * c.R, signed, 10)
+    assert bound(c, "perceptron_mixed_noisy").value == pytest.approx(best.value)
+    assert best.value == pytest.approx(bounds.perceptron_mixed_noisy(c.R, best.D2, best.margin, 4))
+    half = bounds.perceptron_noisy_best(c.R, signed, 5)  # sqrt(1/2) D2 of ten passes is D2 of five
+    assert bound(weighted, "perceptron_mixed_noisy").value == pytest.approx(half.value)
 
 
 def run_perceptron(X, y, passes, bias):
@@ -328,6 +353,20 @@ def test_in_the_feature_space_of_a_kernel_the_certificate_is_that_of_the_feature
         assert bound(dual, name).value == pytest.approx(bound(linear, name).value, rel=1e-4)
     assert bound(dual, "perceptron").target == "maximum-margin separator"
     assert dual.holds() and linear.holds()
+
+
+def test_shards_in_the_feature_space_of_a_kernel():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5] > 0.3
+    model = onlearn.KernelPerceptron("linear", epochs=3, stabilizer="last", random_state=0).fit(X, y)
+    one = bound(model.certificate(X, y), "perceptron").value
+    for entry in model.history_["passes"]:
+        note_round(entry, np.array([0.5, 0.5]), np.array([0.0, entry["mistakes"]]))
+    certificate = model.certificate(X, y)
+    assert applying(certificate) == {"perceptron_mixed", "perceptron_mixed_noisy"}
+    assert bound(certificate, "perceptron_mixed").value == pytest.approx(2 * one)
+    assert certificate.holds()
 
 
 LEARNERS = (

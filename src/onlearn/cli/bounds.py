@@ -49,6 +49,7 @@ NUMBERS = {
         str, "y u.x of every row, for a target u of length 1: numbers with commas, or a file.", ("--scores",)
     ),
     "passes": Number(float, "How often the rows are passed over."),
+    "shards": Number(int, "The number of shards, each with its own learner, whose weights are mixed in equal shares."),
 }
 
 REQUIRED = inspect.Parameter.empty
@@ -73,6 +74,16 @@ BOUNDS = {
         "Bound the Perceptron on any rows.",
         {"R": REQUIRED, "D2": REQUIRED, "margin": REQUIRED},
         "--R 2 --D2 0.5 --margin 0.5",
+    ),
+    "perceptron_mixed": Formula(
+        "Bound Perceptrons on shards, mixed.",
+        {"R": REQUIRED, "margin": REQUIRED, "shards": REQUIRED},
+        "--R 2 --margin 0.5 --shards 4",
+    ),
+    "perceptron_mixed_noisy": Formula(
+        "Bound mixed Perceptrons on any rows.",
+        {"R": REQUIRED, "D2": REQUIRED, "margin": REQUIRED, "shards": REQUIRED},
+        "--R 2 --D2 0.5 --margin 0.5 --shards 4",
     ),
     "perceptron_noisy_best": Formula(
         "Find where perceptron-noisy is smallest.",

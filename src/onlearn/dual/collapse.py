@@ -20,6 +20,7 @@ from onlearn.dual.training import STEPS, DualTraining
 from onlearn.engine.csr import CSR, is_sparse
 from onlearn.engine.passes import warn_caller
 from onlearn.engine.protocol import layout
+from onlearn.engine.rounds import mixing_of
 from onlearn.engine.training import Training
 from onlearn.kernels.psd import in_words
 from onlearn.theory.certificate import certify_scores
@@ -366,6 +367,7 @@ def dual_certificate(training: Any, points: Any, y: np.ndarray) -> Any:
         rule=training.rule.name if training.output is None else f"{training.rule.name}, {training.output}",
         passes=training.n_seen / len(points),
         single_rate=training.even and geometry.schedule == "constant" and not geometry.drifts,
+        mixing=mixing_of(training, len(points)),
     )
     verdict = None if supports.kernel.always_psd else judge_sample(supports.kernel, points)
     return certificate if verdict is None or verdict else certificate.beyond_theory(str(verdict))

@@ -17,6 +17,7 @@ import numpy as np
 from onlearn.compiler import INTERPRETED, compiled, prefetch
 from onlearn.engine.csr import is_sparse, rows_at
 from onlearn.engine.cycles import Cycle
+from onlearn.engine.rounds import carry_round
 from onlearn.engine.scoring import scores_by
 from onlearn.engine.training import Training
 
@@ -172,9 +173,10 @@ def _learn_kept(
     if training.stopped:
         return None
     training.take_reserve(scores_by(training, rows_at(X, kept)), y[kept])
-    training.reopen_pass(since)
+    before = training.reopen_pass(since)
     training.learn(X, y, weight, kept, audit=False)
     entry = training.end_pass()
+    carry_round(entry, before)
     return True if separable and entry["mistakes"] == 0 else None
 
 

@@ -11,6 +11,7 @@ from onlearn.compiler.inlining import Loop, helper
 from onlearn.compiler.intrinsics import TILE, WIDTH, first_highest, score_tile
 from onlearn.engine.csr import LAST, as_rows, check_finite, is_sparse
 from onlearn.engine.protocol import handed
+from onlearn.engine.rounds import mixing_of
 from onlearn.engine.rows import FOUR, ONE, THREE, TWO, Dense, add_products, column, span
 from onlearn.engine.stabilizers import cast_votes
 from onlearn.threads import over_rows
@@ -255,4 +256,5 @@ def certificate_by(training: Any, X: Any, signs: np.ndarray, from_zero: bool) ->
         alpha=geometry.alpha,
         eta=geometry.rate_of(training.g),
         seen=training.n_seen if training.n_chosen else None,
+        mixing=mixing_of(training, X.shape[0]),
     )

@@ -78,10 +78,10 @@ class Chronicle:
         self.begin_pass()
         return entry
 
-    def reopen_pass(self, since: list[float]) -> None:
+    def reopen_pass(self, since: list[float]) -> dict[str, float]:
         """Take back that the last pass, which began with that tally, has ended: more of it follows."""
-        self.by_pass.pop()
         self.passes, self.since = self.passes - 1, since
+        return self.by_pass.pop()
 
     @property
     def n_mistakes(self) -> int:

@@ -232,7 +232,11 @@ def mistakes(seen: list[float], counts: list[float], certificate: dict[str, Any]
         yield Text("It made no mistake.", "note")
         return
     series = [Series("mistakes", [x for x, _ in points], [y for _, y in points], place=0)]
-    applies = [one for one in (certificate or {}).get("bounds", ()) if one.get("applies") and one.get("value")]
+    applies = [
+        one
+        for one in (certificate or {}).get("bounds", ())
+        if one.get("applies") and one.get("value") and one.get("counted") is None  # else it limits another count
+    ]
     told = ""
     if applies:
         best = min(applies, key=lambda one: one["value"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onlearn.theory import bounds, data_bounds
 from onlearn.theory.adversary import hadamard_sequence
-from onlearn.theory.certificate import Bound, Certificate, certify
+from onlearn.theory.certificate import Bound, Certificate, Mixing, certify
 from onlearn.theory.concept_class import conjunctions, functions
 from onlearn.theory.concepts import DNF, AtLeast, Concept, Conjunction, Disjunction, Predicate, Xor
 from onlearn.theory.elimination import Elimination
@@ -53,6 +53,7 @@ __all__ = [
     "LinearThreshold",
     "MOfN",
     "Majority",
+    "Mixing",
     "PACLearner",
     "Predicate",
     "QueryLearner",

@@ -4,6 +4,8 @@
 |---|---|---|
 | `perceptron` | Perceptron, separable data | (R / g)^2 |
 | `perceptron_noisy` | Perceptron, any data | ((R + D2) / g)^2 |
+| `perceptron_mixed` | Perceptrons on S shards, mixed in equal shares, separable data | S (R / g)^2 |
+| `perceptron_mixed_noisy` | ditto, any data | ((sqrt(S) R + D2) / g)^2 |
 | `winnow` | Winnow, monotone k-disjunctions | 3k(log2 n + 1) + 2 |
 | `winnow_threshold` | Winnow, monotone threshold functions | of order (mass / separation^2) log n |
 | `normalized_winnow` | normalised Winnow, rate eta | ln p / (eta g + ln(2 / (e^eta + e^-eta))) |
@@ -67,6 +69,39 @@ def perceptron_noisy(R: float, D2: float, margin: float) -> float:
     _not_negative("D2", D2)
     _positive("margin", margin)
     return _square(float(R + D2) / float(margin))  # Python floats, which overflow without a warning
+
+
+def perceptron_mixed(R: float, margin: float, shards: int) -> float:
+    """S (R / margin)^2: mistakes of Perceptrons on S shards whose weights are mixed, on separable rows.
+
+    In each round every shard learns from the same weights on, apart from the others; the next round begins at the mean
+    of the weights they come to. A mistake adds margin or more to u.w of its shard, and R^2 or less to |w|^2. So if the
+    shards make k mistakes on average, a round adds k margin or more to u.w of the mean, and k R^2 or less to its
+    |w|^2, which is convex. With K the sum of k over all rounds, K margin <= u.w <= |w| <= sqrt(K) R; there were S K
+    mistakes. Shares other than 1/S, which may differ by round, leave K <= (R / margin)^2 for the sum K of the
+    mistakes, each times the share of its shard. R. McDonald, K. Hall and G. Mann, Distributed training strategies for
+    the structured perceptron, 2010, theorem 3.
+
+    >>> perceptron_mixed(R=2.0, margin=0.5, shards=4)
+    64.0
+    """
+    _shards(shards)
+    return shards * perceptron(R, margin)
+
+
+def perceptron_mixed_noisy(R: float, D2: float, margin: float, shards: int) -> float:
+    """((sqrt(S) R + D2) / margin)^2: mistakes of Perceptrons on S shards whose weights are mixed, on any rows.
+
+    D2 as in `perceptron_noisy`, over all shards and rounds. The argument of `perceptron_mixed` gives K margin -
+    sum d_i / S <= u.w, with the sum over the S K mistakes. By Cauchy and Schwarz this sum / S is at most
+    sqrt(K) D2 / sqrt(S), so that sqrt(K) margin <= R + D2 / sqrt(S). With other shares, sqrt(K) margin <= R + D, where
+    D^2 is the sum of d_i^2, each times the share of its shard.
+
+    >>> perceptron_mixed_noisy(R=2.0, D2=0.5, margin=0.5, shards=4)
+    81.0
+    """
+    _shards(shards)
+    return perceptron_noisy(math.sqrt(shards) * R, D2, margin)
 
 
 class NoisyBound(NamedTuple):
@@ -461,6 +496,12 @@ def _simplex_arguments(p: int, margin: float) -> None:
 def _whole(name: str, value: float) -> None:
     if not isinstance(value, Real) or value % 1 != 0:
         raise ValueError(f"{name} must be a whole number, but it is {value!r}.")
+
+
+def _shards(shards: int) -> None:
+    _whole("shards", shards)
+    if shards < 1:
+        raise ValueError(f"shards must be at least 1, but it is {shards}.")
 
 
 def _passes(passes: float) -> None:

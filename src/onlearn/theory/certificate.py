@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from onlearn.inert_text import facts_html, number
 from onlearn.theory.max_margin import maximum_margin
 from onlearn.theory.separable import Floats, as_rows, is_sparse, radii, scipy_rows, simplex_margin
-from onlearn.theory.theorems import ADDITIVE, LEARNED, ROUNDING, THEOREMS, Bound, Run, Target, make_target
+from onlearn.theory.theorems import ADDITIVE, LEARNED, ROUNDING, Bound, Mixing, Run, Target, judge, make_target
 
 MAXIMUM_MARGIN = "maximum-margin separator"
 SIMPLEX = "best target on the simplex"
@@ -26,7 +26,7 @@ LARGEST = 1 << 22  # numbers in X up to which the maximum-margin separator is lo
 LARGEST_PROGRAM = 50_000  # the same for the simplex, by linear programming
 HOPELESS = 100.0  # times as many mistakes as examples seen: no bound worth looking for
 
-__all__ = ["Bound", "Certificate", "certify", "certify_scores"]
+__all__ = ["Bound", "Certificate", "Mixing", "certify", "certify_scores"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +38,7 @@ class Certificate:
     the rows); `norm1` and `norm2` of these u (a bound may be for a better one, and says so in `target`); the
     `mistakes` made in training on `n_examples`. In the feature space of a kernel there are no coordinates, and
     `radius_inf` and `norm1` are None. `n_seen` is how many examples training saw if these rows are not what it saw, so
-    that no bound applies to them; else None.
+    that no bound applies to them; else None. `mixing` says how the weights of shards were mixed, if they were.
     """
 
     R: float
@@ -50,10 +50,15 @@ class Certificate:
     n_examples: int
     bounds: tuple[Bound, ...]
     n_seen: int | None = None
+    mixing: Mixing | None = None
 
     def holds(self) -> bool:
         """Whether the mistakes made are within every bound that applies."""
-        return all(self.mistakes <= bound.value * (1.0 + ROUNDING) for bound in self.bounds if bound.applies)
+        return all(
+            (self.mistakes if bound.counted is None else bound.counted) <= bound.value * (1.0 + ROUNDING)
+            for bound in self.bounds
+            if bound.applies
+        )
 
     @property
     def best(self) -> Bound | None:
@@ -72,9 +77,12 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON: an infinite value is null."""
         fields = asdict(self)
-        fields["bounds"] = [
-            {**bound, "value": bound["value"] if math.isfinite(bound["value"]) else None} for bound in fields["bounds"]
-        ]
+        if self.mixing is None:
+            del fields["mixing"]
+        for bound in fields["bounds"]:
+            bound["value"] = bound["value"] if math.isfinite(bound["value"]) else None
+            if bound["counted"] is None:
+                del bound["counted"]
         fields["holds"] = self.holds()
         return fields
 
@@ -88,7 +96,8 @@ class Certificate:
         }
         values = "   ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
         rows = f"{self.n_examples} examples" if self.n_seen is None else f"{self.n_seen} examples, not on these rows"
-        head = f"mistakes {self.mistakes} in training on {rows}\n{values}\n"
+        apart = "" if self.mixing is None else f" in {self.mixing.shards} shards"
+        head = f"mistakes {self.mistakes} in training on {rows}{apart}\n{values}\n"
         table = [("bound", "value", "applies", "why")]
         table += [(b.name, f"{b.value:,.4g}", "yes" if b.applies else "no", b.why) for b in self.bounds]
         widths = [max(len(row[column]) for row in table) for column in range(3)]
@@ -104,6 +113,7 @@ class Certificate:
         facts = [
             ("mistakes", number(self.mistakes)),
             ("examples", rows),
+            *([] if self.mixing is None else [("shards", number(self.mixing.shards))]),
             ("R = max|x|", number(self.R)),
             ("margin", number(self.margin)),
             ("within every bound that applies", number(self.holds())),
@@ -129,6 +139,7 @@ def certify(
     alpha: float | None = None,
     eta: float | None = None,
     seen: int | None = None,
+    mixing: Mixing | None = None,
 ) -> Certificate:
     """The certificate of a binary learner whose score is weights.x + intercept - threshold.
 
@@ -141,6 +152,7 @@ def certify(
     - single_rate: every step had the same rate: no schedule, no sample or class weights, no l1 or l2.
     - threshold: fixed, for Winnow. alpha: factor of winnow and balanced. eta: rate of exponentiated.
     - seen: how many examples were seen, if that is not all rows in each pass.
+    - mixing: how the weights of shards were mixed, if they learned apart.
 
     >>> X, y = [[0.0, 1.0], [1.0, 0.0]] * 2, [1, -1] * 2
     >>> certificate = certify(X, y, [-1.0, 1.0], mistakes=2, rule="perceptron", geometry="additive")
@@ -180,6 +192,7 @@ def certify(
         alpha=alpha,
         eta=eta,
         seen=seen,
+        mixing=mixing,
     )
     return Certificate(
         R=run.radii[0],
@@ -189,7 +202,8 @@ def certify(
         norm2=learned.norm2,
         mistakes=int(mistakes),
         n_examples=X.shape[0],
-        bounds=tuple(theorem(run) for theorem in THEOREMS),
+        bounds=judge(run),
+        mixing=mixing,
     )
 
 
@@ -245,11 +259,12 @@ def certify_scores(
     passes: float = 1,
     single_rate: bool = True,
     widest: ArrayLike | None = None,
+    mixing: Mixing | None = None,
 ) -> Certificate:
     """The certificate of an additive learner in a feature space of which only scores are known.
 
     `signed` holds y times the score of each example, `radius` is max|x| and `norm` is |u| in that space. `widest` holds
-    y u.x of each example for the maximum-margin separator u, |u| = 1, if it is known.
+    y u.x of each example for the maximum-margin separator u, |u| = 1, if it is known. `mixing` as for `certify`.
 
     >>> certify_scores([1.0, 1.0], radius=1.0, norm=1.0, mistakes=1, rule="perceptron").best.value
     1.0
@@ -273,6 +288,7 @@ def certify_scores(
         threshold=0.0,
         alpha=None,
         eta=None,
+        mixing=mixing,
     )
     return Certificate(
         R=radius,
@@ -282,5 +298,6 @@ def certify_scores(
         norm2=norm,
         mistakes=int(mistakes),
         n_examples=len(along),
-        bounds=tuple(theorem(run) for theorem in ADDITIVE),
+        bounds=judge(run, ADDITIVE),
+        mixing=mixing,
     )

@@ -9,6 +9,7 @@ ln(positives) + 1 (D. Haussler, Quantifying inductive bias, 1988).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +30,8 @@ ROUNDING = 1e-9  # (R/g)^2 is a rounded number: 0.9999999999999998 allows one mi
 class Bound:
     """One mistake bound: its value (infinite if it promises nothing), whether it applies to the run, and why.
 
-    ``target`` says which u the value is for: the learned weights, or a better one that was found.
+    ``target`` says which u the value is for: the learned weights, or a better one that was found. ``counted`` is the
+    count that the value limits, where that is not the number of all mistakes.
     """
 
     name: str
@@ -38,6 +40,21 @@ class Bound:
     applies: bool
     why: str
     target: str = LEARNED
+    counted: float | None = None
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What theorems need to know of a run in which shards learned apart in each round, and their weights were mixed.
+
+    ``mistakes`` are those of all rounds, each times the share of its shard; if the shares were ``equal``, all mistakes
+    are ``shards`` times as many. ``share`` is the largest share of a shard, on average over the passes.
+    """
+
+    shards: int
+    mistakes: float
+    share: float
+    equal: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +111,7 @@ class Run:
     alpha: float | None
     eta: float | None
     seen: int | None = None  # examples, if they are not those of whole passes
+    mixing: Mixing | None = None
 
     @property
     def examples(self) -> float:
@@ -167,7 +185,12 @@ def _perceptron(run: Run) -> Bound:
 
 
 def _perceptron_noisy(run: Run) -> Bound:
-    R, _ = run.radii
+    value, why, name = _least_noisy(run, run.radii[0])
+    return _judge("perceptron_noisy", "((R + D2)/g)^2", value, run.additive(), why, name)
+
+
+def _least_noisy(run: Run, R: float) -> tuple[float, str, str]:
+    """The smallest ((R + D2)/g)^2 over all margins and targets, where it is, and for which target; R may be larger."""
     value = run.examples
     why, name = "one mistake for each example seen: no margin gives less", LEARNED
     for target in run.targets:
@@ -177,7 +200,7 @@ def _perceptron_noisy(run: Run) -> Bound:
             if math.isfinite(best.margin) and best.value <= value and (best.value < value or target.name == LEARNED):
                 value, name = best.value, target.name
                 why = f"u: {name}, smallest at g = {best.margin:.4g}, D2 = {best.D2:.4g} (passes: {run.passes})"
-    return _judge("perceptron_noisy", "((R + D2)/g)^2", value, run.additive(), why, name)
+    return value, why, name
 
 
 def _winnow(run: Run) -> Bound:
@@ -279,6 +302,51 @@ THEOREMS = (
 )
 
 ADDITIVE = (_perceptron, _perceptron_noisy, _additive)  # need no coordinates, so they hold in any feature space
+
+
+def judge(run: Run, theorems: tuple[Callable[[Run], Bound], ...] = THEOREMS) -> tuple[Bound, ...]:
+    """The bounds of a run. Theorems on one sequence of examples do not apply where shards learned apart."""
+    found = tuple(theorem(run) for theorem in theorems)
+    if run.mixing is None:
+        return found
+    why = f"weights of {run.mixing.shards} shards were mixed after each round, not learned from one sequence of rows"
+    others = (replace(bound, applies=False, why=why) for bound in found)
+    return (*others, _perceptron_mixed(run, run.mixing), _perceptron_mixed_noisy(run, run.mixing))
+
+
+# -- shards whose weights are mixed
+
+
+def _perceptron_mixed(run: Run, mixing: Mixing) -> Bound:
+    one = _perceptron(run)
+    if not mixing.equal:
+        return _weighted(replace(one, name="perceptron_mixed"), mixing)
+    value = mixing.shards * one.value
+    return replace(one, name="perceptron_mixed", formula="S (R/g)^2", value=value, why=_of_shards(one, mixing))
+
+
+def _perceptron_mixed_noisy(run: Run, mixing: Mixing) -> Bound:
+    # With D2 over all shards and rounds, D^2 is at most c D2^2 for the largest share c, so that the bound on the
+    # weighted mistakes, ((R + sqrt(c) D2)/g)^2, is c times that of one learner for rows of the length R/sqrt(c).
+    c = mixing.share
+    value, why, name = _least_noisy(run, run.radii[0] / math.sqrt(c))
+    one = _judge("perceptron_mixed_noisy", "((R + sqrt(c) D2)/g)^2", c * value, run.additive(), why, name)
+    if one.applies:
+        one = replace(one, why=f"{one.why}, c = {c:.4g}")
+    if not mixing.equal:
+        return _weighted(one, mixing)
+    value = mixing.shards * one.value
+    return replace(one, formula=f"S {one.formula}", value=value, why=_of_shards(one, mixing))
+
+
+def _of_shards(one: Bound, mixing: Mixing) -> str:
+    return f"{one.why}, S = {mixing.shards}" if one.applies else one.why
+
+
+def _weighted(one: Bound, mixing: Mixing) -> Bound:
+    """A bound on mistakes that are multiplied by the shares of their shards."""
+    told = f"limits the {mixing.mistakes:.4g} mistakes weighted by the shares of their shards"
+    return replace(one, counted=mixing.mistakes, why=f"{one.why}; {told}" if one.applies else one.why)
 
 
 # -- monotone disjunctions
