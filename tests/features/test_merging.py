@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from onlearn.errors import PlanError
 from onlearn.features import Category, Counts, FeatureMap, Interaction, Number, Text, Vocabulary, feature
 from onlearn.features.assemble import rows_of_names, side_by_side
 from onlearn.features.extractors import combined_facts, update_facts
-from onlearn.features.feature_map import MATRIX, Strings
+from onlearn.features.feature_map import MATRIX, NAMED, Strings
 from onlearn.features.merging import apart, findings, merged, with_names
 from onlearn.features.text import WEIGHTINGS
 
@@ -28,19 +29,41 @@ def initials(row):
     return [word[0] for word in (row["text"] or "").split()]
 
 
-WORDS = st.lists(st.sampled_from("ab ac ad bo bu ca du é zz".split()), max_size=6).map(" ".join)
-ROW = st.fixed_dictionaries(
-    {
-        "text": st.none() | WORDS,
-        "kind": st.none() | st.sampled_from(["x", "y", "z", "long " * 60]),
-        "size": st.none() | st.sampled_from([-2.5, 0.0, 1.0, 3.0, 1e200]),
+WORDS = np.array(["ab", "ac", "ad", "bo", "bu", "ca", "du", "é", "zz"])
+SCHEMA = pa.schema([("text", pa.string()), ("kind", pa.string()), ("size", pa.float64())])
+
+
+def table(rng, count, largest=1e200):
+    """Rows with missing values here and there."""
+
+    def some(values):
+        return [None if rng.random() < 0.2 else value for value in values]
+
+    columns = {
+        "text": some(" ".join(rng.choice(WORDS, rng.integers(0, 7))) for _ in range(count)),
+        "kind": some(rng.choice(["x", "y", "z", "long " * 60], count).tolist()),
+        "size": some(rng.choice([-2.5, 0.0, 1.0, 3.0, largest], count).tolist()),
     }
-)
-TABLES = st.lists(ROW, min_size=1, max_size=24).map(
-    lambda rows: pa.Table.from_pylist(
-        rows, pa.schema([("text", pa.string()), ("kind", pa.string()), ("size", pa.float64())])
-    )
-)
+    return pa.table(columns, SCHEMA)
+
+
+def named_rows(rng, count):
+    """Rows of features of two namespaces and of none, as a reader has them."""
+
+    def part(prefix):
+        pairs = [zip(rng.choice(list("abcdefgh"), 3), rng.choice([1.0, -1.0, 0.5, 0.0], 3)) for _ in range(count)]
+        return rows_of_names(
+            ([(str(name), value) for name, value in row][rng.integers(0, 4) :] for row in pairs), prefix
+        )
+
+    return side_by_side([part(prefix) for prefix in ("", "u^", "v^")])
+
+
+def matrix(rng, count):
+    return CSR.of(csr_matrix(rng.integers(-1, 2, (count, 10)).astype(float)))
+
+
+SEEDS = st.integers(0, 10**9).map(np.random.default_rng)
 TEXTS = st.builds(
     Text, st.just("text"), ngrams=st.just((1, 2)), chars=st.sampled_from([None, (2, 2)]),
     weighting=st.sampled_from(WEIGHTINGS), norm=st.booleans(),
@@ -51,25 +74,16 @@ FIXED = st.builds(
     missing=st.sampled_from(["absent", "zero", "indicator"]),
 )  # fmt: skip
 RUNNING = st.builds(Number, st.just("size"), scale=st.sampled_from(["standard", "log-standard"]))
-CROSSES = st.lists(st.sampled_from([Interaction("text", "kind"), Interaction("size", "size"), Interaction()]), max_size=2)
+CROSSES = st.lists(
+    st.sampled_from([Interaction("text", "kind"), Interaction("size", "size"), Interaction()]), max_size=2
+)
 
 
 def extractors(numbers):
     return st.tuples(TEXTS, KINDS, numbers, st.just(initials), CROSSES).map(lambda one: [*one[:4], *one[4]])
 
 
-@st.composite
-def named_rows(draw):
-    """Rows of features of two namespaces and of none, as a reader has them."""
-    names = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([1.0, -1.0, 0.5, 0.0])), max_size=4)
-    rows = draw(st.lists(st.tuples(names, names, names), min_size=1, max_size=20))
-    return side_by_side([rows_of_names(part, prefix) for part, prefix in zip(zip(*rows), ("", "u^", "v^"))])
-
-
 NAMED_SETTINGS = st.sampled_from(["auto", [Interaction("u", "v")], [Interaction("u", "u"), Interaction()]])
-MATRICES = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=20).map(
-    lambda rows: CSR.of(csr_matrix([[float(k in row) for k in range(10)] for row in rows]))
-)
 
 
 def learn(features, rows, size):
@@ -77,8 +91,8 @@ def learn(features, rows, size):
         features.learn(rows_between(rows, start, min(start + size, rows_in(rows))))
 
 
-def cut(rows, places):
-    ends = sorted(min(place, rows_in(rows)) for place in places)
+def cut(rows, ends):
+    """The rows in shards, some of which may have none."""
     return [rows_between(rows, a, b) for a, b in zip([0, *ends], [*ends, rows_in(rows)])]
 
 
@@ -132,7 +146,7 @@ def check(base, rows, places, size, other_size, rounded=False):
             assert len(places_of) == features.vocabulary_.width
             named = np.flatnonzero(places_of[: len(features.vocabulary_)] < len(made.vocabulary_))
             assert [made.name_of(places_of[k]) for k in named] == [features.name_of(k) for k in named]
-            if exact and not inverse and not rounded:
+            if exact and made.kind_ == NAMED:  # whose values do not depend on other rows
                 moved = np.zeros((features.n_seen_, made.n_features_out_))
                 own = cut(rows, places)[maps.index(features)]
                 np.add.at(moved.T, places_of, features.transform(own).toarray().T.astype(float))
@@ -142,8 +156,8 @@ def check(base, rows, places, size, other_size, rounded=False):
         assert made.vocabulary_.state == "hash"
         known = with_names(base, parts)
         parts, _ = findings_of(cut(rows, places), known, size)
-        made, _, exact = merged(known, parts)
-        assert exact
+        made, _, now_exact = merged(known, parts)
+        assert now_exact
         assert_same(made, serial, rows, True, rounded)
     if made.kind_ is not None:  # both learn on, from rows that had another order
         again = rows_at(rows, np.arange(rows_in(rows))[::2])
@@ -153,44 +167,194 @@ def check(base, rows, places, size, other_size, rounded=False):
     return exact
 
 
-@st.composite
-def bases(draw, given_extractors, rows):
+def some_base(rng, given_extractors, rows):
     """A map that has learned nothing, or from some rows, and may have been pruned."""
-    max_names, bits = draw(st.sampled_from([0, 1, 3, 6, 10, 20, 1 << 20])), draw(st.sampled_from([1, 3, 8]))
+    max_names, bits = int(rng.choice([0, 1, 5, 10, 20, 30, 60, 90, 1 << 20])), int(rng.choice([1, 3, 8]))
     base = FeatureMap(given_extractors, max_names=max_names, bits=bits)
-    if draw(st.booleans()):
+    if rng.random() < 0.5:
         learn(base, rows, 7)
-        if base.has_vocabulary and draw(st.booleans()):
-            kept = np.flatnonzero(draw(st.lists(st.booleans(), min_size=1, max_size=base.n_features_out_)))
-            base.keep(kept, draw(st.sampled_from(["drop", None, "hash"])))
+        if base.has_vocabulary and rng.random() < 0.5:
+            kept = np.flatnonzero(rng.random(base.n_features_out_) < 0.5)
+            base.keep(kept, [None, "drop", "hash"][rng.integers(3)])
     return base
 
 
-PLACES = st.lists(st.integers(0, 24), max_size=4)
-SIZES = st.sampled_from([1, 2, 5, 100])
+def some_cuts(rng, count):
+    return np.sort(rng.integers(0, count + 1, rng.integers(0, 5))).tolist()
 
 
-@settings(max_examples=150)
-@given(st.data(), TABLES, extractors(FIXED), PLACES, SIZES, SIZES)
-def test_tables(data, rows, given_extractors, places, size, other_size):
-    base = data.draw(bases(given_extractors, data.draw(TABLES)))
-    check(base, rows, places, size, other_size)
+@settings(max_examples=200)
+@given(SEEDS, extractors(FIXED))
+def test_tables(rng, given_extractors):
+    base = some_base(rng, given_extractors, table(rng, rng.integers(0, 9)))
+    rows = table(rng, rng.integers(1, 40))
+    check(base, rows, some_cuts(rng, len(rows)), *rng.integers(1, 9, 2))
 
 
-@given(st.data(), TABLES, extractors(RUNNING), PLACES, SIZES)
-def test_tables_with_running_scales(data, rows, given_extractors, places, size):
-    rows = rows.filter(pa.compute.fill_null(pa.compute.less(rows["size"], 1e100), True))
-    given_extractors = [one for one in given_extractors if not isinstance(one, Interaction)]  # their sums may be 0
-    base = FeatureMap(given_extractors, max_names=data.draw(st.sampled_from([6, 1 << 20])), bits=3)
-    check(base, rows, places, size, size, rounded=True)
+@given(SEEDS, extractors(RUNNING), st.sampled_from([10, 1 << 20]))
+def test_tables_with_running_scales(rng, given_extractors, max_names):
+    given_extractors = [one for one in given_extractors if not isinstance(one, Interaction)]  # sums may be 0 or not
+    base = FeatureMap(given_extractors, max_names=max_names, bits=8)
+    rows = table(rng, rng.integers(1, 40), largest=7.0)
+    check(base, rows, some_cuts(rng, len(rows)), *rng.integers(1, 9, 2), rounded=True)
 
 
-@settings(max_examples=150)
-@given(st.data(), named_rows(), NAMED_SETTINGS, PLACES, SIZES, SIZES)
-def test_named_rows(data, rows, given_extractors, places, size, other_size):
-    check(data.draw(bases(given_extractors, data.draw(named_rows()))), rows, places, size, other_size)
+@settings(max_examples=200)
+@given(SEEDS, NAMED_SETTINGS)
+def test_named_rows(rng, given_extractors):
+    base = some_base(rng, given_extractors, named_rows(rng, rng.integers(0, 9)))
+    rows = named_rows(rng, rng.integers(1, 30))
+    check(base, rows, some_cuts(rng, rows_in(rows)), *rng.integers(1, 9, 2))
 
 
-@given(st.data(), MATRICES, PLACES, SIZES)
-def test_matrices(data, rows, places, size):
-    check(data.draw(bases("auto", data.draw(MATRICES))), rows, places, size, 3)
+@given(SEEDS)
+def test_matrices(rng):
+    base, rows = some_base(rng, "auto", matrix(rng, rng.integers(0, 9))), matrix(rng, rng.integers(1, 30))
+    check(base, rows, some_cuts(rng, rows_in(rows)), *rng.integers(1, 9, 2))
+
+
+def test_matrices_of_several_widths():
+    base = FeatureMap()
+    shards = [CSR.of(csr_matrix(np.eye(width))) for width in (3, 5, 4)]
+    parts, _ = findings_of(shards, base, 9)
+    made, numbers, exact = merged(base, parts)
+    assert exact and made.n_features_out_ == 5 and made.n_seen_ == 12
+    assert [one.tolist() for one in numbers] == [[*range(3)], [*range(5)], [*range(4)]]
+
+
+def test_parts_without_rows():
+    base = FeatureMap([Text("text")])
+    nothing, full = findings(apart(base), base), apart(base)
+    assert merged(base, []).features.kind_ is None and merged(base, [nothing, nothing]).features.kind_ is None
+    full.learn({"text": ["a b", "b"]})
+    made = merged(base, [nothing, findings(full, base), nothing])
+    assert_same(made.features, full, {"text": ["a a", "b c"]})
+    assert [len(one) for one in made.numbers] == [0, 3, 0]
+    again = merged(full, [findings(apart(full), full)]).features
+    assert_same(again, full, {"text": ["a a", "b c"]})
+    empty = apart(full)
+    empty.learn(pa.table({"text": pa.array([], pa.string())}))
+    assert_same(merged(full, [findings(empty, full)]).features, full, {"text": ["a a", "b c"]})
+
+
+def test_the_base_and_the_parts_stay_as_they_are():
+    base = FeatureMap([Text("text"), Number("size")])
+    learn(base, table(np.random.default_rng(0), 20, 9.0), 7)
+    before = pickle.dumps(base)
+    parts, _ = findings_of([table(np.random.default_rng(n), 20, 9.0) for n in (1, 2)], base, 7)
+    copies = pickle.dumps(parts)
+    made = merged(base, parts).features
+    learn(made, table(np.random.default_rng(3), 20, 9.0), 7)
+    assert pickle.dumps(base) == before and pickle.dumps(parts) == copies
+
+
+def test_what_is_known_beforehand_is_not_sent():
+    base = FeatureMap([Text("text", ngrams=(1, 1))])
+    base.learn({"text": [" ".join(f"w{n}" for n in range(1000))]})
+    features = apart(base)
+    features.learn({"text": ["w1 w2 new"]})
+    facts, arrays = findings(features, base)
+    assert facts["names_before"] == 1000 and len(arrays["hashes"]) == 1 and bytes(arrays["pool"]) == b"new"
+    assert arrays["documents"].dtype == np.uint8
+
+
+@given(SEEDS, st.booleans())
+def test_counts_for_dropping_rare_features(rng, per_class):
+    rows, base = named_rows(rng, 40), FeatureMap()
+    y = rng.integers(0, 3, 40)
+    serial, counts = FeatureMap(), Counts()
+    counts.add(serial.learn_transform(rows), y if per_class else None)
+    ends = [0, *some_cuts(rng, 40), 40]
+    parts, found = [], []
+    for a, b in pairwise(ends):
+        features, own = apart(base), Counts()
+        labels = list(dict.fromkeys(y[a:b].tolist()))  # which have codes in their order in the shard
+        if a < b:
+            codes = np.array([labels.index(label) for label in y[a:b].tolist()])
+            own.add(features.learn_transform(rows_between(rows, a, b)), codes if per_class else None)
+        parts.append(findings(features, base))
+        found.append((own, np.array(labels, np.int64) if per_class else None))
+    made, numbers, _ = merged(base, parts)
+    total = Counts()
+    for (own, codes), places in zip(found, numbers):
+        total.include(own, places, codes)
+    assert total.classes.keys() == counts.classes.keys()
+    for least in (1, 2, 5, 20):
+        np.testing.assert_array_equal(total.often(least, per_class), counts.often(least, per_class))
+    made.keep(total.often(3, per_class))
+    serial.keep(counts.often(3, per_class))
+    assert_same(made, serial, rows)
+
+
+NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.sampled_from([np.nan, 1e300, -7.25]), max_size=30)
+
+
+def facts_of(values):
+    facts = np.zeros(4)
+    values = np.array(values, np.float64)
+    values.flags.writeable = False
+    update_facts(values, facts)
+    return facts[None]
+
+
+@given(NUMBERS, NUMBERS)
+def test_facts_of_two_parts(first, second):
+    made, serial = combined_facts(facts_of(first), facts_of(second)), facts_of(first + second)
+    np.testing.assert_array_equal(made[:, [0, 3]], serial[:, [0, 3]])
+    np.testing.assert_allclose(made, serial, rtol=1e-9, atol=1e-6)
+    np.testing.assert_array_equal(combined_facts(facts_of(first), facts_of([])), facts_of(first))
+    np.testing.assert_array_equal(combined_facts(facts_of([]), facts_of(first)), facts_of(first))
+
+
+def test_a_column_of_equal_numbers_stays_one():
+    assert combined_facts(facts_of([0.1] * 7), facts_of([0.1] * 3)).tolist() == facts_of([0.1] * 10).tolist()
+
+
+def test_more_namespaces_than_a_batch_can_have():
+    rng = np.random.default_rng(0)
+    serial, vocabulary = Vocabulary(), Vocabulary()
+    for prefixes in np.array_split([f"{n}^" for n in range(100_000)], 4):
+        hashes, groups = rng.integers(0, 1 << 63, len(prefixes)).astype(np.uint64), np.arange(len(prefixes))
+        rows = rows_of_names([["x"] * len(prefixes)])
+        rows = rows._replace(hashes=hashes, groups=groups.astype(np.uint16), prefixes=tuple(prefixes.tolist()))
+        serial.learn(rows)
+    np.testing.assert_array_equal(vocabulary.include(*serial.added(0)), np.arange(100_000))
+    assert vocabulary.names() == serial.names()
+
+
+def test_many_names():
+    rng = np.random.default_rng(0)
+    batches = [rows_of_names([[f"name {n}" for n in rng.integers(0, 60_000, 30_000)]], "p:") for _ in range(4)]
+    for max_names in (1 << 20, 40_000):
+        serial, base = FeatureMap(max_names=max_names, bits=10), FeatureMap(max_names=max_names, bits=10)
+        for rows in batches:
+            serial.learn(rows)
+        parts, maps = findings_of(batches, base, 1)
+        made, numbers, _ = merged(base, parts)
+        assert_same(made, serial, batches[0], exact=max_names > 40_000)
+        for features, places, rows in zip(maps, numbers, batches):
+            ids = features.vocabulary_.lookup(rows.hashes)
+            np.testing.assert_array_equal(places[ids], serial.vocabulary_.lookup(rows.hashes))
+
+
+def test_what_cannot_be_merged():
+    base = FeatureMap()
+    with pytest.raises(PlanError, match="only a FeatureMap can be merged"):
+        apart(Strings("text"))
+    named, texts, numbers = apart(base), apart(base), apart(base)
+    named.learn(rows_of_names([["a"]]))
+    texts.learn({"x": ["so it is", "and not that"]})
+    numbers.learn({"x": [1.5, 2.5]})
+    found = {one: findings(features, base) for one, features in zip("ntx", (named, texts, numbers))}
+    with pytest.raises(DataError, match="some rows are named rows, others a table"):
+        merged(base, [found["n"], found["t"]])
+    with pytest.raises(PlanError, match="do not agree about the roles"):
+        merged(base, [found["t"], found["x"]])
+    with pytest.raises(PlanError, match="bits=22 are not those of the base"):
+        merged(FeatureMap(bits=3), [found["n"]])
+    with pytest.raises(ValueError, match="a part did not begin"):
+        merged(named, [found["n"]])
+    other = FeatureMap()
+    other.learn(rows_of_names([["b"]]))
+    with pytest.raises(ValueError, match="the features did not begin"):
+        findings(named, other)

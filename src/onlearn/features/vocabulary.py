@@ -260,7 +260,7 @@ class Vocabulary:
         """The names from a number on, and the buckets in use, for ``include``."""
         ends, prefixes = self._ends[since : self._count + 1], list(self._prefixes)
         facts: dict[str, Any] = {"state": self.state, "prefixes": prefixes}
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             "hashes": self._hashes[since : self._count].copy(),
             "lengths": np.diff(ends).astype(np.uint16),  # LONGEST, at most
             "groups": self._prefix[since : self._count].astype(np.uint16 if len(prefixes) <= 1 << 16 else np.uint32),
