@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import onlearn
 from onlearn.engine.csr import CSR
+from onlearn.errors import PlanError
 from onlearn.models import Model, far_indices, open_model
 from onlearn.models.explain import explain
 from onlearn.models.far_indices import FoldedFar, HashedFar
@@ -131,3 +132,23 @@ def test_few_buckets_for_many(tmp_path):
     made = far.narrow(CSR.of(X), learn=True)
     assert made.shape == (1, 64 + 8) and made.data.sum() == 1000
     assert far.collisions()["buckets"] == 8 and far.collisions()["collisions"] > 8
+
+
+def test_far_indices_of_parts_of_the_data():
+    X = CSR.of(sp.csr_matrix((np.ones(100), (np.arange(100), 10**6 + 977 * np.arange(100))), shape=(100, 10**7)))
+    whole, base = HashedFar(bits=8), HashedFar(bits=8)
+    base.narrow(X.between(0, 10), learn=True)
+    whole.narrow(X, learn=True)
+    for start, stop in ((10, 40), (40, 40), (40, 100)):
+        part = base.unfitted()
+        part.narrow(X.between(start, stop), learn=True)
+        base.include(part)
+    assert base.values == whole.values == 100
+    np.testing.assert_array_equal(base.seen, whole.seen)
+    fresh = HashedFar(bits=8)
+    fresh.include(base)
+    fresh.include(base)
+    assert fresh.values == 200 and base.values == 100
+    with pytest.raises(PlanError, match="use the same bits="):
+        base.include(HashedFar(bits=9))
+    FoldedFar().include(FoldedFar())

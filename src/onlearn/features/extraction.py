@@ -55,6 +55,10 @@ class Extraction:
                 there = ", ".join(map(repr, known))
                 raise ValueError(f"{interaction!r} is about {unknown[0]!r}, but there are only features of {there}")
 
+    def apart(self) -> Extraction:
+        """The same extractors and names for other rows; nothing is counted yet."""
+        return Extraction([*self.columns, *self.interactions], self.vocabulary.copy(), self.dtype)
+
     # ------------------------------------------------------------------ reading
 
     def open(self, source: Any, learning: bool = False) -> Opened:

@@ -117,6 +117,18 @@ def update_facts(values: Any, facts: Any) -> None:
     facts[0], facts[1], facts[2], facts[3] = count, mean, spread, largest
 
 
+def combined_facts(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The facts about all values, one line a column, from those about two parts (Chan, Golub & LeVeque 1979).
+
+    If one part has no values, they are exactly those of the other.
+    """
+    (count, mean, spread, largest), (more, other_mean, other_spread, other_largest) = first.T, second.T
+    total, change = count + more, other_mean - mean
+    share = np.divide(more, total, out=np.zeros(len(total)), where=total > 0)
+    spread = spread + other_spread + change * change * count * share
+    return np.column_stack([total, mean + change * share, spread, np.maximum(largest, other_largest)])
+
+
 def signed_log(values: np.ndarray) -> np.ndarray:
     """sign(x) log(1 + |x|)"""
     return np.copysign(np.log1p(np.abs(values)), values)

@@ -62,6 +62,24 @@ class FeatureMap:
         """A map with the same parameters that has learned nothing."""
         return FeatureMap(self.extractors, max_names=self.max_names, bits=self.bits, dtype=self.dtype)
 
+    def apart(self) -> FeatureMap:
+        """A map that knows the same names, for other rows; nothing is counted yet."""
+        if self.kind_ is None:
+            return self.unfitted()
+        made = self.begun(self.kind_, self.extractors_, self.roles_, self.columns_)
+        made.width_ = self.width_
+        made._extraction = None if self._extraction is None else self._extraction.apart()
+        return made
+
+    def begun(self, kind: str, extractors: list[Any], roles: dict[str, Role], columns: list[str] | None) -> FeatureMap:
+        """A map with the same parameters for which it is decided what features there are; it has seen no rows."""
+        made = self.unfitted()
+        made.kind_, made.extractors_, made.roles_, made.columns_ = kind, extractors, roles, columns
+        if kind != MATRIX:
+            made._extraction = Extraction(extractors, Vocabulary(self.max_names, self.bits), self.dtype)
+        made._settled = made._settings()
+        return made
+
     # ------------------------------------------------------------------ learning
 
     def learn(self, X: Any) -> None:
@@ -295,7 +313,7 @@ class FeatureMap:
         """The map that was packed."""
         self = cls(_read_given(facts["given"]), **{name: facts["settings"][name] for name in SETTINGS})
         check_choice(facts["kind"], (MATRIX, NAMED, TABLE), "the kind of rows")
-        extractors = [_read(one) for one in facts["extractors"]]
+        extractors = [read_extractor(one) for one in facts["extractors"]]
         roles = {name: Role(*role) for name, role in facts["roles"].items()}
         self.columns_ = list(facts["columns"]) if facts.get("columns") else None
         if facts["kind"] == MATRIX:
@@ -352,10 +370,14 @@ def _spell_given(extractors: Any) -> Any:
 
 
 def _read_given(spelled: Any) -> Any:
-    return spelled if isinstance(spelled, str) else [one if isinstance(one, str) else _read(one) for one in spelled]
+    return (
+        spelled
+        if isinstance(spelled, str)
+        else [one if isinstance(one, str) else read_extractor(one) for one in spelled]
+    )
 
 
-def _read(spelled: dict[str, Any]) -> Any:
+def read_extractor(spelled: dict[str, Any]) -> Any:
     """An extractor from JSON."""
     rest = dict(spelled)
     kind = rest.pop("kind")

@@ -245,6 +245,51 @@ class Vocabulary:
             self.state = state
         return np.concatenate([kept, buckets])
 
+    # ------------------------------------------------------------------ parts of the data
+
+    def copy(self) -> Vocabulary:
+        """A vocabulary with the same names, which learns apart from this one."""
+        made = Vocabulary(self.max_names, self.bits)
+        made.state, made._count, made._prefixes = self.state, self._count, dict(self._prefixes)
+        made._slots, made._hashes, made._prefix = self._slots.copy(), self._hashes.copy(), self._prefix.copy()
+        made._ends, made._seen = self._ends.copy(), self._seen.copy()
+        made._pool = _longer(self._pool[: self._ends[self._count]].copy(), NAME * SMALLEST)
+        return made
+
+    def added(self, since: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The names from a number on, and the buckets in use, for ``include``."""
+        ends, prefixes = self._ends[since : self._count + 1], list(self._prefixes)
+        facts: dict[str, Any] = {"state": self.state, "prefixes": prefixes}
+        arrays: dict[str, np.ndarray] = {
+            "hashes": self._hashes[since : self._count].copy(),
+            "lengths": np.diff(ends).astype(np.uint16),  # LONGEST, at most
+            "groups": self._prefix[since : self._count].astype(np.uint16 if len(prefixes) <= 1 << 16 else np.uint32),
+            "pool": self._pool[ends[0] : ends[-1]].copy(),
+        }
+        if self.state == "hash":
+            arrays["seen"] = self._seen.copy()
+        return facts, arrays
+
+    def include(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Learn the names that were ``added`` to another vocabulary, in their order; returns their numbers here.
+
+        A vocabulary has the first ``max_names`` names of its rows. So a name that found no place in that of a part of
+        the rows has none in that of all rows, and names in the order of their parts are numbered as if by one reader.
+        """
+        lengths = arrays["lengths"].astype(np.int64)
+        starts, nothing = np.cumsum(lengths) - lengths, np.zeros(0)
+        indptr = np.array([0, len(lengths)], np.int64)
+        prefixes = tuple(facts["prefixes"])
+        row = NamedRows(indptr, arrays["hashes"], nothing, starts, lengths, arrays["groups"], arrays["pool"], prefixes)
+        ids = self.learn(row)
+        if self.state == "grow" and facts["state"] == "hash":  # all names have a place, but another one was met
+            self._fill_up()
+        return ids
+
+    def note_buckets(self, seen: np.ndarray) -> None:
+        """Record buckets that are in use in another vocabulary."""
+        self._seen |= seen
+
     # ------------------------------------------------------------------ the model file
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -363,11 +408,22 @@ class Counts:
         counted = X.data != 0
         for label in dict.fromkeys(labels.tolist()):
             chosen = counted if y is None else counted & np.repeat(labels == label, np.diff(X.indptr))
-            found = np.bincount(X.indices[chosen], minlength=X.shape[1])
-            place = self.classes.setdefault(label, len(self.by_class))
-            if place == len(self.by_class):
-                self.by_class.append(np.zeros(0, np.int64))
-            self.by_class[place] = _sum(self.by_class[place], found)
+            self._count(label, np.bincount(X.indices[chosen], minlength=X.shape[1]))
+
+    def include(self, other: Counts, numbers: np.ndarray, codes: np.ndarray | None = None) -> None:
+        """Add the counts of other rows, whose features have other ``numbers`` here, and the labels other ``codes``."""
+        for label, place in other.classes.items():
+            found = other.by_class[place]
+            places = numbers[: len(found)]
+            moved = np.zeros(int(places.max(initial=-1)) + 1, np.int64)
+            np.add.at(moved, places, found)
+            self._count(label if codes is None else int(codes[label]), moved)
+
+    def _count(self, label: Any, found: np.ndarray) -> None:
+        place = self.classes.setdefault(label, len(self.by_class))
+        if place == len(self.by_class):
+            self.by_class.append(np.zeros(0, np.int64))
+        self.by_class[place] = _sum(self.by_class[place], found)
 
     def often(self, min_count: int, per_class: bool = False) -> np.ndarray:
         """The features in at least ``min_count`` rows; with ``per_class``, in so many rows of at least one class."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from onlearn.data.batch import HALF, ODD, OTHER
 from onlearn.engine.csr import CSR, summed
+from onlearn.errors import PlanError
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed
 from onlearn.features.vocabulary import collisions
@@ -32,6 +33,10 @@ class FarIndices(Protocol):
     def narrow(self, X: CSR, learn: bool = False) -> CSR:
         """A matrix of the columns that have weights; with ``learn``, far indices are counted."""
         return X
+
+    def include(self, other: FarIndices) -> None:
+        """Add what was counted in other rows."""
+        return
 
     def name_of(self, column: int) -> str | None:
         """The name of a bucket; None for a column."""
@@ -101,6 +106,13 @@ class HashedFar(FarIndices):
         indices = X.indices.copy()
         indices[beyond] = buckets
         return _summed(X, indices.astype(np.int32), WIDEST + ((1 << self.bits) if len(far) else 0))
+
+    def include(self, other: FarIndices) -> None:
+        if not isinstance(other, HashedFar) or other.bits != self.bits:
+            raise PlanError(f"far indices with {self.bits} bits cannot be merged with others: use the same bits=")
+        if other.values:
+            self.seen = self.seen | other.seen if self.values else other.seen.copy()
+            self.values += other.values
 
     def name_of(self, column: int) -> str | None:
         return f"an index beyond {WIDEST - 1}, bucket {column - WIDEST}" if column >= WIDEST else None
