@@ -7,6 +7,7 @@ from onlearn.data.batch import Batch, Sentences
 from onlearn.data.cache import Cache
 from onlearn.data.file_reader import Reader, load, read, warm
 from onlearn.data.registry import reader, readers
+from onlearn.data.sources import Source
 
 __all__ = [
     "Bad",
@@ -16,6 +17,7 @@ __all__ = [
     "DataError",
     "Reader",
     "Sentences",
+    "Source",
     "format_names",
     "load",
     "read",

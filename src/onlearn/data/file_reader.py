@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.batch import Batch, NamedRows, Sentences, as_parsed, as_public, rows_in
 from onlearn.data.label_sets import labels_in, set_name
-from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, readers, sniff
+from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, format_name, readers
 from onlearn.data.row_store import DamagedError, RowStore
 from onlearn.data.sources import SIZE, Source, Stream, sources
 from onlearn.engine.csr import CSR, stacked
@@ -42,6 +42,8 @@ class Reader:
 
     ``notes`` lists the decisions made while reading (format, header, target), ``bad`` holds the rows that cannot be
     read, and ``label_names`` the labels seen so far. ``bytes_read`` of ``bytes_total`` (None: unknown) is the progress.
+    ``lines_read`` counts the lines of each source (of ``sources``), and ``checksums`` has the CRC-32 of the bytes of
+    those that are parts of text files, or of the text of compressed files, once they are read.
     ``kept`` is the row cache, if ``read`` was called with ``cache``. ``after_parse``, if set, is applied to the rows of
     every piece in the thread that parses it. ``choose_format``, if set, gives the format of a stream by its first bytes
     where ``read`` was called without one; None leaves it to the extension and the first lines.
@@ -58,6 +60,7 @@ class Reader:
         cache: bool | str | os.PathLike[str],
         table_required: bool = True,
         live: bool = False,
+        decisions: Mapping[str, Any] | None = None,
     ) -> None:
         self.notes: list[str] = []
         self.bad: BadRows = bad
@@ -68,6 +71,9 @@ class Reader:
         sizes = [one.size for one in self.sources]
         self.bytes_total: int | None = None if None in sizes else sum(size for size in sizes if size is not None)
         self.bytes_read: int = 0
+        self.lines_read: list[int] = [0] * len(self.sources)
+        self.checksums: list[int | None] = [None] * len(self.sources)
+        self._decisions = dict(decisions or {})
         self._format = format
         self._formats: dict[str, Format] = {}
         self._codes: dict[str, int] = {}
@@ -80,7 +86,7 @@ class Reader:
         self.kept: RowStore | None = None
         if cache is not False:
             key = [format, dataclasses.asdict(options)]
-            self.kept = RowStore(self.sources, key, None if cache is True else cache)
+            self.kept = RowStore(self.sources, key, None if cache is True else cache, alone=not self._decisions)
         self._rest: Generator[Batch, None, None] = self._split(batch_rows) if batch_rows else self._read()
         self._batches: Generator[Batch, None, None] = self._rest
 
@@ -102,14 +108,22 @@ class Reader:
             return dict(self.kept.found)
         return next((form.found() for form in self._formats.values()), {})
 
+    def decisions(self) -> dict[str, Any]:
+        """What the first rows have decided, by format: the option ``decisions`` of readers of other parts of the files.
+
+        With it, a reader of a shard treats its rows as this one would, which has read the rows before them. It can be
+        pickled, for use by the same version of this package.
+        """
+        made = {name: form.decisions() for name, form in self._formats.items()}
+        return self._decisions | {name: one for name, one in made.items() if one is not None}
+
     def again(self) -> Reader:
         """A reader of the same files from their beginning, with the same options; bad rows are counted anew."""
-        if any(one.path is None for one in self.sources):
+        if any(one.is_stdin for one in self.sources):
             raise DataError("standard input ('-') can be read only once")
-        files = [one.path for one in self.sources]
         bad = BadRows(limit=self.bad.limit, strict=self.bad.strict)
-        return Reader(files, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
-                      self._table_required, self._live)  # fmt: skip
+        return Reader(self.sources, self._format, self.options, self._batch_rows, bad, self._workers, self._cache,
+                      self._table_required, self._live, self._decisions)  # fmt: skip
 
     def keep(self, size: int) -> tuple[list[Batch], bool]:
         """Read batches ahead until there are so many bytes of them; and whether these are all there are.
@@ -144,15 +158,14 @@ class Reader:
             yield from batch.split(most)
 
     def _read(self) -> Generator[Batch, None, None]:
-        lines: dict[str, int] = {}
         row_count = 0
         try:
             with contextlib.closing(self._settled_pieces()) as pieces:
                 for number, parsed, position in pieces:
                     source = self.sources[number]
                     self.bytes_read = max(self.bytes_read, position)
-                    lines_before = lines.get(source.name, 0)
-                    lines[source.name] = lines_before + parsed.line_count
+                    lines_before = self.lines_read[number] + (source.part.lines_before if source.part else 0)
+                    self.lines_read[number] += parsed.line_count
                     for bad in parsed.bad:
                         self.bad.add(source.name, bad._replace(line=bad.line + lines_before + 1))
                     count = rows_in(parsed.rows)
@@ -161,7 +174,8 @@ class Reader:
                     if count:
                         yield self._batch(source, parsed, lines_before)
             self.bad.check()
-            if not row_count and not self.bad.count:
+            whole = all(source.part is None for source in self.sources)  # a shard may be of empty lines only
+            if whole and not row_count and not self.bad.count:
                 names = ", ".join(source.name for source in self.sources[:3])
                 raise DataError(f"{names}: there are no rows")
         finally:
@@ -181,8 +195,8 @@ class Reader:
                 kept.forget()
                 self.notes.clear()
         try:
-            for source, form, parsed, position in ahead(self._pieces(), self._parse, self._workers):
-                parsed, number = form.settle(parsed), self.sources.index(source)
+            for number, form, parsed, position in ahead(self._pieces(), self._parse, self._workers):
+                parsed = form.settle(parsed)
                 if self.options.multilabel:
                     separator = self.options.label_separator or form.label_separator
                     parsed.names = [set_name(name, separator) for name in parsed.names]
@@ -198,12 +212,13 @@ class Reader:
             if kept is not None:
                 kept.close()
 
-    def _pieces(self) -> Iterator[tuple[Source, Format, Any, int]]:
+    def _pieces(self) -> Iterator[tuple[int, Format, Any, int]]:
         bytes_before = 0
-        for source in self.sources:
+        for number, source in enumerate(self.sources):
             stream = Stream(source, self._live)
             try:
                 if not stream.head(1):
+                    stream.refuse_truncated()
                     if len(self.sources) == 1:
                         raise DataError(f"{source.name} is empty")
                     self.notes.append(f"{source.name} is empty")
@@ -211,38 +226,38 @@ class Reader:
                 stream.refuse_compressed()
                 form = self._format_of(stream)
                 for piece in form.pieces(stream):
-                    yield source, form, piece, bytes_before + stream.position
+                    yield number, form, piece, bytes_before + stream.position
                 stream.refuse_truncated()
-                bytes_before += source.size or 0
+                bytes_before += stream.size
+                self.checksums[number] = stream.checksum if stream.ended else None
             finally:
                 stream.close()
 
     def _format_of(self, stream: Stream) -> Format:
         """The reader of a stream. Files of one format share it, and with it the decisions about the first file."""
-        name = self._format
+        name = self._format or stream.source.format
         known = readers()
         if name is None and self.choose_format is not None:
             name = self.choose_format(stream)
         if name is None:
-            name = next((EXTENSIONS[end] for end in stream.source.extensions[:1] if end in EXTENSIONS), None)
-            if name is None or name == "fasttext":  # a .txt file may have any format
-                name, why = sniff(stream, name)
-                self.notes.append(f"{stream.source.name}: read as {name}: {why}")
+            name = format_name(stream, self.notes)
         if name not in self._formats:
             if self._table_required:
                 others = [] if self._format else [one for one in self.sources if one is not stream.source]
                 refuse_unused(self.options, stream.source, name, others)
             self._formats[name] = known[name](self.options, self.notes)
+            if name in self._decisions:
+                self._formats[name].resume(self._decisions[name])
         return self._formats[name]
 
-    def _parse(self, work: tuple[Source, Format, Any, int]) -> tuple[Source, Format, Parsed, int]:
-        source, form, piece, position = work
+    def _parse(self, work: tuple[int, Format, Any, int]) -> tuple[int, Format, Parsed, int]:
+        number, form, piece, position = work
         with np.errstate(over="ignore"):  # hashes overflow, which NumPy reports if the parsers run interpreted
             parsed = form.parse(piece)
         parsed.rows = as_parsed(parsed.rows)  # a user-defined format may give SciPy matrices
         if self.after_parse is not None:
             parsed.rows = self.after_parse(parsed.rows)
-        return source, form, parsed, position
+        return number, form, parsed, position
 
     def _batch(self, source: Source, parsed: Parsed, lines_before: int) -> Batch:
         codes = parsed.codes
@@ -286,7 +301,7 @@ def refuse_unused(options: Options, source: Source, name: str, others: list[Sour
 
     ``source`` has the format ``name``; the extensions of ``others`` give their formats.
     """
-    known = [EXTENSIONS.get(end) for other in others for end in other.extensions[:1] or [""]]
+    known = [other.format or EXTENSIONS.get(end) for other in others for end in other.extensions[:1] or [""]]
     if any(other is None or other == "fasttext" for other in known):  # such a file may have any format
         return
     formats = {name, *(other for other in known if other is not None)}
@@ -334,10 +349,12 @@ def read(
     group: str | int | None = None,
     cache: bool | str | os.PathLike[str] = False,
     live: bool = False,
+    decisions: Mapping[str, Any] | None = None,
 ) -> Reader:
     """Read the rows of one or more files in batches, in constant memory.
 
-    :param source: a path, a pattern, ``"-"`` for standard input, or a list of those; ``.gz .zst .bz2`` are unpacked
+    :param source: a path, a pattern, a URL, ``"-"`` for standard input, a shard, or a list of those;
+        ``.gz .zst .bz2`` are unpacked
     :param format: the format of the files, if the extension does not give it: see ``onlearn.data.format_names()``
     :param target, weight, id: columns of a table, by name or position, that are not features
     :param task: ``"classify"``, ``"regress"`` (labels are float64), ``"tag"``, ``"multilabel"`` (a row has any number
@@ -363,6 +380,7 @@ def read(
         options: True puts it into the folder of the first file, a path into that folder
     :param live: True gives rows of a pipe as soon as their lines are complete, even if its writer pauses; batches grow
         when rows arrive faster
+    :param decisions: those of another reader, about header, types and roles of columns: ``Reader.decisions()``
     """
     for name, value in (("task", task), ("labels", labels), ("missing", missing)):
         if value not in CHOICES[name]:
@@ -402,7 +420,7 @@ def read(
         label_separator=label_separator,
         group=group,
     )
-    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live)
+    return Reader(source, format, options, batch_rows, bad, workers, cache, table_required, live, decisions)
 
 
 def load(source: Any, **options: Any) -> tuple[Any, np.ndarray | None]:

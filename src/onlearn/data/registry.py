@@ -10,17 +10,19 @@ import importlib
 import json
 import pkgutil
 import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.sources import SIZE, Stream, first_lines
+from onlearn.data.parts import Part
+from onlearn.data.sources import NEW_LINE, NEWLINE, SIZE, Stream, first_lines
 
 SNIFFED_LINES = 50
 DELIMITERS = (",", "\t", ";", "|")
@@ -29,6 +31,7 @@ VW_LINE = re.compile(rb"[^|]*\|\S*(\s|$)")
 VW_WORDS = 4  # label, importance, base and tag are the most that stand before the first bar
 
 AnyClass = TypeVar("AnyClass", bound=type)
+Apply = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 @dataclass(slots=True)
@@ -90,6 +93,13 @@ class Parsed:
     table: Any = None  # passes data from the format's ``parse`` to its ``settle``
 
 
+class Content(NamedTuple):
+    """What the bytes of a shard say without being parsed."""
+
+    lines: int  # as readers count them: also empty ones; of Parquet and Arrow, rows
+    checksum: int  # CRC-32
+
+
 class Format:
     """Base class of formats. A run creates one instance for all files that have the format.
 
@@ -120,6 +130,31 @@ class Format:
         """The decisions about columns, as options of ``read`` for other files of this kind."""
         return {}
 
+    def decisions(self) -> Any:
+        """All that the first rows have decided for later ones, to be pickled; None if they decide nothing."""
+        return None
+
+    def resume(self, decisions: Any) -> None:
+        """Go on from the decisions of another reader, as if its rows had been read here."""
+
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        """Cut an uncompressed file into about ``count`` parts, in order; none if it cannot be cut.
+
+        ``apply(function, items)`` is ``map``, or does the same in several processes.
+        """
+        return []
+
+    def content(self, stream: Stream) -> Content:
+        """Count the lines of a stream, and compute its checksum."""
+        buffer = np.empty(SIZE, dtype=np.uint8)
+        lines, checksum, last = 0, 0, NEWLINE
+        while size := stream.fill(buffer):
+            text = buffer[:size].data
+            lines += bytes(text).count(NEW_LINE)
+            checksum, last = zlib.crc32(text, checksum), buffer[size - 1]
+        stream.refuse_truncated()
+        return Content(lines + int(last != NEWLINE), checksum)
+
 
 READERS: dict[str, type[Format]] = {}
 EXTENSIONS: dict[str, str] = {}
@@ -149,6 +184,16 @@ def import_formats() -> None:
 
     for module in pkgutil.iter_modules(folder.__path__):
         importlib.import_module(f"{folder.__name__}.{module.name}")
+
+
+def format_name(stream: Stream, notes: list[str]) -> str:
+    """The name of the format of a stream, by its extension or its first lines."""
+    readers()  # which fills EXTENSIONS
+    name = next((EXTENSIONS[end] for end in stream.source.extensions[:1] if end in EXTENSIONS), None)
+    if name is None or name == "fasttext":  # a .txt file may have any format
+        name, why = sniff(stream, name)
+        notes.append(f"{stream.source.name}: read as {name}: {why}")
+    return name
 
 
 def sniff(stream: Stream, expected: str | None) -> tuple[str, str]:

@@ -54,10 +54,13 @@ class DamagedError(Exception):
 class RowStore:
     """The row cache of some sources: it can be read if ``ready``, else it is written if ``writable``.
 
-    ``said`` describes the outcome in a few words; ``used`` says whether the rows come from the cache.
+    ``said`` describes the outcome in a few words; ``used`` says whether the rows come from the cache. ``alone`` says
+    that rows depend on nothing but the sources and ``key``; else nothing is stored.
     """
 
-    def __init__(self, sources: list[Source], key: Any, folder: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self, sources: list[Source], key: Any, folder: str | os.PathLike[str] | None = None, alone: bool = True
+    ) -> None:
         self.notes: list[str] = []
         self.found: dict[str, Any] = {}
         self.said: str | None = None
@@ -73,6 +76,9 @@ class RowStore:
         self._writing: Path | None = None
         if len(self._paths) < len(sources) or not all(path.is_file() for path in self._paths):
             self.writable, self.said = False, "not kept: what is read is not a file"
+            return
+        if not alone or any(source.part is not None for source in sources):
+            self.writable, self.said = False, "not kept: these are shards, or depend on other files"
             return
         if not all(kind.__module__.startswith("onlearn.data.formats.") for kind in readers().values()):
             self.writable, self.said = False, "not kept: there are formats of your own, which may change"

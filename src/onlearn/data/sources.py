@@ -1,28 +1,27 @@
-"""Sources of data: paths, patterns and standard input as streams of bytes, and these as blocks of whole lines."""
+"""Sources of data: paths, patterns, URLs and standard input as streams of bytes, and these as blocks of whole lines."""
 
 from __future__ import annotations
 
 import glob
 import os
-import stat
 import sys
-import threading
-from collections import deque
+import zlib
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.data import remote
 from onlearn.data.bad_rows import DataError
+from onlearn.data.parts import FileRange, Part, Span
+from onlearn.data.pipe import Pipe, is_pipe
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 NOT_TEXT = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # without BZh, with which a text may begin
 STDIN = "-"
 NEW_LINE = b"\n"
-PIPE_READ = 1 << 16  # bytes read from a pipe at a time
-PIPE_BUFFER = 8 << 20  # bytes of a pipe that wait in memory
 SIZE = 4 << 20  # of a block
 PADDING = 64  # newlines after the content of a block, which parsers may read without a check
 NEWLINE = 10
@@ -30,38 +29,82 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Source(NamedTuple):
-    """One file, or standard input."""
+    """One file, a part of one, or standard input."""
 
     name: str  # in messages
-    path: Path | None  # None: standard input
+    path: Path | None  # None: standard input, or a URL
     compression: str | None
+    url: str | None = None
+    part: Part | None = None  # None: the whole file
+    format: str | None = None  # None: the extension or the first lines give it
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether this is standard input."""
+        return self.path is None and self.url is None
+
+    @property
+    def file(self) -> PurePath | None:
+        """The path, or that in the URL, for its name; None for standard input."""
+        return self.path if self.url is None else remote.path_in(self.url)
 
     @property
     def extensions(self) -> tuple[str, ...]:
         """The extensions, last one first, without the compression: (".train", ".txt") for ``a.txt.train.gz``."""
-        if self.path is None:
+        if self.file is None:
             return ()
-        suffixes = [suffix.lower() for suffix in self.path.suffixes]
+        suffixes = [suffix.lower() for suffix in self.file.suffixes]
         if suffixes and suffixes[-1] in COMPRESSIONS:
             suffixes.pop()
         return tuple(reversed(suffixes))
 
     @property
     def size(self) -> int | None:
-        """The bytes of the file; None if it is not a regular file."""
+        """The bytes of the file or of its part; None if it is not a regular file."""
+        if self.part is not None:
+            return self.part.size
+        if self.url is not None:
+            return remote.size_of(self.url)
         return self.path.stat().st_size if self.path is not None and self.path.is_file() else None
+
+    @property
+    def begins_inside(self) -> bool:
+        """Whether this is a part of a text that does not begin where the file does."""
+        return isinstance(self.part, Span) and self.part.start > 0
+
+    def opened(self) -> Any:
+        """The file, which can seek, as it is stored."""
+        if self.url is not None:
+            return remote.RemoteFile(self.url)
+        assert self.path is not None
+        return open(self.path, "rb", buffering=0)
+
+    def between(self, start: int, stop: int) -> bytes:
+        """Some bytes of the file as it is stored, fewer at its end."""
+        if self.url is not None:
+            return remote.bytes_of(self.url, start, stop)
+        try:
+            with self.opened() as file:
+                file.seek(start)
+                parts = []
+                while start < stop and (part := file.read(stop - start)):
+                    parts.append(part)
+                    start += len(part)
+                return b"".join(parts)
+        except OSError as error:
+            raise DataError(f"{self.name} cannot be read: {error.strerror or error}") from error
 
 
 def sources(named: Any) -> list[Source]:
-    """The files that a path, a pattern, ``"-"``, or a list of those stands for."""
-    if isinstance(named, (str, os.PathLike)):
+    """The files that a path, a pattern, a URL, ``"-"``, or a list of those stands for; a ``Source`` is its own."""
+    if isinstance(named, (str, os.PathLike, Source)):
         named = [named]
     if not isinstance(named, Iterable):
         raise TypeError(f"data is named by a path, a pattern, '-' or a list of those, not {type(named).__name__}")
-    found = [source for one in named for source in _sources(os.fspath(one))]
+    found = [source for one in named for source in ([one] if isinstance(one, Source) else _sources(os.fspath(one)))]
     if not found:
         raise DataError("no file is named")
-    if sum(source.path is None for source in found) > 1:
+    if sum(source.is_stdin for source in found) > 1:
         raise DataError("standard input ('-') can be read only once")
     return found
 
@@ -69,6 +112,8 @@ def sources(named: Any) -> list[Source]:
 def _sources(name: str) -> list[Source]:
     if name == STDIN:
         return [Source("standard input", None, None)]
+    if remote.is_url(name):
+        return [_remote_file(url) for url in remote.urls(name)]
     path = Path(name)
     if not path.exists() and glob.has_magic(name):
         matches = sorted(match for match in glob.glob(name, recursive=True) if os.path.isfile(match))
@@ -88,31 +133,39 @@ def _file(path: Path) -> Source:
     return Source(str(path), path, COMPRESSIONS.get(path.suffix.lower()))
 
 
-def state_of(path: Path) -> list[Any]:
-    """The name, size and time of a file, which change if the file does."""
+def _remote_file(url: str) -> Source:
+    return Source(url, None, COMPRESSIONS.get(remote.path_in(url).suffix.lower()), url)
+
+
+def state_of(source: Source) -> list[Any]:
+    """The name, size and time of a file, which change if the file does. Of a part, those of its file."""
+    if source.url is not None:
+        return remote.state_of_url(source.url)
+    assert source.path is not None
     try:
-        found = path.stat()
+        found = source.path.stat()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    return [path.name, found.st_size, found.st_mtime_ns]
+        raise DataError(f"{source.path} cannot be read: {error.strerror or error}") from error
+    return [source.path.name, found.st_size, found.st_mtime_ns]
 
 
 class Stream:
     """The bytes of a source, decompressed. ``head`` gives the next bytes without consuming them.
 
     With ``live``, ``head`` and ``fill`` do not wait for a pipe to deliver more: they return what has been written, if
-    it is at least one line.
+    it is at least one line. ``checksum`` is the CRC-32 of the bytes read so far, of parts and of compressed files.
     """
 
     def __init__(self, source: Source, live: bool = False) -> None:
         self.source: Source = source
+        self.checksum: int | None = 0 if source.compression is not None or isinstance(source.part, Span) else None
         self._ended = False
         self._head = b""
         self._raw: Any = None
         self._reached = 0
         try:
             self._file = self._open()
-            self._size = source.size or 0
+            self.size: int = source.size or 0  # in bytes, when it was opened
             self._live = live and self._raw is None and is_pipe(self._file)
             if self._live:
                 self._file = Pipe(self._file)
@@ -121,19 +174,22 @@ class Stream:
 
     def _open(self) -> Any:
         compression = self.source.compression
-        if self.source.path is None:
+        source = self.source
+        if source.is_stdin:
             if sys.stdin is None:  # the shell has closed it (<&-)
                 raise DataError("standard input is closed, so nothing can be read from it")
             raw: Any = sys.stdin.buffer
             start = raw.peek(4)[:4] if hasattr(raw, "peek") else b""
             compression = next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)
-        elif compression is None:
-            return open(self.source.path, "rb", buffering=0)
+        elif isinstance(source.part, Span):
+            return FileRange(source.opened(), source.part.start, source.part.stop)
+        elif compression is None or source.url is not None:
+            raw = source.opened()
         if compression is None:
             return raw
         import pyarrow as pa
 
-        self._raw = pa.PythonFile(raw, "r") if self.source.path is None else pa.OSFile(str(self.source.path))
+        self._raw = pa.OSFile(str(source.path)) if source.path is not None else pa.PythonFile(raw, "r")
         return pa.CompressedInputStream(self._raw, compression)
 
     @property
@@ -155,13 +211,13 @@ class Stream:
 
     def refuse_compressed(self) -> None:
         """Refuse a compressed file whose name does not say so."""
-        path = self.source.path
-        if path is None or self.source.compression is not None:
+        file = self.source.file
+        if file is None or self.source.compression is not None or self.source.begins_inside:
             return
         for magic in NOT_TEXT:
             if self.head(len(magic)) == magic:
                 end = next(end for end, kind in COMPRESSIONS.items() if kind == MAGIC[magic])
-                raise DataError(f"{path} is compressed by {MAGIC[magic]}: name it {path.name}{end}")
+                raise DataError(f"{self.source.name} is compressed by {MAGIC[magic]}: name it {file.name}{end}")
 
     def skip(self, count: int) -> None:
         """Consume bytes that ``head`` has given."""
@@ -194,6 +250,8 @@ class Stream:
         try:
             count = self._file.readinto(view) or 0
             self._ended = not count
+            if self.checksum is not None:
+                self.checksum = zlib.crc32(view[:count], self.checksum)
             return count
         except (OSError, EOFError) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -212,82 +270,19 @@ class Stream:
 
     def set_progress(self, part: float) -> None:
         """Set the share of the file that has been read, for a format that reads the file itself."""
-        self._reached = int(part * self._size)
+        self._reached = int(part * self.size)
 
     def refuse_truncated(self, error: Exception | None = None) -> None:
         """Raise if the file has become shorter while it was read; called at the end or after an error."""
-        if self.source.compression is None and self.position < self._size:
+        if self.source.compression is None and self.position < self.size:
             size = self.source.size
-            if size is not None and size < self._size:
+            if isinstance(self.source.part, Span) or (size is not None and size < self.size):
                 raise DataError(f"{self.source.name} was cut short while it was read") from error
 
     def close(self) -> None:
         """Close the file."""
-        if self.source.path is not None:
+        if not self.source.is_stdin:
             self._file.close()
-
-
-def is_pipe(file: Any) -> bool:
-    """Whether a file is a pipe, a terminal or a socket, to which more may be written."""
-    try:
-        return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (AttributeError, OSError, ValueError):  # a file object in memory
-        return False
-
-
-class Pipe:
-    """A pipe that a thread reads into memory, so that ``readinto`` gives all that has been written so far."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._parts: deque[bytes] = deque()
-        self._size = self._taken = 0
-        self._error: BaseException | None = None
-        self._ended = False
-        self._changed = threading.Condition()
-        threading.Thread(target=self._pump, name="onlearn-pipe", daemon=True).start()
-
-    def _pump(self) -> None:
-        read = getattr(self._file, "read1", self._file.read)  # does not wait for more bytes
-        while True:
-            part, error = b"", None
-            try:
-                part = read(PIPE_READ)
-            except BaseException as failed:  # raised again by ``readinto``
-                error = failed
-            with self._changed:
-                self._changed.wait_for(lambda: self._size < PIPE_BUFFER)
-                self._size += len(part)
-                self._parts.append(part)
-                self._error, self._ended = error, not part
-                self._changed.notify_all()
-            if not part:
-                return
-
-    def readinto(self, view: memoryview) -> int:
-        """Wait for bytes, and take as many as fit; 0 at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._size or self._ended)
-            if not self._size and self._error is not None:
-                raise self._error
-            done = 0
-            while self._size and done < len(view):
-                part = self._parts.popleft()
-                count = min(len(part), len(view) - done)
-                view[done : done + count] = part[:count]
-                if count < len(part):
-                    self._parts.appendleft(part[count:])
-                done += count
-                self._size -= count
-            self._taken += done
-            self._changed.notify_all()
-            return done
-
-    def tell(self) -> int:
-        return self._taken
-
-    def close(self) -> None:
-        """Do nothing: the thread may still wait for the writer."""
 
 
 class Block(NamedTuple):
@@ -339,7 +334,9 @@ def blocks(
 
 
 def check_encoding(stream: Stream) -> None:
-    """Skip a byte order mark, and refuse UTF-16."""
+    """Skip a byte order mark, and refuse UTF-16. Both stand at the beginning of a file."""
+    if stream.source.begins_inside:
+        return
     start = stream.head(4)
     if start.startswith(BOM):
         stream.skip(len(BOM))

@@ -112,6 +112,12 @@ class Roles:
         named = {"target": self.target, "weight": self.weight, "group": self.group, "id": self.id}
         return {role: column for role, column in named.items() if column is not None}
 
+    def with_options(self, options: Options) -> Roles:
+        """The same columns for a reader with other options."""
+        roles = copy.copy(self)
+        roles.options = options
+        return roles
+
     def within(self, names: Collection[str]) -> Roles:
         """The roles in a file that has these columns."""
         absent = {name for name in self.dispensable if name not in names}

@@ -137,7 +137,7 @@ def file_states(sources: list[str]) -> list[Any]:
     """Paths, sizes and times of change, by which a later run sees that the files are the same."""
     if "-" in sources:
         return []
-    return [state_of(source.path) for source in named_sources(sources) if source.path is not None]
+    return [state_of(source) for source in named_sources(sources) if not source.is_stdin]
 
 
 def is_unfinished(model: Model, sources: list[str]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,11 +12,15 @@ import numpy as np
 
 from onlearn.data.arrow import decoded
 from onlearn.data.bad_rows import DataError
-from onlearn.data.registry import Format, Options, Parsed, reader
+from onlearn.data.cut_points import windows
+from onlearn.data.parts import Groups, Part
+from onlearn.data.registry import Apply, Content, Format, Options, Parsed, reader
 from onlearn.data.sources import Stream
 from onlearn.data.table_roles import Roles, flat, take_roles, tellable
 
 ROWS = 1 << 15
+READ = 1 << 22  # bytes that are read at once for a checksum
+ARROW_FILE = b"ARROW1"  # begins a file; a stream of record batches begins otherwise
 
 
 class Piece(NamedTuple):
@@ -52,6 +58,13 @@ class Columnar(Format):
             what = str(error).strip().splitlines()[0]
             raise DataError(f"{where} cannot be read: {what}") from error
 
+    def content(self, stream: Stream) -> Content:
+        rows, checksum = 0, 0
+        for batch in self.batches(stream):
+            rows += batch.num_rows
+            checksum = zlib.crc32(batch.serialize(), checksum)
+        return Content(rows, checksum if stream.checksum is None else stream.checksum)
+
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
@@ -66,6 +79,12 @@ class Columnar(Format):
 
     def found(self) -> dict[str, Any]:
         return {} if self.roles is None else self.roles.found()
+
+    def decisions(self) -> Any:
+        return self.roles
+
+    def resume(self, decisions: Any) -> None:
+        self.roles = decisions.with_options(self.options)
 
 
 def as_text(row: Any) -> bytes:
@@ -88,20 +107,55 @@ def seekable(stream: Stream) -> Any:
     source = stream.source
     if source.path is not None and source.compression is None:
         return pa.OSFile(str(source.path))
+    if source.url is not None and source.compression is None:
+        return pa.PythonFile(source.opened(), "r")
     return pa.BufferReader(stream.all())
 
 
 @reader("parquet", extensions=[".parquet", ".pq"])
 class Parquet(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
-        from pyarrow import parquet
-
-        # With pre_buffer, PyArrow would read the whole file into memory.
-        opened, rows_read = parquet.ParquetFile(seekable(stream), pre_buffer=False), 0
-        for batch in opened.iter_batches(batch_size=ROWS, use_threads=False):
+        opened, rows_read = open_parquet(stream), 0
+        part = stream.source.part
+        start, stop = (0, opened.num_row_groups) if part is None else (part.start, part.stop)
+        count = sum(opened.metadata.row_group(n).num_rows for n in range(start, stop))
+        for batch in opened.iter_batches(batch_size=ROWS, row_groups=list(range(start, stop)), use_threads=False):
             rows_read += batch.num_rows
-            stream.set_progress(rows_read / opened.metadata.num_rows)
+            stream.set_progress(rows_read / count)
             yield batch
+
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        groups = open_parquet(stream).metadata
+        return evenly([groups.row_group(n).total_byte_size for n in range(groups.num_row_groups)], stream.size, count)
+
+    def content(self, stream: Stream) -> Content:
+        source = stream.source
+        if source.compression is not None:
+            return super().content(stream)
+        groups, part = open_parquet(stream).metadata, source.part
+        start, stop = (0, groups.num_row_groups) if part is None else (part.start, part.stop)
+        rows, checksum = 0, 0
+        for n in range(start, stop):
+            rows += groups.row_group(n).num_rows
+            for start_of_chunk, size in column_chunks(groups.row_group(n)):
+                for _, text in windows(source, start_of_chunk, start_of_chunk + size, READ):
+                    checksum = zlib.crc32(text, checksum)
+        return Content(rows, checksum)
+
+
+def column_chunks(group: Any) -> Iterator[tuple[int, int]]:
+    """Where the columns of a row group begin in the file, and their bytes."""
+    for n in range(group.num_columns):
+        chunk = group.column(n)
+        begins = (chunk.dictionary_page_offset, chunk.data_page_offset)
+        yield min(place for place in begins if place is not None), chunk.total_compressed_size
+
+
+def open_parquet(stream: Stream) -> Any:
+    """The Parquet file of a stream. With pre_buffer, PyArrow would read the whole file into memory."""
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(seekable(stream), pre_buffer=False)
 
 
 @reader("arrow", extensions=[".arrow", ".arrows", ".feather", ".ipc"])
@@ -109,7 +163,7 @@ class ArrowIpc(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
         import pyarrow as pa
 
-        in_file = stream.head(6) == b"ARROW1"
+        in_file = stream.head(len(ARROW_FILE)) == ARROW_FILE
         source = seekable(stream)
         if not in_file:
             size = source.size()
@@ -117,10 +171,34 @@ class ArrowIpc(Columnar):
                 stream.set_progress(source.tell() / size)
                 yield from slices(batch)
             return
-        opened = pa.ipc.open_file(source)
-        for n in range(opened.num_record_batches):
-            stream.set_progress((n + 1) / opened.num_record_batches)
+        opened, part = pa.ipc.open_file(source), stream.source.part
+        start, stop = (0, opened.num_record_batches) if part is None else (part.start, part.stop)
+        for n in range(start, stop):
+            stream.set_progress((n + 1 - start) / (stop - start))
             yield from slices(opened.get_batch(n))
+
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        import pyarrow as pa
+
+        if stream.head(len(ARROW_FILE)) != ARROW_FILE:
+            return []  # a stream, whose record batches cannot be found without reading those before them
+        opened = pa.ipc.open_file(seekable(stream))
+        return evenly([1] * opened.num_record_batches, stream.size, count)  # their sizes stand beside them
+
+
+def evenly(sizes: list[int], size: int, count: int) -> list[Groups]:
+    """About ``count`` parts of a file with groups of these sizes; each has at least one group.
+
+    >>> [(part.start, part.stop) for part in evenly([5, 5, 20, 5], 3500, 3)]
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    if not total:
+        return []
+    cuts = {int(np.abs(ends - place).argmin()) + 1 for place in (total * n / count for n in range(1, count))}
+    edges = [0, *sorted(cuts - {len(sizes)}), len(sizes)]
+    return [Groups(start, stop, int(size * (sum(sizes[start:stop]) / total))) for start, stop in pairwise(edges)]
 
 
 def slices(batch: Any) -> Iterator[Any]:

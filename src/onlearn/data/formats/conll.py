@@ -11,20 +11,28 @@ tokens have: ``# # O`` is a token.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.batch import Aside, Sentences
-from onlearn.data.registry import Format, Options, Parsed, reader
+from onlearn.data.cut_points import Nearby, line_start, places, spans
+from onlearn.data.parts import Part, Span
+from onlearn.data.registry import Apply, Format, Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks
 from onlearn.data.table_roles import find_column
 
 UNIVERSAL = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
 BREAKS = (b"\n\n", b"\n\r\n")
 NAMED_COMMENT = re.compile(rb"# *(?:[\w.:-]+ += |newdoc\b|newpar\b)")  # a comment, however many columns it has
+
+
+class Beginning(NamedTuple):
+    """What the first token says about a file."""
+
+    separator: bytes | None
 
 
 class Piece(NamedTuple):
@@ -38,6 +46,16 @@ def last_sentence_end(text: np.ndarray, stop: int, final: bool) -> int:
     """Where the last whole sentence ends: after an empty line; 0 if there is none."""
     content = text[:stop].tobytes()
     return max(content.rfind(gap) + len(gap) if gap in content else 0 for gap in BREAKS)
+
+
+def sentence_start(source: Nearby, place: int, stop: int) -> int | None:
+    """The first place from ``place`` on, and before ``stop``, that follows an empty line; None if there is none."""
+    start = line_start(source, place, stop)
+    while start is not None:
+        if any(source.between(max(0, start - len(gap)), start) == gap for gap in BREAKS):
+            return start
+        start = line_start(source, start + 1, stop)
+    return None
 
 
 def may_be_comment(line: bytes) -> bool:
@@ -66,7 +84,10 @@ class Conll(Format):
         self.target: str | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Any]:
-        where, begun, separator = stream.source.name, False, self.separator
+        where, begun, separator, part = stream.source.name, False, self.separator, stream.source.part
+        known = part.beginning if isinstance(part, Span) else None
+        if known is not None:
+            separator = known.separator
         if self.options.regress:
             raise DataError(f"{where} holds sentences: their labels are tags, and no numbers to regress on")
         waiting: list[Block] = []  # for a token that decides about columns
@@ -76,14 +97,35 @@ class Conll(Format):
                 first = self.first_token(block)
                 if first is None:
                     continue
-                if separator is None and b"\t" in first:
-                    separator = b"\t"
+                if known is None:
+                    separator = self.separator_in(first)
                 if self.columns is None:
                     self.columns = [f"c{n}" for n in range(len(first.split(separator)))]
                 self.target, begun = self.target_in(self.columns, where), True
             yield from (Piece(one, separator) for one in waiting)
             waiting.clear()
         yield from (Piece(one, separator) for one in waiting)
+
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        size = stream.size
+        blocks_read = blocks(stream, self.options.block_size, last_sentence_end)
+        first = next((found for block in blocks_read if (found := self.first_token(block)) is not None), None)
+        if first is None:
+            return []
+        wanted = places(size, count)
+        nearby = Nearby(stream.source)
+        cuts = (sentence_start(nearby, place, after) for place, after in zip(wanted, [*wanted[1:], size]))
+        return spans([cut for cut in cuts if cut is not None], size, Beginning(self.separator_in(first)))
+
+    def separator_in(self, first: bytes) -> bytes | None:
+        """What stands between the columns of a file with this first token; None: ASCII white space."""
+        return b"\t" if self.separator is None and b"\t" in first else self.separator
+
+    def decisions(self) -> Any:
+        return None if self.columns is None else (self.columns, self.target)
+
+    def resume(self, decisions: Any) -> None:
+        self.columns, _ = decisions
 
     def first_token(self, block: Block) -> bytes | None:
         """The first line that is a token and cannot be a comment."""

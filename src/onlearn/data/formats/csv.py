@@ -8,17 +8,20 @@ PyArrow still refuses is read row by row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.formats import csv_layout
+from onlearn.data.cut_points import spans
+from onlearn.data.formats import csv_cuts, csv_layout
+from onlearn.data.formats.csv_cuts import Beginning
 from onlearn.data.formats.csv_layout import Layout
 from onlearn.data.formats.csv_rows import (
     AFTER,
+    NEWLINE,
     OPEN,
     QUOTE,
     WIDTH,
@@ -26,18 +29,17 @@ from onlearn.data.formats.csv_rows import (
     Dialect,
     Lines,
     Row,
+    RowBlocks,
     RowTable,
-    find_lines,
-    first_widths,
 )
-from onlearn.data.registry import Format, Options, Parsed, guess_delimiter, is_json, reader
-from onlearn.data.sources import Block, Stream, blocks, first_lines
+from onlearn.data.parts import Part, Span
+from onlearn.data.registry import Apply, Format, Options, Parsed, guess_delimiter, is_json, reader
+from onlearn.data.sources import BOM, Block, Stream, blocks, first_lines
 from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
 SAMPLE = 1 << 20  # bytes that decide about delimiter and quotes
 SAMPLE_ROWS = 1000  # rows that decide about header and target
 STRAY = 200  # a column of numbers may have one text among this many cells; the row of the text is a bad one
-LONGEST = 1 << 26  # bytes of a row, so that an open quote does not take in the whole file
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NUMERIC_BLOCK = 1 << 19  # bytes that PyArrow reads at a time if most columns are numbers
 EXACT = 2.0**53  # whole numbers up to this one are exact as floats
@@ -75,54 +77,81 @@ class Csv(Format):
         self.roles: Roles | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
-        where = stream.source.name
-        lines = [line.decode("utf-8", "replace") for line in first_lines(stream, SAMPLE) if line.strip()]
-        if not lines:
-            return
-        if all(is_json(line) for line in lines[:5]):
-            raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
-        delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
-        dialect = Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
+        source = stream.source
+        beginning = source.part.beginning if isinstance(source.part, Span) else None
+        lines: list[str] = []
+        if not source.begins_inside:
+            lines = sample(stream)
+            if not lines:
+                return
+            check_lines(lines, source.name)
+        dialect = self._dialect(lines) if beginning is None else beginning.dialect
         if not dialect.quote and any(chr(QUOTE) in line for line in lines):
-            self.notes.append(f"{where}: quotes are taken as they stand, for they do not enclose cells")
-        width, found = 0, None
-
-        def cut(text: np.ndarray, stop: int, final: bool) -> int:
-            nonlocal width, found
-            final = final or stop > LONGEST
-            if not width:
-                widths = first_widths(text, stop, final, dialect)
-                if not widths and not final:
-                    return 0  # nothing but empty lines so far
-                width = csv_layout.most_common_width(widths or [1])
-            found, end = find_lines(text, stop, final, dialect, width)
-            return end
-
+            self.notes.append(f"{source.name}: quotes are taken as they stand, for they do not enclose cells")
+        cutter = RowBlocks(dialect, 0 if beginning is None else beginning.width)
         names: list[str] | None = None
-        for block in blocks(stream, self.options.block_size, cut):
-            assert found is not None
+        for block in blocks(stream, self.options.block_size, cutter.cut):
             first = None
             if names is None:
-                if width == 1 and self.options.labelled:
-                    csv_layout.refuse_delimiter(delimiter, lines[:200], where)
-                rows = RowTable(block.text[: block.stop], found, dialect, width)
-                names, read = self._begin(rows, where)
+                if cutter.width == 1 and self.options.labelled and lines:
+                    csv_layout.refuse_delimiter(chr(dialect.delimiter), lines[:200], source.name)
+                rows = cutter.rows(block)
+                names, read = self._begin(rows, source.name, beginning if source.begins_inside else None)
                 first = rows, read
-            yield Piece(block, found, dialect, names, first)
+            yield Piece(block, cutter.lines, dialect, names, first)
 
-    def _begin(self, rows: RowTable, where: str) -> tuple[list[str], Read]:
-        """Find the columns of a file in its first rows. The first file also decides about types and roles."""
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        beginning = self._beginning(stream)
+        if beginning is None:
+            return []
+        size, dialect = stream.size, beginning.dialect
+        if dialect.quote == dialect.delimiter or dialect.delimiter == NEWLINE:
+            return spans([], size, beginning)
+        cuts = csv_cuts.row_starts(stream.source, size, count, beginning, apply)
+        # The first shard has the row that may be the header, and no other shard has it.
+        return spans([cut for cut in cuts if cut >= beginning.stop], size, beginning)
+
+    def _dialect(self, lines: list[str]) -> Dialect:
+        """The dialect of a file that begins with these lines."""
+        delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
+        return Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
+
+    def _beginning(self, stream: Stream) -> Beginning | None:
+        """What the first block says about a file; None if it has no rows."""
+        lines = sample(stream)
+        if not lines:
+            return None
+        check_lines(lines, stream.source.name)
+        cutter, skipped = RowBlocks(self._dialect(lines)), stream.source.between(0, len(BOM)) == BOM
+        block = next(blocks(stream, self.options.block_size, cutter.cut))
+        rows = cutter.rows(block)
+        bad = read_rows(rows, cutter.width, []).bad
+        if not len(rows):
+            return None
+        may_be_header = all(one.line > rows.lines[0] for one in bad)  # a bad row cannot be the header
+        stop = int(rows.stops[0]) + len(BOM) * skipped
+        return Beginning(cutter.dialect, cutter.width, rows.bytes_of(0), stop, may_be_header)
+
+    def _begin(self, rows: RowTable, where: str, beginning: Beginning | None) -> tuple[list[str], Read]:
+        """Find the columns of a file in its first rows. The first file also decides about types and roles.
+
+        If these are rows from inside the file, ``beginning`` has its first row.
+        """
         width = rows.width
         read = read_rows(rows, width, [])
         columns, bad = read.columns, read.bad
-        if not len(rows):
+        if beginning is not None:
+            columns = with_first_row(columns, beginning)
+        elif not len(rows):
             raise DataError(f"{where}: not one of the first rows can be read as a row of cells in UTF-8")
         table = [list(row) for row in zip(*(column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns))]
         below = [count_kinds(column.slice(1)) for column in columns]
         header = self.options.header
+        if header == "auto" and beginning is not None and self.layout is not None and not self.layout.header:
+            header = False
         if header == "auto":
             # A bad row cannot be the header. In a further file, the header has the columns of the first file.
-            possible = all(one.line > rows.lines[0] for one in bad)
+            possible = all(one.line > rows.lines[0] for one in bad) if beginning is None else beginning.may_be_header
             header = possible and (
                 not self._missing_columns(csv_layout.column_names(table[0]))
                 if self.layout is not None and self.layout.header
@@ -130,7 +159,7 @@ class Csv(Format):
             )
             decision = "the first row names the columns" if header else "there is no header"
             self.notes.append(f"{where}: {decision}; say header={not header} if that is wrong")
-        skip = int(bool(header))
+        skip = int(bool(header) or beginning is not None)
         names = csv_layout.column_names(table[0]) if header else [f"c{n}" for n in range(width)]
         if self.layout is None:
             first = [count_kinds(column.slice(skip, 1 - skip)) for column in columns]
@@ -145,7 +174,7 @@ class Csv(Format):
             self.layout = Layout(names, bool(header), numeric, fallback)
         else:
             self._check_columns(names, where)
-        if header:
+        if header and beginning is None:
             rows.keep(np.arange(len(rows)) > 0)
             read = read._replace(columns=[column.slice(1) for column in columns])
         return names, read
@@ -204,12 +233,41 @@ class Csv(Format):
         }
         return {**self.roles.found(), "header": self.layout.header, "types": types}
 
+    def decisions(self) -> Any:
+        return None if self.layout is None else (self.layout, self.roles)
+
+    def resume(self, decisions: Any) -> None:
+        self.layout, roles = decisions
+        self.roles = roles.with_options(self.options)
+
 
 @reader("tsv", extensions=[".tsv", ".tab"])
 class Tsv(Csv):
     """Files with tabs between cells."""
 
     delimiter = "\t"
+
+
+def sample(stream: Stream) -> list[str]:
+    """The first lines of a file that are not empty."""
+    return [line.decode("utf-8", "replace") for line in first_lines(stream, SAMPLE) if line.strip()]
+
+
+def check_lines(lines: list[str], where: str) -> None:
+    """Refuse a file that is something else than CSV."""
+    if all(is_json(line) for line in lines[:5]):
+        raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
+
+
+def with_first_row(columns: list[Any], beginning: Beginning) -> list[Any]:
+    """Columns of strings with the cells of the first row of the file before them."""
+    import pyarrow as pa
+
+    text = np.frombuffer(beginning.first_row.removesuffix(b"\n") + b"\n", dtype=np.uint8)
+    cutter = RowBlocks(beginning.dialect, beginning.width)
+    cutter.cut(text, len(text), True)
+    first = read_rows(cutter.rows(Block(text, len(text))), beginning.width, []).columns
+    return [pa.concat_arrays([*both]) for both in zip(first, columns)]
 
 
 def read_rows(rows: RowTable, width: int, numeric: list[int]) -> Read:

@@ -3,7 +3,7 @@
 The rules: a cell is quoted if its first byte after blanks is the quote; a quote inside a quoted cell is written twice;
 line breaks inside belong to the cell. Blanks around cells, but not inside quotes, are no part of them. If a row spans
 several lines and has the wrong number of cells, its quote is assumed to be a mistake: its first line is a bad row, and
-the next row begins with its second line.
+the next row begins with its second line. So it is if a quote is not closed within ``LONGEST`` bytes of its row.
 
 Most lines are plain: each is one row, and PyArrow's rules agree with these. NumPy finds the lines that may not be
 plain, and ``RowScanner`` examines them byte by byte. Bad rows are removed from the text. A row with a carriage return
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.sources import BOM
+from onlearn.data.formats.csv_layout import most_common_width
+from onlearn.data.sources import BOM, Block
 
 QUOTE = ord('"')
 NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
@@ -27,6 +28,7 @@ BLANKS = b" \r\n\t"
 FINE, WIDTH, OPEN, AFTER = range(4)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 STEP = 1 << 12  # bytes between two tests whether to stop
+LONGEST = 1 << 26  # bytes of a row up to its last closing quote, so that an open quote does not take in the whole file
 SAMPLE_ROWS = 100  # rows that decide how many cells a row has
 
 
@@ -92,7 +94,7 @@ class RowScanner:
 
         This is what ``row`` finds, but faster, and without the list of cells.
         """
-        found = None if self._plain is None else self._plain.match(text, start, stop)
+        found = None if self._plain is None else self._plain.match(text, start, min(stop, start + LONGEST))
         if found is None:
             return None
         end = found.end()
@@ -104,13 +106,14 @@ class RowScanner:
         """The row that begins at ``start``; None if it continues after ``stop`` in text that is not read yet."""
         cells: list[tuple[int, int, bool]] = []
         p, second, wrong = start, 0, FINE  # second: where the second line of the row begins
+        limit = min(stop, start + LONGEST)
         while True:
             while p < stop and text[p] in self.leading:
                 p += 1
             first, quoted = p, bool(self.quote) and p < stop and text[p] == self.quote
             if quoted:
                 first += 1
-                last = self._closing(text, first, stop)
+                last = self._closing(text, first, limit)
                 second = second or text.find(b"\n", first, stop if last < 0 else last) + 1
                 if last < 0:
                     wrong = OPEN
@@ -131,7 +134,8 @@ class RowScanner:
             p = end + 1
             if end in (line_end, stop):
                 break
-        if (wrong == OPEN or p > stop) and not final:
+        undecided = p > stop if wrong != OPEN else limit == stop or not second
+        if undecided and not final:
             return None
         p = stop if wrong == OPEN else min(p, stop)
         if wrong == FINE and self.width and len(cells) != self.width:
@@ -470,3 +474,26 @@ class RowTable:
         edge = byte_set(bytes([self.dialect.delimiter, NEWLINE]))
         leading, trailing = byte_set(self.dialect.leading), byte_set(self.dialect.trailing)
         return out[: strip_cells(text, self.quotes[first:last] - start, leading, trailing, edge, out)]
+
+
+class RowBlocks:
+    """Ends blocks of text with whole rows, for ``sources.blocks``. With width 0, the first rows decide about it."""
+
+    def __init__(self, dialect: Dialect, width: int = 0) -> None:
+        self.dialect: Dialect = dialect
+        self.width: int = width
+        self.lines: Lines  # of the last block
+
+    def cut(self, text: np.ndarray, stop: int, final: bool) -> int:
+        """The end of the last whole row."""
+        if not self.width:
+            widths = first_widths(text, stop, final, self.dialect)
+            if not widths and not final:
+                return 0  # nothing but empty lines so far
+            self.width = most_common_width(widths or [1])
+        self.lines, end = find_lines(text, stop, final, self.dialect, self.width)
+        return end
+
+    def rows(self, block: Block) -> RowTable:
+        """The rows of the last block."""
+        return RowTable(block.text[: block.stop], self.lines, self.dialect, self.width)

@@ -11,7 +11,7 @@ at a ``null`` instead of an object, and deep nesting exhausts the stack of any p
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +30,10 @@ from onlearn.data.arrow import (
     scalar,
 )
 from onlearn.data.bad_rows import Bad
+from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
-from onlearn.data.registry import Format, Options, Parsed, reader
+from onlearn.data.parts import Part
+from onlearn.data.registry import Apply, Format, Options, Parsed, reader
 from onlearn.data.sources import Block, Stream, blocks, raw_line
 from onlearn.data.table_roles import MISSING, Roles, as_numbers, flat, spread, take_roles, usual_target
 
@@ -136,8 +138,18 @@ class JsonLines(Format):
         columns = [in_one_piece(table.column(name)) for name in named if name in names]
         return any(pa.types.is_floating(one.type) and bool((np.abs(numbers(one)) >= LARGE).any()) for one in columns)
 
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        return spans(line_starts_near(stream.source, stream.size, count), stream.size)
+
     def found(self) -> dict[str, Any]:
         return {} if self.roles is None else self.roles.found()
+
+    def decisions(self) -> Any:
+        return None if self.roles is None else (dict(self.kinds), self.roles)
+
+    def resume(self, decisions: Any) -> None:
+        kinds, roles = decisions
+        self.kinds, self.roles = dict(kinds), roles.with_options(self.options)
 
     def settle(self, parsed: Parsed) -> Parsed:
         """Convert columns to the types that they have in earlier pieces."""

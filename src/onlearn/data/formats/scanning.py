@@ -6,7 +6,7 @@ guess of how much memory a block needs, and ``Table``, which gives labels and na
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,10 @@ from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import finish, mix, rows_at
+from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.numbers import INFINITE, MISSING
-from onlearn.data.registry import Format, Parsed
+from onlearn.data.parts import Part
+from onlearn.data.registry import Apply, Format, Parsed
 from onlearn.data.sources import Block, Stream, blocks, raw_line
 
 ONE, EIGHT, SIXTY_FOUR = np.uint64(1), np.uint64(8), np.uint64(64)
@@ -32,6 +34,9 @@ class Lines(Format):
 
     def pieces(self, stream: Stream) -> Iterator[Any]:
         return blocks(stream, self.options.block_size)
+
+    def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
+        return spans(line_starts_near(stream.source, stream.size, count), stream.size)
 
 
 class Room:
