@@ -12,7 +12,7 @@ import sequence_examples as examples
 from onlearn.sequence.crf import CRFLearner
 from onlearn.sequence.inputs import as_sentences
 from onlearn.sequence.likelihood import Likelihood
-from onlearn.sequence.quasi_newton import minimize
+from onlearn.engine.quasi_newton import minimize
 from onlearn.sequence.weight_index import WeightIndex
 
 

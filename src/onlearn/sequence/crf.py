@@ -26,7 +26,7 @@ from onlearn.sequence import loops
 from onlearn.sequence.base import Progress, Watch
 from onlearn.sequence.likelihood import Likelihood
 from onlearn.sequence.linear import SHARED, LinearSequenceLearner, order_of
-from onlearn.sequence.quasi_newton import minimize
+from onlearn.engine.quasi_newton import minimize
 from onlearn.sequence.stopping import EarlyStopping, split_sequences
 from onlearn.sequence.token_rows import TokenRows
 
