@@ -185,9 +185,7 @@ class Objective:
         return Descent.resume(self, self.l1, self.outputs, facts, arrays)
 
 
-def run(
-    descent: Descent, iterations: int, tol: float = 1e-5, watch: Callable[[Descent], object] | None = None
-) -> str:
+def run(descent: Descent, iterations: int, tol: float = 1e-5, watch: Callable[[Descent], object] | None = None) -> str:
     """Make up to so many iterations in all; returns why the last was the last: "iterations", "tol" or "minimum".
 
     With "tol" the latest iterations lowered the objective by less than this part, and with "minimum" there is no lower
