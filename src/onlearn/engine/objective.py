@@ -30,6 +30,7 @@ from onlearn.engine.stabilizers import Last
 from onlearn.engine.training import Training
 
 WHOLE = 1 << 62
+LEAST = 1e-3  # of the median of a diagonal: what is added to all of it, for features that were hardly met
 PERIOD = 5  # iterations over which the objective must fall by the part ``tol``
 
 Sums = Callable[[np.ndarray], "tuple[float, np.ndarray, float]"]  # of losses, their gradient, and the weights of rows
@@ -60,23 +61,23 @@ class GradientState(NamedTuple):
 
 
 @move.on(GradientState)
-def _(g, j, x, t, sqnorm):
+def _(g: Any, j: Any, x: Any, t: Any, sqnorm: Any) -> Any:
     g.steps[j] += t * x
     return 0.0
 
 
 @Verb
-def whole_loss(out, gold, cost, loss, params):
+def whole_loss(out: Any, gold: Any, cost: Any, loss: Any, params: Any) -> Any:
     """The loss of all outputs, where ``decide`` found ``cost``."""
 
 
 @whole_loss.on(Softmax)
-def _(out, gold, cost, loss, params):
+def _(out: Any, gold: Any, cost: Any, loss: Any, params: Any) -> Any:
     return cost
 
 
 @whole_loss.on(OneVsAll)
-def _(out, gold, cost, loss, params):
+def _(out: Any, gold: Any, cost: Any, loss: Any, params: Any) -> Any:
     total = 0.0
     for c in range(len(out.s)):
         total += loss(out.s[c], 1.0 if c == gold else -1.0, 1.0, params)
@@ -84,7 +85,7 @@ def _(out, gold, cost, loss, params):
 
 
 @Loop
-def sum_output(rows, order, y, weight, rule, loss, params, g, st):
+def sum_output(rows: Any, order: Any, y: Any, weight: Any, rule: Any, loss: Any, params: Any, g: Any, st: Any) -> Any:
     """One output: the sum of losses; the steps go to ``g``."""
     total = 0.0
     for n in range(len(order)):
@@ -100,7 +101,9 @@ def sum_output(rows, order, y, weight, rule, loss, params, g, st):
 
 
 @Loop
-def sum_outputs(rows, order, y, weight, out, rule, loss, params, g, st):
+def sum_outputs(
+    rows: Any, order: Any, y: Any, weight: Any, out: Any, rule: Any, loss: Any, params: Any, g: Any, st: Any
+) -> Any:
     """Several outputs: the sum of losses; the steps go to ``g``."""
     total, outputs = 0.0, len(out.s)
     for c in range(outputs):
@@ -110,7 +113,7 @@ def sum_outputs(rows, order, y, weight, out, rule, loss, params, g, st):
         i, gold, h = order[n], y[n], weight[n]
         if h != 0.0:
             scores(rows, i, g, st, out.s)
-            margin, cost = decide(out, gold, 1.0, rule, loss, params, False, g, rows, i)
+            _margin, cost = decide(out, gold, 1.0, rule, loss, params, False, g, rows, i)
             total += h * whole_loss(out, gold, cost, loss, params)
             for c in range(outputs):
                 out.t[c] *= h
@@ -173,9 +176,9 @@ class Objective:
         gradient[free:] += self.l2 * w[free:]
         return loss / weight + 0.5 * self.l2 * float(dot(w[free:], w[free:])), gradient
 
-    def begin(self, w: np.ndarray) -> Descent:
-        """A minimisation that begins at w."""
-        descent = Descent(self, np.array(w, dtype=np.float64).ravel(), self.l1, self.outputs)
+    def begin(self, w: np.ndarray, scale: np.ndarray | None = None) -> Descent:
+        """A minimisation that begins at w; see ``scale_of``."""
+        descent = Descent(self, np.array(w, dtype=np.float64).ravel(), self.l1, self.outputs, scale)
         if not np.isfinite(descent.value):
             raise ValueError("the objective is not a finite number where L-BFGS begins: scale the features")
         return descent
@@ -203,6 +206,21 @@ def run(descent: Descent, iterations: int, tol: float = 1e-5, watch: Callable[[D
     return "iterations"
 
 
+def scale_of(training: Training) -> np.ndarray | None:
+    """How far weights may be expected to go, from AdaGrad's sums of squared gradients; None: there are none.
+
+    The mean square of a gradient is about the diagonal of the Hessian of the mean loss. Words of a text differ by
+    orders of magnitude in it, and so do columns that were not scaled: there a minimisation takes a fraction of the
+    iterations.
+    """
+    squares = getattr(training.g, "squares", None)
+    if squares is None or training.geometry.penalties is None or not training.n_seen:
+        return None
+    diagonal = squares[: (training.features + 1) * training.outputs] / training.n_seen
+    least = LEAST * float(np.median(diagonal[diagonal > 0.0])) if diagonal.any() else 1.0
+    return np.asarray(1.0 / np.sqrt(diagonal + training.geometry.penalties[1] + least))
+
+
 def install(training: Training, w: np.ndarray) -> None:
     """Make the minimum what a learner has learned: weights handed out are w, and learning goes on from there."""
     w = np.asarray(w, dtype=np.float64)
@@ -225,12 +243,8 @@ def why_not(learner: Any) -> str | None:
     choices, training = learner.choices, learner.training
     rule, geometry, stabilizer = choices["rule"], choices["geometry"], choices["stabilizer"]
     if not rule.smooth:
-        smooth = [
-            repr(name)
-            for name, kind in rules.RULES.members.items()
-            if kind.smooth and (kind.classification if learner.task.classifies else kind.regression)
-        ]
-        return f"the loss of the rule {rule!r} is not smooth, as L-BFGS needs: use {' or '.join(smooth)}"
+        smooth = " or ".join(_smooth_rules(learner.task.classifies))
+        return f"the loss of the rule {rule!r} is not smooth, as L-BFGS needs: use {smooth}"
     if geometry.penalties is None:
         return f"{geometry!r} states no objective that L-BFGS could minimise: use 'additive' or 'adagrad'"
     if stabilizer.every_hypothesis:
@@ -239,3 +253,9 @@ def why_not(learner: Any) -> str | None:
         use = "'softmax'" if rule.name == "logistic" else "'one-vs-all'"
         return f"the margin of multiclass={training.output!r} is not smooth, as L-BFGS needs: use multiclass={use}"
     return None
+
+
+def _smooth_rules(classifies: bool) -> list[str]:
+    kinds: dict[str, Any] = dict(rules.RULES.members)
+    task = "classification" if classifies else "regression"
+    return [repr(name) for name, kind in kinds.items() if kind.smooth and getattr(kind, task)]

@@ -254,6 +254,7 @@ class Geometry(Protocol):
 
         All weights of the state are up to date.
         """
+        return
 
     def theta(self, state: Any) -> float:
         """The threshold that the weighted sum is compared with."""

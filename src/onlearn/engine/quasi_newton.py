@@ -54,14 +54,21 @@ class Descent:
 
     ``advance`` is one iteration. Between two of them all that the next depends on is in ``pack``, from which ``resume``
     goes on as if nothing had happened. The first ``free`` weights are free of the penalty l1.
+
+    ``scale`` says how far each weight may be expected to go; what is known of the curvature is of w / scale. That it
+    comes near the inverse root of the diagonal of the Hessian is what L-BFGS, which begins with a multiple of the
+    identity, gains by it. The minimum is the same.
     """
 
     w: np.ndarray
     value: float
     gradient: np.ndarray
+    scale: np.ndarray | None
 
-    def __init__(self, smooth: Smooth, w: np.ndarray, l1: float = 0.0, free: int = 0) -> None:
-        self.smooth, self.l1, self.free, self.w = smooth, float(l1), free, w
+    def __init__(
+        self, smooth: Smooth, w: np.ndarray, l1: float = 0.0, free: int = 0, scale: np.ndarray | None = None
+    ) -> None:
+        self.smooth, self.l1, self.free, self.scale, self.w = smooth, float(l1), free, scale, w
         self.value, self.gradient = smooth(w)
         self.value += self.l1 * float(np.abs(w[free:]).sum())
         self.past: Past = Past(len(w))
@@ -88,10 +95,14 @@ class Descent:
         slope, l1, free = self.slope(), self.l1, self.free
         if not slope.any():
             return False
-        direction = self.past.direction(slope)
+        scale: Any = 1.0 if self.scale is None else self.scale
+        direction = self.past.direction(slope) if self.scale is None else scale * self.past.direction(scale * slope)
         if not keep_falling(direction, slope, l1, free) < 0:  # what is known of the curvature misleads: begin anew
-            self.past, direction = Past(len(self.w)), -slope
-        size = 1.0 if self.past.count else 1.0 / float(np.sqrt(dot(direction, direction)))
+            self.past, direction = Past(len(self.w)), -slope * scale**2
+        size = 1.0
+        if not self.past.count:
+            first = direction if self.scale is None else direction / scale
+            size /= float(np.sqrt(dot(first, first)))
         for _try in range(TRIES):
             ahead = np.empty_like(self.w)
             gain, penalty = step_along(self.w, size, direction, slope, l1, free, ahead)
@@ -105,7 +116,7 @@ class Descent:
             size *= SHRINK
         else:
             return False
-        self.past.add(ahead - self.w, new - self.gradient)
+        self.past.add((ahead - self.w) / scale, (new - self.gradient) * scale)
         self.w, self.value, self.gradient = ahead, there, new
         self.values.append(self.value)
         return True
@@ -114,7 +125,8 @@ class Descent:
         """Everything but ``smooth`` and the penalty, as plain facts and arrays."""
         facts = {"count": self.past.count, "evaluations": self.evaluations, "values": self.values}
         lines, products = self.past.lines, self.past.products
-        return facts, {"w": self.w, "gradient": self.gradient, "lines": lines, "products": products}
+        arrays = {"w": self.w, "gradient": self.gradient, "lines": lines, "products": products}
+        return facts, arrays if self.scale is None else {**arrays, "scale": self.scale}
 
     @classmethod
     def resume(
@@ -122,7 +134,7 @@ class Descent:
     ) -> Descent:
         """The minimisation that ``pack`` took apart."""
         self = cls.__new__(cls)
-        self.smooth, self.l1, self.free = smooth, float(l1), free
+        self.smooth, self.l1, self.free, self.scale = smooth, float(l1), free, arrays.get("scale")
         self.w, self.gradient, self.past = arrays["w"], arrays["gradient"], Past(len(arrays["w"]))
         self.past.lines, self.past.products = arrays["lines"].copy(), arrays["products"].copy()
         self.past.count, self.evaluations = facts["count"], facts["evaluations"]
