@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import onlearn
 import sequence_examples as examples
+from onlearn.engine.quasi_newton import minimize
 from onlearn.sequence.crf import CRFLearner
 from onlearn.sequence.inputs import as_sentences
 from onlearn.sequence.likelihood import Likelihood
-from onlearn.sequence.quasi_newton import minimize
 from onlearn.sequence.weight_index import WeightIndex
 
 

@@ -6,7 +6,7 @@ each class, with room for more columns than there are, and grow in both directio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +70,27 @@ class Lines:
 
     def pack(self) -> dict[str, np.ndarray]:
         return {name: np.ascontiguousarray(self.used(name)) for name in self.names}
+
+    def findings(self) -> dict[str, np.ndarray]:
+        """Copies of what was counted; if most places counted nothing, of the others alone, which ``places`` names."""
+        lines = {name: self.used(name) for name in self.names}
+        met = lines[self.names[0]] != 0.0
+        if 2 * np.count_nonzero(met) > met.size:
+            return {name: line.copy() for name, line in lines.items()}
+        size = np.int32 if met.size <= np.iinfo(np.int32).max else np.int64
+        return {"places": np.flatnonzero(met).astype(size), **{name: line[met] for name, line in lines.items()}}
+
+    def add_findings(self, found: dict[str, np.ndarray]) -> None:
+        """Add what another, of as many classes and columns, has counted."""
+        lines = [self.used(name) for name in self.names]
+        where: Any = np.unravel_index(found["places"], lines[0].shape) if "places" in found else ...
+        sums = self._sums([line[where] for line in lines], [found[name] for name in self.names])
+        for line, made in zip(lines, sums):
+            line[where] = made
+
+    def _sums(self, mine: list[np.ndarray], others: list[np.ndarray]) -> Iterable[np.ndarray]:
+        """What lines are when those of others are added."""
+        raise NotImplementedError
 
     def unpack(self, arrays: dict[str, np.ndarray], low: dict[str, float]) -> None:
         """Take arrays of a file, which must be of the shape that this has."""
@@ -153,6 +174,16 @@ class Counts(Lines):
 
         by_class(work, X, y, weight, order, self.classes)
 
+    def findings(self) -> dict[str, np.ndarray]:
+        return {**super().findings(), "totals": self.totals.copy()}
+
+    def add_findings(self, found: dict[str, np.ndarray]) -> None:
+        super().add_findings(found)
+        self.totals = self.totals + found["totals"]
+
+    def _sums(self, mine: list[np.ndarray], others: list[np.ndarray]) -> Iterable[np.ndarray]:
+        return [mine[0] + others[0]]
+
     def pack(self) -> dict[str, np.ndarray]:
         return {**super().pack(), "totals": self.totals}
 
@@ -175,6 +206,17 @@ class Moments(Lines):
             loops.add_moments(rows, part, y, weight, mine, *lines, self.room)
 
         by_class(work, X, y, weight, order, self.classes)
+
+    def _sums(self, mine: list[np.ndarray], others: list[np.ndarray]) -> Iterable[np.ndarray]:
+        return merged_moments(*mine, *others)
+
+
+def merged_moments(heft: Any, mean: Any, spread: Any, more: Any, other: Any, more_spread: Any) -> tuple[Any, Any, Any]:
+    """Moments of two sets of values together (Chan, Golub & LeVeque 1979)."""
+    total = heft + more
+    share = more / np.where(total > 0.0, total, 1.0)
+    change = other - mean
+    return total, mean + change * share, spread + more_spread + change * change * heft * share
 
 
 def by_class(

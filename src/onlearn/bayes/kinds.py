@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.bayes import loops
-from onlearn.bayes.counts import Counts, Moments
+from onlearn.bayes.counts import Counts, Moments, merged_moments
 from onlearn.engine.csr import CSR, as_rows, is_sparse
 from onlearn.engine.scoring import linear_scores
 from onlearn.threads import cores, over_pieces
@@ -207,10 +207,10 @@ def gaussian(state: Moments, weight: np.ndarray, var_smoothing: float, skips: np
     """
     heft, mean, spread_ = (state.used(name) for name in state.names)
     zeros = np.where(skips, 0.0, np.maximum(weight[:, None] - heft, 0.0))
-    heft, mean, spread_ = _merged(heft, mean, spread_, zeros, 0.0, 0.0)
+    heft, mean, spread_ = merged_moments(heft, mean, spread_, zeros, 0.0, 0.0)
     everywhere = heft[:1], mean[:1], spread_[:1]
     for c in range(1, len(heft)):
-        everywhere = _merged(*everywhere, heft[c : c + 1], mean[c : c + 1], spread_[c : c + 1])
+        everywhere = merged_moments(*everywhere, heft[c : c + 1], mean[c : c + 1], spread_[c : c + 1])
     total, middle, around = everywhere
     overall = around / np.where(total > 0.0, total, 1.0)
     variance = np.where(heft > 0.0, spread_ / np.where(heft > 0.0, heft, 1.0), overall)
@@ -219,11 +219,3 @@ def gaussian(state: Moments, weight: np.ndarray, var_smoothing: float, skips: np
         variance = np.ones_like(variance)
     variance = np.maximum(variance + var_smoothing * largest, SMALLEST)
     return Gaussian(np.where(heft > 0.0, mean, middle), 1.0 / variance, skips)
-
-
-def _merged(heft: Any, mean: Any, around: Any, more: Any, other: Any, more_around: Any) -> tuple[Any, Any, Any]:
-    """Moments of two sets of values together (Chan, Golub & LeVeque 1979)."""
-    total = heft + more
-    share = more / np.where(total > 0.0, total, 1.0)
-    change = other - mean
-    return total, mean + change * share, around + more_around + change * change * heft * share

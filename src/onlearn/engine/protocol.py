@@ -237,6 +237,8 @@ class Geometry(Protocol):
     undecided: bool = False  # ``estimate(X, signs, bias)`` must be asked for the geometry to start with
     schedule: str = "constant"  # how the rate falls
     alpha: float | None = None  # the promotion factor, of geometries that multiply
+    # The weights of |w|_1 and |w|_2^2 / 2 beside the mean loss, of geometries that go down this objective.
+    penalties: tuple[float, float] | None = None
 
     def start(self, features: int, outputs: int) -> Any:
         """The state of a learner that has seen nothing; ``features`` counts the constant one."""
@@ -246,6 +248,13 @@ class Geometry(Protocol):
         if not self.signed:
             raise ValueError(f"{self!r} cannot begin at given weights: its weights are made of what it has seen")
         state.w[:] = w
+
+    def keep_rates(self, state: Any, fresh: Any) -> None:
+        """Take over the rates, and the sums of penalties, that a state has come to into one that begins elsewhere.
+
+        All weights of the state are up to date.
+        """
+        return
 
     def theta(self, state: Any) -> float:
         """The threshold that the weighted sum is compared with."""

@@ -33,6 +33,7 @@ class Rule(Protocol):
     regression: bool = False  # whether it learns numbers
     multiclass: str = "true"  # how three or more classes are learned unless it is said
     own_probabilities: bool = False  # whether its scores are log-odds
+    smooth: bool = False  # whether its loss has a derivative everywhere, and its step is minus that
     projects: bool = False  # whether a step of a number's learner goes as far as the example asks, and no further
     written: Any = None  # what the user wrote, of a user-defined rule (see ``user_rules``)
 
@@ -120,6 +121,7 @@ class LMS:
 
     regression = True
     multiclass = "one-vs-all"
+    smooth = True
 
     def step(s, y, sqnorm, p):
         return y - s
@@ -143,6 +145,8 @@ class Hinge:
 class SquaredHinge:
     """Gradient of max(0, 1 - y s)^2: t = 2 y max(0, 1 - y s)."""
 
+    smooth = True
+
     def step(s, y, sqnorm, p):
         return 2.0 * y * max(0.0, 1.0 - s * y)
 
@@ -156,6 +160,7 @@ class Logistic:
 
     multiclass = "softmax"
     own_probabilities = True
+    smooth = True
 
     def step(s, y, sqnorm, p):
         return y / (1.0 + np.exp(s * y))

@@ -204,6 +204,23 @@ class Training(Chronicle):
         self.st = self.stabilizer.start(self.g.w, self.outputs)
         self.own_start = True
 
+    def resume_at(self, w: np.ndarray) -> None:
+        """Have weights, (1 + features) x outputs, in place of those that were learned, and learn on from there.
+
+        What is handed out is exactly these. Examples, mistakes and passes stay counted, and rates are what they have
+        come to; means and runs of hypotheses begin anew, and so does the audit, whose scores were by others.
+        """
+        g, outputs = self._start(self.capacity + 1, self.outputs), self.outputs
+        whole = np.zeros(g.w.size)
+        whole[: (self.features + 1) * outputs] = np.asarray(w, dtype=np.float64).ravel()
+        hand_out(self.g, self.st, outputs, np.empty(g.w.size))  # all weights are up to date
+        self.geometry.begin_at(g, whole)
+        self.geometry.keep_rates(self.g, g)
+        size = AUDITED
+        audit = Audit(np.zeros(size * outputs), np.zeros(size), np.zeros(outputs), np.array([1, 1, 0]))
+        self.g, self.st, self.audit = g, self.stabilizer.start(g.w, outputs), audit
+        self.own_start, self.reserved, self._handed, self.calibrated = True, 0, None, None
+
     @property
     def theta(self) -> float:
         return float(self.geometry.theta(self.g))

@@ -19,6 +19,7 @@ import numpy as np
 from onlearn.engine import rules
 from onlearn.engine.compositions import Composition
 from onlearn.engine.geometry import AdaGrad, Additive
+from onlearn.engine.quasi_newton import minimize
 from onlearn.engine.spec import param, parameters
 from onlearn.engine.stabilizers import Last
 from onlearn.engine.training import Training
@@ -26,7 +27,6 @@ from onlearn.sequence import loops
 from onlearn.sequence.base import Progress, Watch
 from onlearn.sequence.likelihood import Likelihood
 from onlearn.sequence.linear import SHARED, LinearSequenceLearner, order_of
-from onlearn.sequence.quasi_newton import minimize
 from onlearn.sequence.stopping import EarlyStopping, split_sequences
 from onlearn.sequence.token_rows import TokenRows
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from onlearn.compiler import compiled
+from onlearn.engine.quasi_newton import dot, workers
 from onlearn.sequence import loops
-from onlearn.sequence.quasi_newton import dot, workers
 from onlearn.sequence.sums import lower_emissions, posterior_in_logarithms, posterior_in_powers
 from onlearn.sequence.token_rows import TokenRows
 from onlearn.sequence.token_weights import add_expected, list_weights, padded, score_tokens

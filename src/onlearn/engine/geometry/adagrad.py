@@ -59,6 +59,10 @@ class AdaGrad:
     def lazy(self):
         return self.drifts
 
+    @property
+    def penalties(self):
+        return self.l1, self.l2
+
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
         if not self.drifts:
@@ -68,6 +72,12 @@ class AdaGrad:
             zeros, free = (w.copy() for _ in range(4)), np.zeros(outputs)
             return TruncatedAdaGradState(w, *zeros, np.zeros(1), free, knobs)
         return PenalisedAdaGradState(w, w.copy(), np.zeros(w.size), np.zeros(1), np.zeros(outputs), knobs)
+
+    def keep_rates(self, state, fresh):
+        """A weight that never made a step, but begins elsewhere than at zero, takes for granted one of size 1."""
+        fresh.squares[:] = np.where((state.squares == 0.0) & (fresh.w != 0.0), 1.0, state.squares)
+        if self.l1:
+            fresh.most[:] = state.most
 
 
 class AdaGradState(NamedTuple):

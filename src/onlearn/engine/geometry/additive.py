@@ -77,6 +77,10 @@ class Additive:
     def lazy(self):
         return bool(self.l1)
 
+    @property
+    def penalties(self):
+        return self.l1, self.l2
+
     def start(self, features, outputs):
         w, steps = np.zeros(features * outputs), np.zeros(1)
         rate = self.rate / self.l2 if self.schedule == "1/(lambda t)" else self.rate
@@ -89,6 +93,12 @@ class Additive:
         if self.l2:
             return DecayedState(w, np.ones(1), steps, knobs, np.zeros(outputs))
         return AdditiveState(w, steps, knobs)
+
+    def keep_rates(self, state, fresh):
+        """The rate falls on, and a weight that is zero under l1 stays so as long as one that was learned would."""
+        fresh.steps[:] = state.steps
+        if self.l1:
+            fresh.q[0] = state.q[state.now[0]] * state.m[0]
 
     def sound(self, state):
         """Whether a state read from a file keeps within its own arrays."""

@@ -20,6 +20,8 @@ import numpy as np
 from onlearn.compiler import REORDER, compiled
 from onlearn.threads import cores, over_pieces
 
+Smooth = Callable[[np.ndarray], "tuple[float, np.ndarray]"]  # the value and the gradient
+
 PAIRS = 8  # of past steps and changes of the gradient
 SHRINK, ENOUGH = 0.5, 1e-4  # of the line search: how the step shrinks, and the part of the slope that must be gained
 TRIES = 40
@@ -28,7 +30,7 @@ TILE = 1024  # places of a vector that are summed up at a time, so that they sta
 
 
 def minimize(
-    smooth: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    smooth: Smooth,
     w: np.ndarray,
     l1: float,
     iterations: int,
@@ -40,54 +42,127 @@ def minimize(
     >>> near.round(6)
     array([2., 2.])
     """
-    value, gradient = smooth(w)
-    value += l1 * float(np.abs(w).sum())
-    past, slope = Past(len(w)), np.empty_like(w)
+    descent = Descent(smooth, w, l1)
     for _ in range(iterations):
-        find_slope(w, gradient, l1, slope)
-        if not slope.any():
+        if not descent.advance() or is_over(descent.value, descent.w):
             break
-        direction = past.direction(slope)
-        if not keep_falling(direction, slope, l1) < 0:  # what is known of the curvature misleads: begin anew
-            past, direction = Past(len(w)), -slope
-        size = 1.0 if past.count else 1.0 / float(np.sqrt(dot(direction, direction)))
+    return descent.w
+
+
+class Descent:
+    """A minimisation on its way: where it is, and what it knows of the curvature.
+
+    ``advance`` is one iteration. Between two of them all that the next depends on is in ``pack``, from which ``resume``
+    goes on as if nothing had happened. The first ``free`` weights are free of the penalty l1.
+
+    ``scale`` says how far each weight may be expected to go; what is known of the curvature is of w / scale. That it
+    comes near the inverse root of the diagonal of the Hessian is what L-BFGS, which begins with a multiple of the
+    identity, gains by it. The minimum is the same.
+    """
+
+    w: np.ndarray
+    value: float
+    gradient: np.ndarray
+    scale: np.ndarray | None
+
+    def __init__(
+        self, smooth: Smooth, w: np.ndarray, l1: float = 0.0, free: int = 0, scale: np.ndarray | None = None
+    ) -> None:
+        self.smooth, self.l1, self.free, self.scale, self.w = smooth, float(l1), free, scale, w
+        self.value, self.gradient = smooth(w)
+        self.value += self.l1 * float(np.abs(w[free:]).sum())
+        self.past: Past = Past(len(w))
+        self.values: list[float] = [self.value]  # at the beginning, and after each iteration
+        self.evaluations: int = 1  # of ``smooth``
+
+    @property
+    def iterations(self) -> int:
+        return len(self.values) - 1
+
+    def slope(self) -> np.ndarray:
+        """The pseudo-gradient, which is zero at the minimum."""
+        slope = np.empty_like(self.w)
+        find_slope(self.w, self.gradient, self.l1, self.free, slope)
+        return slope
+
+    def slope_size(self) -> float:
+        """|pseudo-gradient|"""
+        slope = self.slope()
+        return float(np.sqrt(dot(slope, slope)))
+
+    def advance(self) -> bool:
+        """Make one iteration; returns whether there was a lower place, as far as rounding lets one see."""
+        slope, l1, free = self.slope(), self.l1, self.free
+        if not slope.any():
+            return False
+        scale: Any = 1.0 if self.scale is None else self.scale
+        direction = self.past.direction(slope) if self.scale is None else scale * self.past.direction(scale * slope)
+        if not keep_falling(direction, slope, l1, free) < 0:  # what is known of the curvature misleads: begin anew
+            self.past, direction = Past(len(self.w)), -slope * scale**2
+        size = 1.0
+        if not self.past.count:
+            first = direction if self.scale is None else direction / scale
+            size /= float(np.sqrt(dot(first, first)))
         for _try in range(TRIES):
-            ahead = np.empty_like(w)
-            gain, penalty = step_along(w, size, direction, slope, l1, ahead)
-            there, new = smooth(ahead)
+            ahead = np.empty_like(self.w)
+            gain, penalty = step_along(self.w, size, direction, slope, l1, free, ahead)
+            there, new = self.smooth(ahead)
             there += l1 * penalty
-            if there <= value + ENOUGH * gain:
+            self.evaluations += 1
+            if there <= self.value + ENOUGH * gain:
                 break
+            if self.value + gain == self.value:
+                return False  # rounding is all that is left
             size *= SHRINK
         else:
-            break  # rounding is all that is left
-        past.add(ahead - w, new - gradient)
-        w, value, gradient = ahead, there, new
-        if is_over(value, w):
-            break
-    return w
+            return False
+        self.past.add((ahead - self.w) / scale, (new - self.gradient) * scale)
+        self.w, self.value, self.gradient = ahead, there, new
+        self.values.append(self.value)
+        return True
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything but ``smooth`` and the penalty, as plain facts and arrays."""
+        facts = {"count": self.past.count, "evaluations": self.evaluations, "values": self.values}
+        lines, products = self.past.lines, self.past.products
+        arrays = {"w": self.w, "gradient": self.gradient, "lines": lines, "products": products}
+        return facts, arrays if self.scale is None else {**arrays, "scale": self.scale}
+
+    @classmethod
+    def resume(
+        cls, smooth: Smooth, l1: float, free: int, facts: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Descent:
+        """The minimisation that ``pack`` took apart."""
+        self = cls.__new__(cls)
+        self.smooth, self.l1, self.free, self.scale = smooth, float(l1), free, arrays.get("scale")
+        self.w, self.gradient, self.past = arrays["w"], arrays["gradient"], Past(len(arrays["w"]))
+        self.past.lines, self.past.products = arrays["lines"].copy(), arrays["products"].copy()
+        self.past.count, self.evaluations = facts["count"], facts["evaluations"]
+        self.values = list(facts["values"])
+        self.value = self.values[-1]
+        return self
 
 
 @compiled
-def find_slope(w: Any, gradient: Any, l1: Any, slope: Any) -> None:
+def find_slope(w: Any, gradient: Any, l1: Any, free: Any, slope: Any) -> None:
     """The pseudo-gradient: the derivative in the direction in which the sum falls; 0 where it falls in none."""
     for n in range(len(w)):
-        g = gradient[n]
+        g, most = gradient[n], l1 if n >= free else 0.0
         if w[n] > 0.0:
-            slope[n] = g + l1
+            slope[n] = g + most
         elif w[n] < 0.0:
-            slope[n] = g - l1
+            slope[n] = g - most
         else:
-            slope[n] = max(g - l1, 0.0) if g > 0.0 else min(g + l1, 0.0)
+            slope[n] = max(g - most, 0.0) if g > 0.0 else min(g + most, 0.0)
 
 
 @compiled
-def keep_falling(direction: Any, slope: Any, l1: Any) -> Any:
+def keep_falling(direction: Any, slope: Any, l1: Any, free: Any) -> Any:
     """With a penalty, leave out the parts of a direction along which the sum rises; returns direction.slope."""
     total = 0.0
     for n in range(len(slope)):
         part = direction[n] * slope[n]
-        if l1 > 0.0 and part >= 0.0:
+        if l1 > 0.0 and part >= 0.0 and n >= free:
             direction[n] = 0.0
         else:
             total += part
@@ -95,15 +170,15 @@ def keep_falling(direction: Any, slope: Any, l1: Any) -> Any:
 
 
 @compiled
-def step_along(w: Any, size: Any, direction: Any, slope: Any, l1: Any, ahead: Any) -> Any:
+def step_along(w: Any, size: Any, direction: Any, slope: Any, l1: Any, free: Any, ahead: Any) -> Any:
     """A step, with a penalty only within the orthant; returns slope.step and the sum of sizes of the new weights."""
     gain, penalty = 0.0, 0.0
     for n in range(len(w)):
         there = w[n] + size * direction[n]
-        if l1 > 0.0 and there * (w[n] if w[n] != 0.0 else -slope[n]) <= 0.0:
+        if l1 > 0.0 and n >= free and there * (w[n] if w[n] != 0.0 else -slope[n]) <= 0.0:
             there = 0.0
         gain += slope[n] * (there - w[n])
-        penalty += abs(there)
+        penalty += abs(there) if n >= free else 0.0
         ahead[n] = there
     return gain, penalty
 
