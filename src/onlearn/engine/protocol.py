@@ -239,6 +239,10 @@ class Geometry(Protocol):
     alpha: float | None = None  # the promotion factor, of geometries that multiply
     # The weights of |w|_1 and |w|_2^2 / 2 beside the mean loss, of geometries that go down this objective.
     penalties: tuple[float, float] | None = None
+    # For ``mixing`` of what shards of the data have led to:
+    unmixed: str | None = "its state is that of one sequence of examples"  # why states cannot be mixed; None: they can
+    evidence: str | None = None  # the field of the state that says how much was seen of each weight
+    confident: bool = False  # the more evidence a weight has, the more it counts in the mean of weights
 
     def start(self, features: int, outputs: int) -> Any:
         """The state of a learner that has seen nothing; ``features`` counts the constant one."""
@@ -270,6 +274,22 @@ class Geometry(Protocol):
     def mend(self, state: Any) -> None:
         """Bring sums over weights up to date after weights were added or removed."""
 
+    def begin_shard(self, state: Any, shards: int) -> None:
+        """Before a shard of the data, one of so many, is learned from: choose the rate that suits a mean over them."""
+        return None
+
+    def end_round(self, state: Any, examples: float, scale: np.ndarray) -> None:
+        """After the weights were mixed: so many examples later, with the mean scale of each output's weights."""
+        return None
+
+    def precision(self, evidence: np.ndarray) -> np.ndarray:
+        """Evidence as numbers that add up over examples."""
+        return evidence
+
+    def from_precision(self, precision: np.ndarray) -> np.ndarray:
+        """The evidence of such numbers."""
+        return precision
+
     def sound(self, state: Any) -> bool:
         """Whether a state read from a file keeps within its own arrays."""
         return True
@@ -282,6 +302,7 @@ class Stabilizer(Protocol):
 
     fades: bool = False  # hypotheses weigh more the later they are, so the clock is counted anew now and then
     every_hypothesis: bool = False  # all of them are kept, as changes, so that no single weights describe the learner
+    unmixed: str | None = "it is about hypotheses of one sequence"  # why states cannot be mixed; None: they can
 
     def start(self, w: np.ndarray, outputs: int) -> Any:
         """The state before the first example, for the weights of the geometry."""
@@ -293,6 +314,19 @@ class Stabilizer(Protocol):
     def mend(self, state: Any, g: Any, new: np.ndarray) -> Any:
         """The state after growth; ``new`` is a mask of the weights that were added, features by outputs."""
         return state
+
+    def age(self, before: Any, after: Any) -> np.ndarray:
+        """How long the hypotheses between two states have lived in all, in numbers that add up over shards."""
+        return np.zeros(0)
+
+    def surplus(self, before: Any, after: Any, places: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """The sum of the hypotheses between two states, less what it were had these stored weights not changed."""
+        return np.zeros(0)
+
+    def end_round(
+        self, state: Any, places: np.ndarray, change: np.ndarray, surplus: np.ndarray, age: np.ndarray
+    ) -> None:
+        """Take in the hypotheses of all shards, after which these stored weights were mixed, by that change."""
 
     def sound(self, state: Any) -> bool:
         """Whether a state read from a file keeps within its own arrays."""

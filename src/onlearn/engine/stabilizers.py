@@ -45,6 +45,8 @@ def _scales(g: Any, outputs: int) -> np.ndarray:
 class Last:
     """The last hypothesis, as it is."""
 
+    unmixed = None
+
     def start(self, w, outputs):
         return LastState(np.zeros(1))
 
@@ -86,6 +88,10 @@ class Averaged:
     def fades(self):
         return self.window is not None
 
+    @property
+    def unmixed(self):
+        return "its window is of the latest examples in one sequence" if self.fades else None
+
     def start(self, w, outputs):
         if self.fades:
             pace = np.array([1.0, 1.0 / (1.0 - 1.0 / self.window)])
@@ -98,6 +104,18 @@ class Averaged:
         v, scales = g.w.reshape(new.shape), _scales(g, new.shape[1])
         st.u.reshape(new.shape)[new] = ((st.clock - st.seen[0] * scales) * v)[new]
         return st
+
+    def age(self, before, after):
+        return np.append(after.clock - before.clock, after.seen - before.seen)
+
+    def surplus(self, before, after, places, change):
+        """With S' v' - u' and S v - u the sums of the hypotheses, their difference is (S' - S) v and this."""
+        return after.clock[places % len(after.clock)] * change - (after.u[places] - before.u[places])
+
+    def end_round(self, state, places, change, surplus, age):
+        state.clock[:] += age[:-1]
+        state.seen[:] += age[-1:]
+        state.u[places] += state.clock[places % len(state.clock)] * change - surplus
 
 
 class AveragedState(NamedTuple):

@@ -78,6 +78,17 @@ class Chronicle:
         self.begin_pass()
         return entry
 
+    def count_round(self, counts: np.ndarray) -> dict[str, float]:
+        """Count a pass in which so much happened, as a tally has it, without being met one example at a time here."""
+        self.begin_pass()
+        self.tally[: SEEN + 1] += counts
+        if self.tally[SEEN] >= self.tally[DUE]:
+            kept = int(self.tally[KEPT])
+            self.doubling[4 * kept : 4 * kept + 4] = self.tally[: SEEN + 1]
+            self.tally[KEPT] += 1.0
+            self.tally[DUE] = 2.0 ** np.floor(np.log2(self.tally[SEEN]) + 1.0)
+        return self.end_pass()
+
     def reopen_pass(self, since: list[float]) -> dict[str, float]:
         """Take back that the last pass, which began with that tally, has ended: more of it follows."""
         self.passes, self.since = self.passes - 1, since
@@ -105,6 +116,11 @@ class Chronicle:
             entry.get("chosen_of", entry["seen"] + entry.get("kept_back", 0)) == rows for entry in self.by_pass
         )
         return others and (self.n_seen + kept_back - self.n_chosen) % rows == 0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether several shards of the data were learned from side by side, see ``mixing``."""
+        return any(entry.get("shards", 1) > 1 for entry in self.by_pass)
 
     @property
     def n_chosen(self) -> int:
@@ -464,6 +480,23 @@ class Training(Chronicle):
             return self
         self._hand_out()
         return copy.copy(self)
+
+    def copied(self) -> Training:
+        """A training in the same state, which learns for itself."""
+        made = copy.copy(self)
+        made.g, made.st, made.audit = copy.deepcopy((self.g, self.st, self.audit))
+        made.tally, made.doubling = self.tally.copy(), self.doubling.copy()
+        made.by_pass, made.since = [dict(entry) for entry in self.by_pass], list(self.since)
+        made.recorder = made._handed = made.calibrated = None
+        return made
+
+    def settled(self) -> tuple[Any, Any]:
+        """The states of geometry and stabilizer with all weights up to date; copies where they are lazy."""
+        if not self.geometry.lazy:
+            return self.g, self.st
+        g, st = copy.deepcopy((self.g, self.st))
+        hand_out(g, st, self.outputs, np.empty(g.w.size))
+        return g, st
 
     def separator(self) -> tuple[np.ndarray, float]:
         """What certificates speak of: weights and intercept (threshold apart) for two classes.

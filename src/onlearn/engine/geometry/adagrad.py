@@ -13,13 +13,14 @@ pass through, have a closed form.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler import scratch
 from onlearn.compiler.inlining import helper
-from onlearn.engine.geometry.penalties import against_penalty
+from onlearn.engine.geometry.penalties import ZEROS, against_penalty
 from onlearn.engine.protocol import (
     FASTEST,
     GEOMETRIES,
@@ -50,6 +51,11 @@ class AdaGrad:
     l2: float = param(0.0, "weight of |w|_2^2 / 2 in the objective", at_least=0)
 
     signed = True
+    evidence = "squares"
+
+    @property
+    def unmixed(self):
+        return ZEROS if self.l1 else None
 
     @property
     def drifts(self):
@@ -78,6 +84,19 @@ class AdaGrad:
         fresh.squares[:] = np.where((state.squares == 0.0) & (fresh.w != 0.0), 1.0, state.squares)
         if self.l1:
             fresh.most[:] = state.most
+
+    def begin_shard(self, state, shards):
+        """r grows by the root of the shards: so do the steps that one learner of all rows makes of their mean gradient.
+
+        The mean of S gradients that differ by chance has a square of about g^2 / S, and r / sqrt(G / S) is
+        r sqrt(S) / sqrt(G), with G that of one shard.
+        """
+        state.knobs[0] *= math.sqrt(shards)
+
+    def end_round(self, state, examples, scale):
+        if self.drifts:  # the weights were up to date when they were mixed
+            state.steps[0] += examples
+            state.last[:] = state.steps[0]
 
 
 class AdaGradState(NamedTuple):

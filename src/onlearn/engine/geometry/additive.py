@@ -20,12 +20,13 @@ by bringing every weight up to date whenever the history is full.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn.compiler.inlining import helper
-from onlearn.engine.geometry.penalties import against_penalty
+from onlearn.engine.geometry.penalties import ZEROS, against_penalty
 from onlearn.engine.protocol import (
     FASTEST,
     GEOMETRIES,
@@ -81,6 +82,10 @@ class Additive:
     def penalties(self):
         return self.l1, self.l2
 
+    @property
+    def unmixed(self):
+        return ZEROS if self.l1 else None
+
     def start(self, features, outputs):
         w, steps = np.zeros(features * outputs), np.zeros(1)
         rate = self.rate / self.l2 if self.schedule == "1/(lambda t)" else self.rate
@@ -99,6 +104,19 @@ class Additive:
         fresh.steps[:] = state.steps
         if self.l1:
             fresh.q[0] = state.q[state.now[0]] * state.m[0]
+
+    def begin_shard(self, state, shards):
+        """Under a rate of r/sqrt(t), r is for the distance to go: as with AdaGrad, it grows by the root of the shards.
+
+        A constant rate is at most what is stable, whatever the number of shards; and 1/(lambda t) has none to choose.
+        """
+        if self.schedule == "1/sqrt(t)":
+            state.knobs[0] *= math.sqrt(shards)
+
+    def end_round(self, state, examples, scale):
+        state.steps[0] += examples
+        if self.l2:
+            state.m[0] = scale[0]
 
     def sound(self, state):
         """Whether a state read from a file keeps within its own arrays."""

@@ -18,6 +18,8 @@ from onlearn.engine.protocol import GEOMETRIES, LARGEST, Numbers, Weights, antic
 from onlearn.engine.rows import ONE, column, span, sqnorm, sqnorms
 from onlearn.engine.spec import choice, param
 
+SUREST = 1e-100  # a variance, below which weights are equally sure when they are mixed
+
 
 @choice(GEOMETRIES, "arow")
 class AROW:
@@ -27,10 +29,19 @@ class AROW:
 
     measures = True
     signed = True
+    unmixed = None
+    evidence = "variance"
+    confident = True
 
     def start(self, features, outputs):
         w = np.zeros(features * outputs)
         return AROWState(w, np.ones(w.size), np.array([self.r]))
+
+    def precision(self, evidence):
+        return 1.0 / np.maximum(evidence, SUREST)
+
+    def from_precision(self, precision):
+        return 1.0 / precision
 
 
 class AROWState(NamedTuple):

@@ -18,6 +18,8 @@ import numpy as np
 
 from onlearn.compiler.inlining import helper
 
+ZEROS = "l1 is for weights that are exactly zero, and a mean of weights hardly ever is"  # why such are not mixed
+
 
 @helper
 def against_penalty(held: np.ndarray, j: int, w: float, change: float, most: float) -> float:
