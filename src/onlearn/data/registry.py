@@ -25,6 +25,7 @@ from onlearn.data.parts import Part
 from onlearn.data.sources import NEW_LINE, NEWLINE, SIZE, Stream, first_lines
 
 SNIFFED_LINES = 50
+READ = 1 << 20  # bytes that are read at a time for a checksum
 DELIMITERS = (",", "\t", ";", "|")
 SVMLIGHT_PAIR = re.compile(rb"\d+:\S+")
 VW_LINE = re.compile(rb"[^|]*\|\S*(\s|$)")
@@ -146,12 +147,12 @@ class Format:
 
     def content(self, stream: Stream) -> Content:
         """Count the lines of a stream, and compute its checksum."""
-        buffer = np.empty(SIZE, dtype=np.uint8)
+        buffer = bytearray(READ)
+        array = np.frombuffer(buffer, dtype=np.uint8)
         lines, checksum, last = 0, 0, NEWLINE
-        while size := stream.fill(buffer):
-            text = buffer[:size].data
-            lines += bytes(text).count(NEW_LINE)
-            checksum, last = zlib.crc32(text, checksum), buffer[size - 1]
+        while size := stream.fill(array):
+            lines += buffer.count(NEW_LINE, 0, size)
+            checksum, last = zlib.crc32(memoryview(buffer)[:size], checksum), buffer[size - 1]
         stream.refuse_truncated()
         return Content(lines + int(last != NEWLINE), checksum)
 

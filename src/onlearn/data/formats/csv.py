@@ -30,6 +30,7 @@ from onlearn.data.formats.csv_rows import (
     Lines,
     Row,
     RowBlocks,
+    RowScanner,
     RowTable,
 )
 from onlearn.data.parts import Part, Span
@@ -117,20 +118,25 @@ class Csv(Format):
         return Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
 
     def _beginning(self, stream: Stream) -> Beginning | None:
-        """What the first block says about a file; None if it has no rows."""
+        """What the first block says about a file; None if it has no good rows."""
         lines = sample(stream)
         if not lines:
             return None
         check_lines(lines, stream.source.name)
-        cutter, skipped = RowBlocks(self._dialect(lines)), stream.source.between(0, len(BOM)) == BOM
-        block = next(blocks(stream, self.options.block_size, cutter.cut))
-        rows = cutter.rows(block)
-        bad = read_rows(rows, cutter.width, []).bad
-        if not len(rows):
-            return None
-        may_be_header = all(one.line > rows.lines[0] for one in bad)  # a bad row cannot be the header
-        stop = int(rows.stops[0]) + len(BOM) * skipped
-        return Beginning(cutter.dialect, cutter.width, rows.bytes_of(0), stop, may_be_header)
+        cutter = RowBlocks(self._dialect(lines))
+        skipped = len(BOM) if stream.source.between(0, len(BOM)) == BOM else 0
+        block = next(blocks(stream, self.options.block_size, cutter.after_width))
+        text, scanner, place = block.text[: block.stop].tobytes(), RowScanner(cutter.dialect, cutter.width), 0
+        may_be_header = True
+        while place < block.stop and (row := scanner.row(text, place, block.stop, False)) is not None:
+            place = row.stop
+            if row.is_empty(text):
+                continue
+            raw = text[row.start : row.stop]
+            if not row.wrong and is_utf8(np.frombuffer(raw, dtype=np.uint8)):
+                return Beginning(cutter.dialect, cutter.width, raw, row.stop + skipped, may_be_header)
+            may_be_header = False  # a bad row cannot be the header, nor can one after it
+        return None
 
     def _begin(self, rows: RowTable, where: str, beginning: Beginning | None) -> tuple[list[str], Read]:
         """Find the columns of a file in its first rows. The first file also decides about types and roles.

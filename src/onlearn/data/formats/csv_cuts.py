@@ -14,7 +14,6 @@ cells, as inches do. Then the rows are read from the last place that is known.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from onlearn.data.cut_points import LARGEST, WINDOW, Bytes, Nearby, line_start, places, windows
@@ -92,17 +91,19 @@ def row_end(source: Source, known: int, start: int, limit: int, size: int, begin
 def lone_quote(stretch: Stretch) -> int | None:
     """The place of the first quote that is not doubled; None if there is none."""
     start, size, quote = stretch.start, WINDOW, stretch.quote
-    pattern = re.compile(b"(?<!%b)(?:%b%b)*(%b)(?!%b)" % ((re.escape(quote),) * 5))
     while start < stretch.stop:
         text = stretch.source.between(start, min(start + size, stretch.stop))
         if not text:
             return None
         end = start + len(text)
-        whole = text if end >= stretch.stop else text.rstrip(quote)  # quotes at the end may go on
-        if found := pattern.search(whole):
-            return start + found.start(1)
-        start += len(whole)
-        size = min(4 * max(size, end - start), LARGEST) + end - start
+        if quote in text:
+            if end < stretch.stop:
+                text = text.rstrip(quote)  # those at the end may go on
+            found = text.replace(2 * quote, b"\0\0").find(quote)
+            if found >= 0:
+                return start + found
+        start += len(text)
+        size = min(4 * size, LARGEST) + end - start
     return None
 
 

@@ -486,13 +486,19 @@ class RowBlocks:
 
     def cut(self, text: np.ndarray, stop: int, final: bool) -> int:
         """The end of the last whole row."""
+        if not self.after_width(text, stop, final):
+            return 0
+        self.lines, end = find_lines(text, stop, final, self.dialect, self.width)
+        return end
+
+    def after_width(self, text: np.ndarray, stop: int, final: bool) -> int:
+        """The end of a text whose first rows say how many cells a row has, as the first one with rows does; else 0."""
         if not self.width:
             widths = first_widths(text, stop, final, self.dialect)
             if not widths and not final:
                 return 0  # nothing but empty lines so far
             self.width = most_common_width(widths or [1])
-        self.lines, end = find_lines(text, stop, final, self.dialect, self.width)
-        return end
+        return stop
 
     def rows(self, block: Block) -> RowTable:
         """The rows of the last block."""
