@@ -100,9 +100,10 @@ class Descent:
         if not keep_falling(direction, slope, l1, free) < 0:  # what is known of the curvature misleads: begin anew
             self.past, direction = Past(len(self.w)), -slope * scale**2
         size = 1.0
-        if not self.past.count:
+        if not self.past.count:  # a step of length 1, or on a scale no longer than that
             first = direction if self.scale is None else direction / scale
-            size /= float(np.sqrt(dot(first, first)))
+            length = float(np.sqrt(dot(first, first)))
+            size /= length if self.scale is None else max(1.0, length)
         for _try in range(TRIES):
             ahead = np.empty_like(self.w)
             gain, penalty = step_along(self.w, size, direction, slope, l1, free, ahead)
