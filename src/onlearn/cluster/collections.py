@@ -1,6 +1,6 @@
 """Dask collections as shards: each partition of a data frame, each block of rows of arrays, each part of a bag.
 
-Partitions stay where Dask has them; tasks get them as arguments. They have to be the same whenever Dask makes them anew.
+Partitions stay where Dask has them; tasks get them as arguments. They have to be the same whenever they are made anew.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 from onlearn.errors import PlanError
 from onlearn.models.train_options import TrainOptions, option
 
-MIXES = ("uniform", "mistakes")
+MIXES = ("rows", "uniform", "mistakes")
 OF_CLUSTERS = ("shards", "rounds", "mix", "lbfgs", "patience")
 
 
@@ -27,10 +27,10 @@ class ClusterOptions(TrainOptions):
     rounds: int | None = option(
         None, "With --cluster: how many times shards are learned from and mixed; --passes says the same.", int, min=1
     )
-    mix: str = option("uniform", "With --cluster: shards count alike (uniform), or by their mistakes (mistakes).")
+    mix: str = option("rows", "With --cluster: shards count by their rows, all alike (uniform), or by their mistakes.")
     lbfgs: int | None = option(
         None,
-        "With --cluster: iterations of L-BFGS after the rounds, for smooth losses; by default 20 with l1 or l2, else 0.",
+        "With --cluster: iterations of L-BFGS after the rounds, for smooth losses; by default 20 with l2, else 0.",
         int,
         min=0,
     )
@@ -42,7 +42,7 @@ class ClusterOptions(TrainOptions):
         if self.cluster is None and given:
             raise PlanError(f"{given[0]}= is about cluster=, which is not given")
         if self.mix not in MIXES:
-            raise PlanError(f"there is no {self.mix!r}: known are {' and '.join(MIXES)}", "mix")
+            raise PlanError(f"there is no {self.mix!r}: known are {', '.join(MIXES)}", "mix")
         if self.rounds is not None and self.passes is not None and self.rounds != self.passes:
             raise PlanError("rounds= and passes= say the same of a cluster: leave one out")
         if self.cluster is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,17 +21,17 @@ class Round(NamedTuple):
     rounds: int
     seen: int
     mistakes: int | None  # None in regression
-    loss: float
+    loss: float | None  # None if rows are not scored before they are learned from
     nbytes: int  # that travelled
     workers: int  # alive at the end
     seconds: float
 
     def __str__(self) -> str:
-        wrong = "" if self.mistakes is None else f", {self.mistakes:,} mistakes"
+        told = [] if self.loss is None else [f"loss {self.loss:.4f}"]
+        told += [] if self.mistakes is None else [f"{self.mistakes:,} mistakes"]
         alive = f"{self.workers} worker{'' if self.workers == 1 else 's'}"
-        return (
-            f"round {self.number} of {self.rounds}: loss {self.loss:.4f}{wrong}, {size_text(self.nbytes)} moved, "
-            f"{alive}, {self.seconds:.2f} s"
+        return f"round {self.number} of {self.rounds}: " + ", ".join(
+            [*told, f"{size_text(self.nbytes)} moved", alive, f"{self.seconds:.2f} s"]
         )
 
 
@@ -63,24 +63,31 @@ class Shared:
         return self._future
 
 
-class State:
-    """The learner's state as workers get it: a whole one, and the changes of the rounds since."""
+class Changing:
+    """Arrays that change and that all workers follow: shared whole, and then by what changes."""
 
-    def __init__(self, connection: Connection, number: int, learner: Any) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
-        self.number: int = number  # of the round that begins with it, from 0
         self.nbytes: int = 0  # shared since it was last asked
-        self._arrays: dict[str, np.ndarray] = {}
+        self._arrays: dict[str, np.ndarray] | None = None
         self._messages: list[Shared] = []
-        self._share(learner, anew=True)
 
-    def follow(self, learner: Any) -> None:
-        """Go on to the state of the next round."""
-        self.number += 1
-        self._share(learner, anew=len(self._messages) > CHANGES)
+    def follow(self, arrays: Mapping[str, np.ndarray], facts: Any = None) -> bool:
+        """Share the next arrays; returns whether they are shared whole."""
+        now = {name: np.array(array) for name, array in arrays.items()}  # whose owner goes on with its own
+        before, self._arrays = self._arrays, now
+        anew = before is None or before.keys() != now.keys() or len(self._messages) > CHANGES
+        message = pack(facts, now if anew or before is None else changes(before, now))
+        if not anew and sum(one.value.nbytes for one in self._messages[1:]) + message.nbytes > self._whole:
+            anew, message = True, pack(facts, now)
+        if anew:
+            self._messages, self._whole = [], message.nbytes
+        self._messages.append(Shared(self.connection, message))
+        self.nbytes += message.nbytes
+        return anew
 
     def futures(self) -> list[Any]:
-        """The whole state and the changes, as an argument of tasks."""
+        """The whole arrays and the changes since, as an argument of tasks."""
         return [one.future() for one in self._messages]
 
     def take_nbytes(self) -> int:
@@ -88,32 +95,34 @@ class State:
         taken, self.nbytes = self.nbytes, 0
         return taken * max(1, len(self.connection.workers()))
 
-    def _share(self, learner: Any, anew: bool) -> None:
+
+class State(Changing):
+    """The state of a learner, round after round."""
+
+    def __init__(self, connection: Connection, number: int, learner: Any) -> None:
+        super().__init__(connection)
+        self.number: int = number - 1
+        self.follow_learner(learner)
+
+    def follow_learner(self, learner: Any) -> None:
+        """Go on to the state that the next round begins with."""
+        self.number += 1  # of that round, from 0
         facts, arrays = learner._pack()
-        arrays = {name: np.array(array) for name, array in arrays.items()}  # the learner goes on with its own
-        anew = anew or arrays.keys() != self._arrays.keys()
-        message = pack(facts, arrays if anew else changes(self._arrays, arrays))
-        if not anew and sum(one.value.nbytes for one in self._messages[1:]) + message.nbytes > self.whole_nbytes:
-            anew, message = True, pack(facts, arrays)
-        self._arrays, self.nbytes = arrays, self.nbytes + message.nbytes
-        if anew:
-            self._messages, self.whole_nbytes = [], message.nbytes
-        self._messages.append(Shared(self.connection, message))
+        self.follow(arrays, facts)
 
 
+def tree_of(leaves: Sequence[Task], add: Callable[[int, list[Task]], Task], fan_in: int = FAN_IN) -> list[Task]:
+    """At most ``fan_in`` tasks whose results add up to those of the leaves; ``add`` makes one of several.
 
-
-def tree_of(leaves: Sequence[Task], add: Callable[..., Any], fan_in: int = FAN_IN) -> list[Task]:
-    """At most ``fan_in`` tasks whose results add up to those of the leaves; sums are in the order of the leaves.
-
-    How the sums are grouped depends on the number of leaves alone.
+    Sums are in the order of the leaves, and how they are grouped depends on the number of leaves alone.
 
     >>> leaves = [Task(n, int, (n,)) for n in range(5)]
-    >>> [[one.key for one in task.arguments[0]] for task in tree_of(leaves, sum, fan_in=3)]
+    >>> tops = tree_of(leaves, lambda n, group: Task(n, sum, (group,)), fan_in=3)
+    >>> [[one.key for one in task.arguments[0]] for task in tops]
     [[0, 1, 2], [3, 4]]
     """
     level = list(leaves)
     while len(level) > fan_in:
         groups = [level[k : k + fan_in] for k in range(0, len(level), fan_in)]
-        level = [Task(n, add, (group,)) for n, group in enumerate(groups)]
+        level = [add(n, group) for n, group in enumerate(groups)]
     return level

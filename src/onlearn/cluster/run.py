@@ -1,40 +1,47 @@
 """A training run over shards, on the workers of a cluster: iterative parameter mixing (McDonald, Hall & Mann 2010).
 
-First each shard tells what features and labels it has, which is merged in the order of the shards. Then come rounds: in
-each, every shard is learned from once, beginning with the same state, and what the shards learned is mixed. The result
-depends on the data, the options and the number of shards alone, not on the workers: a task is a function of a shard, the
-round and the state, and sums are in the order of the shards. After each round the model is fit to be saved, and is that
-of an unfinished run, which can be resumed.
+First each shard tells what features and labels it has, and that is merged in the order of the shards. Then come
+rounds: every shard is learned from once, beginning with the same state, and what the shards learned is mixed. The
+result depends on the data, the options and the number of shards, and not on the workers: a task is a function of a
+shard, the round and the state, and sums are in the order of the shards. After each round the model is that of an
+unfinished run, which can be saved and resumed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from onlearn import data
-from onlearn.cluster import tasks, ways
-from onlearn.cluster.connection import Connection, Task
-from onlearn.cluster.message import Message, changes, pack
+from onlearn.cluster import descent, tasks, ways
+from onlearn.cluster.collections import Columns
+from onlearn.cluster.connection import ClusterError, Connection, Task
+from onlearn.cluster.message import Message
+from onlearn.cluster.rounds import Changing, Round, Shared, State, size_text, tree_of
 from onlearn.cluster.shard_reading import Job, Shard, Survey
-from onlearn.cluster.tasks import Prepared, State
+from onlearn.cluster.tasks import Prepared
+from onlearn.cluster.worker_memory import forget
 from onlearn.data import DataError
-from onlearn.engine.inputs import distinct
+from onlearn.engine import objective, reserve
+from onlearn.engine.inputs import positions
 from onlearn.errors import PlanError
-from onlearn.features.feature_map import MATRIX
-from onlearn.features.merging import merged
-from onlearn.models.model import Model, tell_sources
+from onlearn.features.merging import merged, with_names
+from onlearn.models.model import Model, as_learner, tell_sources
 from onlearn.models.plan import Plan
-from onlearn.models.run import Run
-from onlearn.models.run_reading import Examples, Reading
+from onlearn.models.run import Run, start_of, take_plan
+from onlearn.models.run_reading import Start
+from onlearn.models.run_report import is_unfinished
 
 KEPT_SHARE = 0.4  # of a worker's memory, for rows and states between tasks
-NEEDED = 6  # times the size of a model that a worker needs to learn
+NEEDED = 5  # times the size of a model that a worker needs to learn
+UNKNOWN = 4 << 30  # bytes that a worker may use if it does not say
+LBFGS = 20  # iterations, unless a number is given, for objectives with a penalty
 
 
 class ClusterRun(Run):
@@ -49,35 +56,71 @@ class ClusterRun(Run):
         shards: list[Shard],
         *,
         given: list[Any] | None = None,
+        columns: Columns | None = None,
         rounds: int | None = None,
-        mix: str = "uniform",
+        mix: str = "rows",
         lbfgs: int | None = None,
+        asked_shards: int | None = None,
     ) -> None:
-        """``given`` has the futures of rows, one a shard, of shards that are no parts of files."""
+        """``given`` has the futures of the rows of shards that are parts of a collection, with these ``columns``.
+
+        ``asked_shards`` is the number of shards that files were to be cut into.
+        """
+        if plan.task not in ("classify", "regress"):
+            raise PlanError(f"task={plan.task} has no use with cluster=: train on one machine")
+        self.name: str = uuid.uuid4().hex  # of this run, on workers that may know others
         self.connection: Connection = connection
         self.shards: list[Shard] = shards
         self.given: list[Any] = [None] * len(shards) if given is None else given
+        self.columns: Columns | None = columns
         self.mix: str = mix
-        self.rounds: list[Round] = []
-        self.on_round: Callable[[Round], None] = lambda one: None
+        self.asked_shards: int = asked_shards or len(shards)
+        self.told: list[Round] = []
+        self.iterations: int = 0  # of L-BFGS
+        self.on_round: Callable[[Any], None] = lambda one: None
         self.stopped: bool = False
-        self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, so far as is known
-        self._asked_rounds, self._lbfgs = rounds, lbfgs
+        self.decisions: dict[str, Any] = {}
+        self._asked_rounds, self._asked_lbfgs = rounds, lbfgs
+        self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, as far as is known
         super().__init__(plan, model, bad)
         connection.interrupted = lambda: self.stopped
-        if self.reading.learner is not None:
-            self._refuse_unfit(self.reading.learner)
+        learner = self.model.learner if model is not None else as_learner(plan.learner)
+        if learner is not None:
+            self._refuse_unfit(learner)
+
+    def _starts(self, plan: Plan, model: Model | None) -> tuple[Start, str | None]:
+        if model is None or not is_unfinished(model, plan.sources):
+            return start_of(plan, model)
+        trained = model.trained
+        take_plan(plan, trained["plan"])
+        before, rounds = trained["cluster"], int(trained["ended"])
+        self.mix, self._asked_rounds, self._asked_lbfgs = before["mix"], int(before["rounds"]), before["asked_lbfgs"]
+        note = f"the model is of an unfinished run; going on after round {rounds} of {before['rounds']}"
+        return Start(False, False, int(trained["unfinished"]), rounds), note
 
     def _refuse_unfit(self, learner: Any) -> None:
-        """Refuse a learner that cannot be mixed, and what goes with it."""
-        if (why := ways.why_not(learner, self.mix)) is not None:
+        """Refuse a learner that cannot learn on a cluster, and options that it has no use for."""
+        if (why := ways.why_not(learner)) is not None:
             raise PlanError(why, "learner")
+        if self._asked_lbfgs and (why := objective.why_not(learner)) is not None:
+            raise PlanError(why, "lbfgs")
 
     def interrupt(self) -> None:
         """Ctrl-C: stop; the model is that of the last round. The second time it is at once."""
         if self.stopped:
             raise KeyboardInterrupt
         self.stopped = True
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            **super().facts(),
+            "cluster": {
+                "shards": len(self.shards),
+                "mix": self.mix,
+                "rounds": [one._asdict() for one in self.told],
+                "lbfgs": self.iterations,
+            },
+        }
 
     # ------------------------------------------------------------------ the whole run
 
@@ -91,7 +134,6 @@ class ClusterRun(Run):
         """Survey the shards, learn in rounds, and calibrate; ``checkpoint`` is called after each round."""
         self._set_callbacks(watch, None, 0, on_decided)
         self.report.notes += self.connection.check_versions()
-        began = self.lessons.skip
         try:
             if self.start.skip:
                 prepared = self._prepared_before()
@@ -99,42 +141,62 @@ class ClusterRun(Run):
                 self._decide()
                 prepared = self._merge(self._surveys())
             self._refuse_small_memory()
-            self.report.tally_before = self.model.learner.training.tally.copy()
             self._learn(prepared, checkpoint)
             self._finish()
         except BaseException:
-            self.report.record(self, unfinished=max(self.lessons.learned, began))
+            self._record(unfinished=max(self.lessons.learned, self.start.skip))
             raise
         finally:
             self._forget()
+        self._record(unfinished=None)
         return self.model
+
+    def _record(self, unfinished: int | None) -> None:
+        """Write into the model how it was trained; a run that goes on needs to know its shards."""
+        self.report.record(self, unfinished)
+        if self.model.learner is not None and self.model.learner.training is not None:
+            self.model.trained["cluster"] = self._kept
 
     def _decide(self) -> None:
         """Decide by the first rows about features, learner and labels, as any run does."""
         first = self._first_batch()
-        self.passes.wait = True  # what a run does that learns when all rows are read
+        self.passes.wait = True  # labels and features are known when all rows are read
         self.reading.begin_with(first)
         self.passes.wait = True
-        learner = self.reading.learner
-        self._refuse_unfit(learner)
-        self.passes.count = self._rounds_of(learner)
+        self._refuse_unfit(self.reading.learner)
+        self.passes.count = self._rounds_of(self.reading.learner)
 
     def _first_batch(self) -> data.Batch:
         """The first rows that can be read."""
-        if self.given[0] is not None:
-            reader: Any = self._first_rows_given()
-        else:
-            sources = [shard.source for shard in self.shards]
-            options = self.reading.reading_options()
-            reader = data.read(sources, bad=data.BadRows(limit=1.0), workers=0, **options)
-        self.reading.reader = reader
-        for batch in reader:
-            return batch  # type: ignore[no-any-return]
-        raise DataError("none of the rows could be read")
+        if self.columns is not None:
+            return self._first_given()
+        sources = [shard.source for shard in self.shards]
+        bad = data.BadRows(limit=1.0)
+        with data.read(sources, bad=bad, workers=0, **self.reading.reading_options()) as reader:
+            self.reading.reader = reader
+            first = next(reader, None)
+            self.decisions = reader.decisions()
+        if first is None:
+            raise DataError(f"none of the rows could be read; {bad.first()}")
+        return first
+
+    def _first_given(self) -> data.Batch:
+        """The first rows of a collection."""
+        columns, extractors = self.columns, self.model.features.extractors
+
+        def make() -> list[Task]:
+            about = self.shards[0].name, columns, self.plan.task, extractors
+            return [Task(0, tasks.first_batch, (self.given[0], *about))]
+
+        ((_, first),) = self.connection.results(make, "reading the data")
+        if first is None:
+            raise DataError(f"{self.shards[0].name} has no rows with a label")
+        self.reading.reader = PartReader()
+        return first  # type: ignore[no-any-return]
 
     def _rounds_of(self, learner: Any) -> int:
         """The number of rounds that is asked for, or the usual one."""
-        return self._asked_rounds or self.plan.passes or learner.usual_passes or ways.ROUNDS
+        return self._asked_rounds or self.plan.passes or ways.way_of(learner).rounds(learner)
 
     # ------------------------------------------------------------------ the survey
 
@@ -142,44 +204,49 @@ class ClusterRun(Run):
         """What all tasks share; of the model what was known before."""
         model = copy.copy(self.model)
         model.learner, model.before, model.trained, model.report_ = None, None, {}, {}
-        learner = copy.copy(self.model.learner if self.reading.learner is None else self.reading.learner)
+        learner = copy.copy(self.model.learner if self.model.learner is not None else self.reading.learner)
         learner.training = None
-        memory = min((one.memory for one in self.connection.workers() if one.memory), default=1 << 32)
-        keeps_bad = self.reading.bad.path is not None
-        return Job(self.name, self.plan, self.start, model, learner, int(KEPT_SHARE * memory), keeps_bad)
+        memory = min((one.memory or UNKNOWN for one in self.connection.wait_for_workers()), default=UNKNOWN)
+        return Job(
+            run=self.name,
+            plan=self.plan,
+            start=self.start,
+            model=model,
+            learner=learner,
+            room=int(KEPT_SHARE * memory),
+            mix=self.mix,
+            decisions=self.decisions,
+            columns=self.columns,
+            keeps_bad=self.reading.bad.path is not None,
+        )
 
     def _surveys(self) -> list[Survey]:
         """What the rows of each shard tell, in the order of the shards."""
-        job, what = Shared(self.connection, self._job()), "reading the data"
-        self.job = job
+        job = Shared(self.connection, self._job())
 
         def make() -> list[Task]:
             return [
-                Task(shard.number, tasks.survey, (job.future(), shard, rows))
+                Task(shard.number, tasks.survey, (job.future(), shard, rows), self._near.get(shard.number))
                 for shard, rows in zip(self.shards, self.given)
             ]
 
-        found: dict[int, Survey] = dict(self.connection.results(make, what))
+        found: dict[int, Survey] = dict(self.connection.results(make, "reading the data"))
         self._near = {number: one.where for number, one in found.items()}
         return [found[shard.number] for shard in self.shards]
 
     def _merge(self, surveys: list[Survey]) -> Prepared:
         """Features, labels and counts of all shards; the learner is made ready for them."""
-        model, reading, plan = self.model, self.reading, self.plan
+        model, reading = self.model, self.reading
         self._count_rows(surveys)
-        base = model.features
-        found = merged(base, [one.features for one in surveys])
-        model.features = found.features
         for one in surveys:
             model.far.include(one.far)
             reading.namespaces.found |= one.namespaces
-        if model.features.n_features_out_ == 0:
-            raise DataError("there are no features to learn from")
+        surveys, numbers = self._merge_features(surveys)
         codes, weights = self._merge_labels(surveys)
-        if plan.min_count > 1:
-            for one, numbers, own in zip(surveys, found.numbers, codes):
+        if self.plan.min_count > 1:
+            for one, places, own in zip(surveys, numbers, codes):
                 assert one.counts is not None
-                reading.feature_counts.include(one.counts, numbers, own if plan.per_class else None)
+                reading.feature_counts.include(one.counts, places, own if self.plan.per_class else None)
             reading.drop_rare_features()
         if self.start.fresh:
             model.learner = reading.make_learner(reading.rows)
@@ -189,20 +256,19 @@ class ClusterRun(Run):
             tell_sources(model)
             model.learner._take_in(model.features.n_features_out_, len(model.labels or ()))
         model.before = None  # a run that is resumed has the features that are found here
-        starts = np.cumsum([0, *(one.learned for one in surveys)])
-        checksums = tuple(one.checksum for one in surveys)
-        return self._prepared(starts, checksums, reading.label_counts)
+        learned = [one.learned for one in surveys]
+        return self._prepare(learned, [one.digest for one in surveys], reading.label_counts)
 
     def _count_rows(self, surveys: list[Survey]) -> None:
-        """Count rows and values, and tell the bad rows with the lines of their files."""
+        """Count rows and values, and tell of bad rows by the lines of their files."""
         reading, lines = self.reading, dict[str, int]()
         for shard, one in zip(self.shards, surveys):
-            before = lines.get(shard.file, 0)
-            lines[shard.file] = before + one.lines
-            for bad in one.bad:
-                reading.bad.add(shard.file, bad._replace(line=bad.line + before))
-            reading.bad.untold(one.bad_count - len(one.bad))
+            before = lines.get(shard.name, 0)
+            lines[shard.name] = before + one.lines
             reading.bad.seen(one.rows)
+            reading.bad.untold(one.bad_count - len(one.bad))
+            for bad in one.bad:
+                reading.bad.add(shard.name, bad._replace(line=bad.line + before))
             reading.rows += one.rows
             reading.values += one.values
         reading.bad.check()
@@ -212,16 +278,32 @@ class ClusterRun(Run):
         if not any(one.learned for one in surveys):
             raise DataError("all rows are held out, so there is nothing to learn from")
 
+    def _merge_features(self, surveys: list[Survey]) -> tuple[list[Survey], list[np.ndarray]]:
+        """Merge the features that the shards found; returns the surveys and the numbers of each shard's features.
+
+        Where names are met beyond ``max_names``, shards are surveyed once more by all names, for exact counts.
+        """
+        base = self.model.features
+        found = merged(base, [one.features for one in surveys])
+        if not found.exact:
+            self.model.features = base = with_names(base, [one.features for one in surveys])
+            again = self._surveys()
+            found = merged(base, [one.features for one in again])
+            surveys = [one._replace(features=two.features, counts=two.counts) for one, two in zip(surveys, again)]
+        self.model.features = found.features
+        if found.features.kind_ is None or found.features.n_features_out_ == 0:
+            raise DataError("there are no features to learn from")
+        return surveys, found.numbers
+
     def _merge_labels(self, surveys: list[Survey]) -> tuple[list[np.ndarray], np.ndarray]:
-        """List the labels of all shards; returns the code of each shard's labels, and the weight of each class."""
+        """List the labels of all shards; returns the codes of each shard's labels, and the weight of each class."""
         model, reading = self.model, self.reading
         if model.labels is None:
             return [np.zeros(0, np.int64)] * len(surveys), np.zeros(0)
         for one in surveys:
             names = one.labels or []
             reading._add_labels(model.labels, names, list(range(len(names))))
-        numbers = reading.sort_labels()
-        del numbers  # codes are made below, by the final list
+        reading.sort_labels()
         counts, weights = np.zeros(len(model.labels), np.int64), np.zeros(len(model.labels))
         codes = []
         for one in surveys:
@@ -232,13 +314,53 @@ class ClusterRun(Run):
         reading.label_counts = counts
         return codes, weights
 
-    def _prepared(self, starts: np.ndarray, checksums: tuple[int | None, ...], label_counts: np.ndarray) -> Prepared:
-        """What tasks share from now on."""
+    def _prepare(self, learned: list[int], digests: list[Any], label_counts: np.ndarray) -> Prepared:
+        """What tasks share from now on; and what a run needs that goes on with this one."""
         learner = self.model.learner
         model = copy.copy(self.model)
         model.learner, model.trained, model.report_ = None, {}, {}
-        keeps_back = ways.keeps_back(learner) and len(reserve.in_the_end(int(starts[-1]))) > 0
-        return Prepared(model, starts, checksums, label_counts, keeps_back, ways.audits(learner) and not keeps_back)
+        starts = np.cumsum([0, *learned])
+        able = ways.way_of(learner).keeps_back and learner.task.classifies
+        keeps_back = able and learner.keeps_back() and len(reserve.in_the_end(int(starts[-1]))) > 0
+        self._kept = {
+            "shards": len(self.shards),
+            "asked_shards": self.asked_shards,
+            "rounds": self.passes.count,
+            "mix": self.mix,
+            "asked_lbfgs": self._asked_lbfgs,
+            "learned": [int(n) for n in learned],
+            "digests": [list(one) for one in digests],
+            "label_counts": [int(n) for n in label_counts],
+        }
+        return Prepared(
+            model=model,
+            shards=len(self.shards),
+            starts=starts,
+            digests=tuple(map(tuple, digests)),
+            label_counts=label_counts,
+            keeps_back=keeps_back,
+            audits=able and not keeps_back,
+        )
+
+    def _prepared_before(self) -> Prepared:
+        """What the earlier part of this run has found."""
+        before = self.model.trained["cluster"]
+        if before["shards"] != len(self.shards):
+            raise DataError("the files have changed since the run began: train anew")
+        self.reading.learner = self.model.learner
+        self.passes.count = int(before["rounds"])
+        self.reading.rows = int(self.model.trained["rows"])
+        self.lessons.learned = self.start.skip
+        self.decisions = self._decisions_before()
+        counts = np.array(before["label_counts"], dtype=np.int64)
+        return self._prepare(before["learned"], [tuple(one) for one in before["digests"]], counts)
+
+    def _decisions_before(self) -> dict[str, Any]:
+        """The decisions of the first rows, which are read once more."""
+        sources = [shard.source for shard in self.shards]
+        with data.read(sources, bad=data.BadRows(limit=1.0), workers=0, **self.reading.reading_options()) as reader:
+            next(reader, None)
+            return reader.decisions()
 
     def _refuse_small_memory(self) -> None:
         """Refuse workers that are too small for the model, before learning begins."""
@@ -247,90 +369,158 @@ class ClusterRun(Run):
         for worker in self.connection.wait_for_workers():
             if worker.memory and needed > worker.memory:
                 raise ClusterError(
-                    f"the worker {worker.address} may use {size_text(worker.memory)} of memory, and to learn this model "
-                    f"takes about {size_text(needed)}: give workers more, or hash features to fewer weights"
+                    f"the worker {worker.address} may use {size_text(worker.memory)} of memory, and to learn this "
+                    f"model takes about {size_text(needed)}: give workers more, or hash features to fewer weights"
                 )
 
-    # ------------------------------------------------------------------ learning in rounds
+    # ------------------------------------------------------------------ learning
 
     def _learn(self, prepared: Prepared, checkpoint: Callable[[], None] | None) -> None:
+        """The rounds, L-BFGS, and the calibration by rows kept back."""
         model, passes = self.model, self.passes
-        learner, shared = model.learner, Shared(self.connection, prepared)
-        first = self.start.ended
-        state = State(self.connection, first, learner)
-        for number in range(first, passes.count):
+        learner, way = model.learner, ways.way_of(model.learner)
+        self.job, self.prepared = Shared(self.connection, self._job()), Shared(self.connection, prepared)
+        seen_before = int(learner.n_seen_) - self.start.skip
+        state = State(self.connection, self.start.ended, learner)
+        for number in range(self.start.ended, passes.count):
             began = perf_counter()
-            total = self._total(shared, state, tasks.learn, f"round {number + 1}")
-            ways.mix(learner, total, len(self.shards), self.mix)
+            total = self._total(tasks.learn, state, (), f"round {number + 1}", tasks.add)
+            way.mix(learner, total)
+            self._audit(total)
             passes.ended = number + 1
             if number == 0 and passes.count > 1:
                 model.trained["first_size"] = learner.training.size()
-            self.lessons.learned = int(learner.n_seen_ - self.seen_before)
-            self._end_round(number, total, state, perf_counter() - began)
-            if checkpoint is not None and number + 1 < passes.count:
-                self.report.record(self, unfinished=self.lessons.learned)
+            self.lessons.learned = int(learner.n_seen_) - seen_before
+            state.follow_learner(learner)
+            self._tell_round(number, total, state.take_nbytes(), perf_counter() - began)
+            if checkpoint is not None:
+                self._record(unfinished=self.lessons.learned)
                 checkpoint()
-            state.follow(learner)
+        passes.ended = max(passes.ended, self.start.ended)
+        if self._descends():
+            self._descend(state)
         if prepared.keeps_back:
-            self._calibrate_by_kept(shared, state)
+            self._calibrate_by_kept(state)
 
-    def _total(self, shared: Shared, state: State, function: Callable[..., Any], what: str) -> Message:
+    def _total(
+        self, function: Callable[..., Any], state: State, more: tuple[Any, ...], what: str, add: Callable[..., Any]
+    ) -> Message:
         """The sum of what a task makes of each shard, in the order of the shards."""
 
         def make() -> list[Task]:
-            job, prepared, handed = self.job.future(), shared.future(), state.futures()
-            leaves = [
-                Task(shard.number, function, (job, prepared, state.number, handed, shard, rows), self._near_to(shard))
-                for shard, rows in zip(self.shards, self.given)
-            ]
-            return tree_of(leaves, tasks.add)
+            job = self.job.future()
+            leaves = self._tasks(function, state, more)
+            return tree_of(leaves, lambda n, group: Task(n, add, (job, group)))
 
         found: dict[int, Message] = dict(self.connection.results(make, what))
-        return ways.added([found[key] for key in sorted(found)])
-
-    def _near_to(self, shard: Shard) -> str | None:
-        """The worker that has the rows of a shard, if it is alive."""
-        near = self._near.get(shard.number)
-        return near if near in {one.address for one in self.connection.workers()} else None
-
-    def _end_round(self, number: int, total: Message, state: State, seconds: float) -> None:
-        """Tell about a round."""
+        total = tasks.sum_of(add, self.job.value, [found[key] for key in sorted(found)])
         self._near.update(total.facts["where"])
+        return total
+
+    def _tasks(self, function: Callable[..., Any], state: State, more: tuple[Any, ...]) -> list[Task]:
+        """A task for each shard, near its rows."""
+        shared = (self.job.future(), self.prepared.future(), state.number, state.futures())
+        extra = tuple(one.futures() if isinstance(one, Changing) else one for one in more)
+        alive = {one.address for one in self.connection.workers()}
+        made = []
+        for shard, rows in zip(self.shards, self.given):
+            near = self._near.get(shard.number)
+            made.append(Task(shard.number, function, (*shared, *extra, shard, rows), near if near in alive else None))
+        return made
+
+    def _audit(self, total: Message) -> None:
+        """Keep the scores of the first round for calibration, if workers have sent such."""
+        if parts := total.facts.get("audit"):
+            training = self.model.learner.training
+            training.take_reserve(*map(np.concatenate, zip(*parts)))
+            training.reserved = 0  # these rows are learned from afterwards
+
+    def _tell_round(self, number: int, total: Message, shared: int, seconds: float) -> None:
         learner = self.model.learner
         entry = learner.history_["passes"][-1]
-        mistakes = int(entry["mistakes"]) if learner.task.classifies else None
-        moved = state.take_nbytes() + total.facts["moved"]
-        alive = len(self.connection.workers())
         told = Round(
-            number + 1, self.passes.count, int(entry["seen"]), mistakes, entry["loss"], moved, alive, seconds
+            number=number + 1,
+            rounds=self.passes.count,
+            seen=int(entry["seen"]),
+            mistakes=int(entry["mistakes"]) if learner.task.classifies and learner.is_progressive else None,
+            loss=float(entry["loss"]) if learner.is_progressive else None,
+            nbytes=shared + total.facts["moved"],
+            workers=len(self.connection.workers()),
+            seconds=seconds,
         )
-        self.rounds.append(told)
+        self.told.append(told)
         self.on_round(told)
 
-    def _calibrate_by_kept(self, shared: Shared, state: State) -> None:
+    # ------------------------------------------------------------------ L-BFGS
+
+    def _descends(self) -> bool:
+        """Whether L-BFGS follows the rounds: if it is asked for, or if a penalty gives the objective a minimum."""
+        learner = self.model.learner
+        if self._asked_lbfgs == 0 or objective.why_not(learner) is not None:
+            return False
+        if self._asked_lbfgs is not None:
+            return True
+        return any(learner.choices["geometry"].penalties)
+
+    def _descend(self, state: State) -> None:
+        """Minimise the objective over all rows, from the weights that the rounds have led to."""
+        learner = self.model.learner
+        training, most = learner.training, LBFGS if self._asked_lbfgs is None else self._asked_lbfgs
+        w = Changing(self.connection)
+
+        def sums(at: np.ndarray) -> tuple[float, np.ndarray, float]:
+            w.follow({"w": at})
+            total = self._total(tasks.gradient, state, (w,), "L-BFGS", tasks.add_gradients)
+            return descent.sums_of(total)
+
+        began = perf_counter()
+        found = objective.Objective.of(training, sums).begin(training.weights(), objective.scale_of(training))
+
+        def watch(now: Any) -> None:
+            self.iterations = now.iterations
+            self.on_round(
+                f"L-BFGS, iteration {now.iterations} of {most}: objective {now.values[-1]:.6f}, "
+                f"{perf_counter() - began:.2f} s"
+            )
+
+        why = objective.run(found, most, watch=watch)
+        objective.install(training, found.w)
+        ended = {"iterations": "", "tol": ", where it hardly falls any more", "minimum": ", its minimum"}[why]
+        self.report.notes.append(
+            f"L-BFGS took the objective from {found.values[0]:.6f} to {found.values[-1]:.6f}{ended}, in "
+            f"{found.iterations} iterations"
+        )
+        state.follow_learner(learner)
+
+    # ------------------------------------------------------------------ the end
+
+    def _calibrate_by_kept(self, state: State) -> None:
         """Audit the scores of the rows that were kept back, by the last hypothesis."""
         learner = self.model.learner
-
-        def make() -> list[Task]:
-            job, prepared, handed = self.job.future(), shared.future(), state.futures()
-            return [
-                Task(shard.number, tasks.score_kept, (job, prepared, state.number, handed, shard, rows),
-                     self._near_to(shard))
-                for shard, rows in zip(self.shards, self.given)
-            ]  # fmt: skip
-
-        found: dict[int, Message] = dict(self.connection.results(make, "calibration"))
+        found: dict[int, Message] = dict(
+            self.connection.results(lambda: self._tasks(tasks.score_kept, state, ()), "calibration")
+        )
         parts = [found[number].unpacked() for number in sorted(found)]
         scores = np.concatenate([part["scores"] for part in parts])
         codes = np.concatenate([part["codes"] for part in parts])
         learner.training.take_reserve(scores, learner.task.targets(codes, learner.training.output))
+        self.model.trained.pop("first_size", None)
 
     def _forget(self) -> None:
         """Let workers drop what they keep for this run, as far as they can be told."""
         with contextlib.suppress(Exception):
             client = self.connection.client
-            made = [
+            for one in self.connection.workers():
                 client.submit(forget, self.name, workers=[one.address], pure=False)
-                for one in self.connection.workers()
-            ]
-            distributed_wait(made, ANSWER)
+
+
+class PartReader:
+    """What the run asks of a reader, of a collection: it has decided nothing."""
+
+    notes: tuple[str, ...] = ()
+    bytes_total: int | None = None
+    bytes_read: int = 0
+    kept: Any = None
+
+    def found(self) -> dict[str, Any]:
+        return {}

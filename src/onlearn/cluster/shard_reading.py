@@ -7,17 +7,15 @@ shard is read as rows of the final features.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlearn import data
-from onlearn.data import Batch, DataError
+from onlearn.cluster.collections import batches_of
+from onlearn.data import Batch
 from onlearn.data.bad_rows import Bad
-from onlearn.data.batch import rows_in
 from onlearn.engine.csr import CSR, stacked
 from onlearn.features import Counts
 from onlearn.features.merging import apart, findings
@@ -35,9 +33,8 @@ class Shard(NamedTuple):
     """One part of the data, whose rows are always the same."""
 
     number: int
-    name: str  # in messages
-    source: Any  # a ``Source`` of bytes of a file; None: the rows are an argument of the task
-    state: Any = None  # the size and time of the file, by which a change is noticed
+    name: str  # of its file, or of the part of a collection
+    source: Any = None  # a ``Source``, a part of a file; None: the rows are an argument of the task
 
 
 class Job(NamedTuple):
@@ -49,6 +46,9 @@ class Job(NamedTuple):
     model: Model  # without a learner: the features, labels and options of reading
     learner: Any  # a learner that has learned nothing, with its parameters
     room: int  # bytes that a worker may keep
+    mix: str
+    decisions: dict[str, Any]  # what the first rows decided about columns
+    columns: Any = None  # of a collection: those that are not features
     keeps_bad: bool = False  # whether all bad rows are told, with their bytes
 
 
@@ -72,7 +72,8 @@ class Survey(NamedTuple):
     rows: int  # good ones, those held out included
     lines: int
     values: int
-    checksum: int | None
+    learned: int  # rows that are not held out
+    digest: Any  # of the content, by which a change is noticed
     labels: list[str] | None  # in the order in which they came
     label_counts: np.ndarray  # rows of each, held-out ones left out
     label_weights: np.ndarray  # their weights
@@ -82,7 +83,6 @@ class Survey(NamedTuple):
     namespaces: set[str]
     bad: list[Bad]
     bad_count: int
-    read: int = 0  # bytes
     where: str | None = None  # the worker
 
 
@@ -96,22 +96,37 @@ class ShardReading(Reading):
         passes.wait = True  # all labels and features are known before anything is learned
         super().__init__(job.plan, model, bad, job.start, passes, RunReport(job.plan, model))
         self.learner = job.learner
-        self.shard: Shard = shard
+        self.job, self.shard = job, shard
+        self.learned_rows: int = 0
         self.rows = self.first_row = shard.number * APART
 
     def batches(self, given: Any) -> Iterator[Batch]:
         """The batches that are learned from; rows that are held out are left out."""
-        if self.shard.source is None:
-            from onlearn.cluster.collections import batches_of
-
-            found = batches_of(given, self.shard, self.model)
+        job, shard, found = self.job, self.shard, None
+        if shard.source is None:
+            extractors = self.model.features.extractors
+            found = batches_of(given, shard.name, job.columns, self.plan.task, extractors, self.bad)
         else:
-            found = data.read(self.shard.source, bad=self.bad, workers=0, **self._options())
-            self.reader = found
+            self.reader = data.read(
+                shard.source,
+                bad=self.bad,
+                workers=0,
+                decisions=job.decisions,
+                id_required=False,
+                table_required=False,
+                **self.reading_options(),
+            )
+            found = iter(self.reader)
         for batch in found:
             batch = self._without_held_out(batch)
+            self.learned_rows += len(batch)
             if len(batch):
                 yield batch
+
+    @property
+    def digest(self) -> Any:
+        """What tells whether a shard has changed: its checksum and rows."""
+        return self.rows - self.first_row, None if self.reader is None else self.reader.checksums[0]
 
     def survey(self, given: Any) -> Survey:
         """What the rows of the shard tell about features and labels."""
@@ -140,9 +155,10 @@ class ShardReading(Reading):
         reader = self.reader
         return Survey(
             rows=self.rows - self.first_row,
-            lines=0 if reader is None else reader.lines_read,
+            lines=0 if reader is None else reader.lines_read[0],
             values=values,
-            checksum=None if reader is None else reader.checksum,
+            learned=self.learned_rows,
+            digest=self.digest,
             labels=model.labels,
             label_counts=self.label_counts,
             label_weights=weights,
@@ -152,7 +168,6 @@ class ShardReading(Reading):
             namespaces=self.namespaces.found,
             bad=[bad for _, bad in self.bad.examples],
             bad_count=self.bad.count,
-            read=0 if reader is None else reader.bytes_read,
         )
 
     def numbered_rows(self, given: Any) -> Rows:
@@ -176,11 +191,3 @@ class ShardReading(Reading):
     def _takes_labels(self) -> bool:
         """Labels are taken in while shards are surveyed, and are all known when rows are numbered."""
         return self.start.from_first_row or self.learner.takes_classes()
-
-
-def survey(job: Job, shard: Shard, given: Any) -> Survey:
-    """What the rows of a shard tell about features and labels."""
-    model = copy.copy(job.model)
-    model.labels = None if model.labels is None else list(model.labels)
-    model.far = copy.deepcopy(model.far).unfitted()
-    return ShardReading(job, shard, model).survey(given)

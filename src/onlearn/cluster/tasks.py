@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.cluster import ways
-from onlearn.cluster.connection import Refused, one_line
+from onlearn.cluster import descent, ways
+from onlearn.cluster.collections import batches_of, first_rows
+from onlearn.cluster.connection import Refused
 from onlearn.cluster.message import Message, changed, pack
 from onlearn.cluster.shard_reading import Job, Rows, Shard, ShardReading, Survey
 from onlearn.cluster.worker_memory import MEMORY
-from onlearn.data import DataError
+from onlearn.data import BadRows, DataError
+from onlearn.data.sources import state_of
 from onlearn.engine import reserve
 from onlearn.engine.csr import rows_at
+from onlearn.engine.training import AUDITED
 from onlearn.models.model import Model
 from onlearn.threads import at_most
 
@@ -29,8 +32,9 @@ class Prepared(NamedTuple):
     """What is known when all shards have been surveyed: the final features and labels."""
 
     model: Model  # without a learner
+    shards: int
     starts: np.ndarray  # the number of the first row of each shard, and of all rows: those that are learned from
-    checksums: tuple[int | None, ...]  # of each shard
+    digests: tuple[Any, ...]  # of the content of each shard
     label_counts: np.ndarray  # rows of each class
     keeps_back: bool  # whether rows are kept back for calibration
     audits: bool  # whether instead the scores of the first round are used for it
@@ -76,19 +80,19 @@ def survey(job: Job, shard: Shard, given: Any) -> Survey:
 
 
 def rows_of(job: Job, prepared: Prepared, shard: Shard, given: Any) -> Rows:
-    """The rows of a shard in the final features, read unless they are kept."""
+    """The rows of a shard in the final features, read unless they are kept and the file has the same size and time."""
+    state = None if shard.source is None else tuple(state_of(shard.source))
 
     def read() -> tuple[Rows, int]:
         model = copy.copy(prepared.model)
         model.labels = None if model.labels is None else list(model.labels)
         reading = ShardReading(job, shard, model)
         rows = reading.numbered_rows(given)
-        before, now = prepared.checksums[shard.number], reading.checksum
-        if before != now:
+        if reading.digest != prepared.digests[shard.number]:
             raise DataError(f"{shard.name} has changed since the run began: train anew")
         return rows, rows.nbytes
 
-    return MEMORY.get((job.run, "rows", shard.number), read, job.room)
+    return MEMORY.get((job.run, "rows", shard.number, state), read, job.room)
 
 
 def learner_at(job: Job, number: int, state: list[Message]) -> Any:
@@ -143,15 +147,50 @@ def learn(job: Job, prepared: Prepared, number: int, state: list[Message], shard
         held = np.zeros(len(order), dtype=bool)
         held[kept] = True
         order = order[~held[order]]
-    learned = ways.beginning(base)
-    learned._learn_rows(rows.X, rows.y, rows.weight, order, first=number == 0 and prepared.audits)
-    return ways.contribution(base, learned, {shard.number: here()})
+    learner = ways.way_of(base).begin(base, prepared.shards)
+    scores = AUDITED // 2 // prepared.shards if number == 0 and prepared.audits else 0
+    learner._learn_rows(rows.X, rows.y, rows.weight, order, first=scores > 0)
+    return ways.learned(base, learner, job.mix, shard.number, here(), scores)
 
 
 @task
-def add(parts: list[Message]) -> Message:
+def add(job: Job, parts: list[Message]) -> Message:
     """The sum of what shards have learned, in their order."""
-    return ways.added(parts)
+    return ways.added(ways.way_of(job.learner), parts)
+
+
+@task
+def gradient(job: Job, prepared: Prepared, number: int, state: list[Message], w: list[Message], shard: Shard,
+             given: Any) -> Message:  # fmt: skip
+    """The losses of the rows of a shard, and their gradient, at some weights."""
+    rows, learner = rows_of(job, prepared, shard, given), learner_at(job, number, state)
+    order = np.setdiff1d(np.arange(len(rows.y)), kept_back(prepared, shard, rows))
+    arrays: dict[str, np.ndarray] = {}
+    for change in w:
+        arrays = changed(arrays, change.unpacked())
+    message = descent.gradient_of(learner, rows_at(rows.X, order), rows, order, arrays["w"])
+    return message._replace(facts={**message.facts, "where": {shard.number: here()}})
+
+
+@task
+def add_gradients(job: Job, parts: list[Message]) -> Message:
+    """The sum of losses and gradients, in the order of the shards."""
+    return descent.added(parts)
+
+
+def sum_of(add: Callable[..., Any], job: Job, parts: list[Message]) -> Message:
+    """The same sum, made here."""
+    found = add(job, parts)
+    if isinstance(found, Refused):
+        raise found.error
+    return found  # type: ignore[no-any-return]
+
+
+@task
+def first_batch(part: Any, name: str, columns: Any, task: str, extractors: Any) -> Any:
+    """The first rows of a part of a collection; None if there are none."""
+    found = batches_of(first_rows(part), name, columns, task, extractors, BadRows(limit=1.0))
+    return next(found, None)
 
 
 @task

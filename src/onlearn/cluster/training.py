@@ -18,7 +18,6 @@ from onlearn.models import training
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
 from onlearn.models.run_report import is_unfinished, run_report
-from onlearn.models.train_options import AUTO
 
 SHARDS = 8  # of data that are not large
 SHARD = 128 << 20  # bytes of a file in a shard, at most
@@ -55,12 +54,14 @@ def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
     plan, model = planned.plan, planned.model
     if "-" in plan.sources:
         raise PlanError("standard input cannot be cut into shards: name files")
+    count, shards = shards_of(plan, model, options.shards)
     run = ClusterRun(
         plan,
         model,
         planned.bad,
         connection,
-        shards_of(plan, model, options.shards),
+        shards,
+        asked_shards=count,
         rounds=options.rounds,
         mix=options.mix,
         lbfgs=options.lbfgs,
@@ -69,8 +70,8 @@ def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
     return run
 
 
-def shards_of(plan: Plan, model: Model | None, count: int | None) -> list[Shard]:
-    """The shards of the files of a plan; an unfinished run goes on with its own."""
+def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, list[Shard]]:
+    """How many shards files are cut into, about, and the shards; an unfinished run goes on with its own."""
     if model is not None and is_unfinished(model, plan.sources):
         before = model.trained.get("cluster")
         if before is None:
@@ -81,9 +82,8 @@ def shards_of(plan: Plan, model: Model | None, count: int | None) -> list[Shard]
     named = sources(plan.sources)
     count = count or usual_shards(sum(one.size or 0 for one in named))
     reading = {**({} if model is None else model.reading), **plan.reading}
-    return [
-        Shard(number, one.name, one.file_name, one) for number, one in enumerate(cut(named, count, reading))
-    ]
+    options = {name: reading[name] for name in ("format", "delimiter") if name in reading}
+    return count, [Shard(number, one.name, one) for number, one in enumerate(cut(named, count, **options))]
 
 
 def usual_shards(nbytes: int) -> int:

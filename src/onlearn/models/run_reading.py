@@ -110,9 +110,10 @@ class Reading:
             "id_required": self.start.fresh or "id" in plan.reading,
             "table_required": self.start.fresh or not plan.reading.keys().isdisjoint({"delimiter", "header"}),
         }
-        return data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **self._options())
+        return data.read(plan.sources, bad=self.bad, cache=plan.cache, **required, **self.reading_options())
 
-    def _options(self) -> dict[str, Any]:
+    def reading_options(self) -> dict[str, Any]:
+        """Options of ``onlearn.data.read``, as the model and the plan have them."""
         return {**self.model.reading, **self.plan.reading, "task": self.plan.task}
 
     def examples_of(self, reader: data.Reader, batches: Iterable[Batch], first: Batch) -> Iterator[Examples]:
@@ -142,7 +143,7 @@ class Reading:
         if isinstance(batch.parsed, Sentences):
             raise DataError(f"{batch.file} holds tagged sentences: say task=tag to learn from those")
         if not self.rows and self.reader is not None:
-            self._begin(self.reader, batch, self._options())
+            self._begin(self.reader, batch, self.reading_options())
 
     def held_out_batches(self) -> Iterator[Batch]:
         """The rows that are not learned from, read again."""
