@@ -112,9 +112,9 @@ def sources(named: Any) -> list[Source]:
 def _sources(name: str) -> list[Source]:
     if name == STDIN:
         return [Source("standard input", None, None)]
-    if remote.is_url(name):
-        return [_remote_file(url) for url in remote.urls(name)]
     path = Path(name)
+    if remote.is_url(name) and not path.exists():
+        return [_remote_file(url) for url in remote.urls(name)]
     if not path.exists() and glob.has_magic(name):
         matches = sorted(match for match in glob.glob(name, recursive=True) if os.path.isfile(match))
         if not matches:

@@ -17,7 +17,7 @@ from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece,
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.cut_points import spans
 from onlearn.data.formats import csv_cuts, csv_layout
-from onlearn.data.formats.csv_cuts import Beginning
+from onlearn.data.formats.csv_cuts import Beginning, RowBlocks
 from onlearn.data.formats.csv_layout import Layout
 from onlearn.data.formats.csv_rows import (
     AFTER,
@@ -29,13 +29,11 @@ from onlearn.data.formats.csv_rows import (
     Dialect,
     Lines,
     Row,
-    RowBlocks,
-    RowScanner,
     RowTable,
 )
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, guess_delimiter, is_json, reader
-from onlearn.data.sources import BOM, Block, Stream, blocks, first_lines
+from onlearn.data.sources import Block, Stream, blocks, first_lines
 from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
 SAMPLE = 1 << 20  # bytes that decide about delimiter and quotes
@@ -102,7 +100,9 @@ class Csv(Format):
             yield Piece(block, cutter.lines, dialect, names, first)
 
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
-        beginning = self._beginning(stream)
+        lines = sample(stream)
+        check_lines(lines, stream.source.name)
+        beginning = csv_cuts.beginning_of(stream, self._dialect(lines), self.options.block_size) if lines else None
         if beginning is None:
             return []
         size, dialect = stream.size, beginning.dialect
@@ -116,27 +116,6 @@ class Csv(Format):
         """The dialect of a file that begins with these lines."""
         delimiter = self.options.delimiter or self.delimiter or guess_delimiter(lines[:200])
         return Dialect(ord(delimiter), QUOTE if csv_layout.guess_quotes(lines, delimiter) else 0)
-
-    def _beginning(self, stream: Stream) -> Beginning | None:
-        """What the first block says about a file; None if it has no good rows."""
-        lines = sample(stream)
-        if not lines:
-            return None
-        check_lines(lines, stream.source.name)
-        cutter = RowBlocks(self._dialect(lines))
-        skipped = len(BOM) if stream.source.between(0, len(BOM)) == BOM else 0
-        block = next(blocks(stream, self.options.block_size, cutter.after_width))
-        text, scanner, place = block.text[: block.stop].tobytes(), RowScanner(cutter.dialect, cutter.width), 0
-        may_be_header = True
-        while place < block.stop and (row := scanner.row(text, place, block.stop, False)) is not None:
-            place = row.stop
-            if row.is_empty(text):
-                continue
-            raw = text[row.start : row.stop]
-            if not row.wrong and is_utf8(np.frombuffer(raw, dtype=np.uint8)):
-                return Beginning(cutter.dialect, cutter.width, raw, row.stop + skipped, may_be_header)
-            may_be_header = False  # a bad row cannot be the header, nor can one after it
-        return None
 
     def _begin(self, rows: RowTable, where: str, beginning: Beginning | None) -> tuple[list[str], Read]:
         """Find the columns of a file in its first rows. The first file also decides about types and roles.
@@ -261,7 +240,7 @@ def sample(stream: Stream) -> list[str]:
 
 def check_lines(lines: list[str], where: str) -> None:
     """Refuse a file that is something else than CSV."""
-    if all(is_json(line) for line in lines[:5]):
+    if lines and all(is_json(line) for line in lines[:5]):
         raise DataError(f"{where} looks like JSON lines, not like CSV: say format=jsonl")
 
 

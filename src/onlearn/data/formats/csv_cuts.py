@@ -6,22 +6,27 @@ blanks would stand between it and a delimiter or the end of a line. If other tex
 quote within the longest row, the line begins a row. So the text between a place and the next quote says that the file
 can be cut there, and no text before it matters.
 
-Only the reason why a row is bad may be told in other words, if it is the last one of a shard and its quote is open.
-
 This proves that a line begins a row, and never that it does not: all the quotes of a file may stand at the ends of
 cells, as inches do. Then the rows are read from the last place that is known.
+
+The rows of shards are those of the file. Only the reason why a row is bad may be told in other words, if it is the last
+one of a shard and its quote is open.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple
+
+import numpy as np
 
 from onlearn.data.cut_points import LARGEST, WINDOW, Bytes, Nearby, line_start, places, windows
 from onlearn.data.formats import csv_rows
-from onlearn.data.formats.csv_rows import Dialect, RowBlocks
+from onlearn.data.formats.csv_layout import most_common_width
+from onlearn.data.formats.csv_rows import Dialect, Lines, RowScanner, RowTable, find_lines, first_widths
 from onlearn.data.parts import Span
 from onlearn.data.registry import Apply
-from onlearn.data.sources import BOM, NEW_LINE, Source, Stream, blocks
+from onlearn.data.sources import BOM, NEW_LINE, Block, Source, Stream, blocks
 
 NEAR = 1 << 20  # bytes after a place in which a quote is looked for first
 TRIES = 100  # lines from a place on that are looked at before rows are read
@@ -36,6 +41,55 @@ class Beginning(NamedTuple):
     first_row: bytes  # the first good one, which may name the columns
     stop: int  # where that row ends in the file
     may_be_header: bool  # no bad row stands before it
+
+
+class RowBlocks:
+    """Ends blocks of text with whole rows, for ``sources.blocks``. With width 0, the first rows decide about it."""
+
+    def __init__(self, dialect: Dialect, width: int = 0) -> None:
+        self.dialect: Dialect = dialect
+        self.width: int = width
+        self.lines: Lines  # of the last block
+
+    def cut(self, text: np.ndarray, stop: int, final: bool) -> int:
+        """The end of the last whole row."""
+        if not self.after_width(text, stop, final):
+            return 0
+        self.lines, end = find_lines(text, stop, final, self.dialect, self.width)
+        return end
+
+    def after_width(self, text: np.ndarray, stop: int, final: bool) -> int:
+        """The end of a text whose first rows say how many cells a row has, as the first one with rows does; else 0."""
+        if not self.width:
+            widths = first_widths(text, stop, final, self.dialect)
+            if not widths and not final:
+                return 0  # nothing but empty lines so far
+            self.width = most_common_width(widths or [1])
+        return stop
+
+    def rows(self, block: Block) -> RowTable:
+        """The rows of the last block."""
+        return RowTable(block.text[: block.stop], self.lines, self.dialect, self.width)
+
+
+def beginning_of(stream: Stream, dialect: Dialect, block_size: int) -> Beginning | None:
+    """What the first block says about a file; None if it has no good rows."""
+    cutter = RowBlocks(dialect)
+    skipped = len(BOM) if stream.source.between(0, len(BOM)) == BOM else 0
+    block = next(blocks(stream, block_size, cutter.after_width))
+    text, scanner, place = block.text[: block.stop].tobytes(), RowScanner(dialect, cutter.width), 0
+    may_be_header = True
+    while place < block.stop and (row := scanner.row(text, place, block.stop, False)) is not None:
+        place = row.stop
+        if row.is_empty(text):
+            continue
+        raw = text[row.start : row.stop]
+        with contextlib.suppress(UnicodeDecodeError):
+            raw.decode()
+            if not row.wrong:
+                return Beginning(dialect, cutter.width, raw, row.stop + skipped, may_be_header)
+        may_be_header = False
+    return None
 
 
 class Stretch(NamedTuple):

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.data.formats.csv_layout import most_common_width
-from onlearn.data.sources import BOM, Block
+from onlearn.data.sources import BOM
 
 QUOTE = ord('"')
 NEWLINE, RETURN, TAB, SPACE = 10, 13, 9, 32
@@ -474,32 +473,3 @@ class RowTable:
         edge = byte_set(bytes([self.dialect.delimiter, NEWLINE]))
         leading, trailing = byte_set(self.dialect.leading), byte_set(self.dialect.trailing)
         return out[: strip_cells(text, self.quotes[first:last] - start, leading, trailing, edge, out)]
-
-
-class RowBlocks:
-    """Ends blocks of text with whole rows, for ``sources.blocks``. With width 0, the first rows decide about it."""
-
-    def __init__(self, dialect: Dialect, width: int = 0) -> None:
-        self.dialect: Dialect = dialect
-        self.width: int = width
-        self.lines: Lines  # of the last block
-
-    def cut(self, text: np.ndarray, stop: int, final: bool) -> int:
-        """The end of the last whole row."""
-        if not self.after_width(text, stop, final):
-            return 0
-        self.lines, end = find_lines(text, stop, final, self.dialect, self.width)
-        return end
-
-    def after_width(self, text: np.ndarray, stop: int, final: bool) -> int:
-        """The end of a text whose first rows say how many cells a row has, as the first one with rows does; else 0."""
-        if not self.width:
-            widths = first_widths(text, stop, final, self.dialect)
-            if not widths and not final:
-                return 0  # nothing but empty lines so far
-            self.width = most_common_width(widths or [1])
-        return stop
-
-    def rows(self, block: Block) -> RowTable:
-        """The rows of the last block."""
-        return RowTable(block.text[: block.stop], self.lines, self.dialect, self.width)
