@@ -124,6 +124,7 @@ def begin_shard(base: Training, shards: int) -> Training:
     if refused is not None:
         raise ValueError(refused)
     made = base.copied()
+    made.g, made.st = made.settled()  # what is due is due at the rate there was
     made.geometry.begin_shard(made.g, shards)
     return made
 
