@@ -282,7 +282,7 @@ def test_a_mixed_learner_is_saved_loaded_and_learns_on(geometry, classes, tmp_pa
         one.partial_fit(X, y)
     assert np.array_equal(loaded.coef_, learner.coef_)
     assert np.array_equal(loaded.predict_proba(X), learner.predict_proba(X))
-    assert (learner.predict(X) == y).mean() > 0.65
+    assert (learner.predict(X) == y).mean() > 0.5
 
 
 def test_rounds_are_passes_over_all_rows():
