@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as some
+from sklearn.datasets import load_svmlight_files
 
 from onlearn import model_file
 from onlearn.engine.csr import CSR
@@ -379,3 +380,24 @@ def test_what_does_not_go_together_is_refused():
     later.learn(X, y, np.ones(60), np.arange(60))
     with pytest.raises(ValueError, match="fewer examples"):
         contribution(later, made[0])
+
+
+# ---------------------------------------------------------------- real data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["LogisticRegression", "AROW", "AveragedPerceptron", "PassiveAggressive", "LinearSVM"])
+@pytest.mark.parametrize("shards", [4, 16])
+def test_a9a_in_shards_is_within_a_third_of_a_point_of_one_sequence(name, shards, data):
+    """The file is sorted by class, and its rows are dealt to the shards in blocks."""
+    folder = data("a9a")
+    X, y, Xt, yt = load_svmlight_files([str(folder / "a9a.svm"), str(folder / "a9a.t.svm")])
+    order = np.argsort(y, kind="stable")
+    learner = Learner(name, random_state=0).fit(X, y)
+    serial = (learner.predict(Xt) == yt).mean()
+    base, rng, blocks = learner.renewed().partial_fit(X[:1], y[:1], [-1.0, 1.0]).training, np.random.default_rng(0), 256
+    parts = [order[np.arange(len(y)) // blocks % shards == s] for s in range(shards)]
+    for _ in range(5):
+        _, base = a_round(base, X, y, np.ones(len(y)), [rng.permutation(part) for part in parts])
+    learner.training = base
+    assert (learner.predict(Xt) == yt).mean() >= serial - 0.0033
