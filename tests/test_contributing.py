@@ -12,7 +12,8 @@ import pytest
 
 import onlearn
 from onlearn import cli, data, kernels
-from onlearn.engine.protocol import GEOMETRIES
+from onlearn.engine import mixing
+from onlearn.engine.protocol import GEOMETRIES, STABILIZERS
 from onlearn.engine.rules import RULES
 
 DOCUMENT = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -62,6 +63,7 @@ def test_a_geometry(added, tmp_path):
         assert model.score(X, Y) > 0.8
         model.save(tmp_path / "m.onl")
         np.testing.assert_array_equal(onlearn.load(tmp_path / "m.onl").coef_, model.coef_)
+        assert mixing.why_not({"geometry": GEOMETRIES.get("signed"), "stabilizer": STABILIZERS.get("averaged")}) is None
     finally:
         GEOMETRIES.members.pop("signed", None)
 

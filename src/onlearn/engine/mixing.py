@@ -124,6 +124,7 @@ def begin_shard(base: Training, shards: int) -> Training:
     if refused is not None:
         raise ValueError(refused)
     made = base.copied()
+    made.g, made.st = made.settled()  # what is due is due at the rate there was
     made.geometry.begin_shard(made.g, shards)
     return made
 
@@ -199,7 +200,9 @@ def added(contributions: Sequence[Contribution]) -> Contribution:
     sizes = {one.size for one in contributions}
     if len(sizes) > 1:
         raise ValueError(f"shards have {' and '.join(map(str, sorted(sizes)))} weights: make room before the round")
-    places = np.unique(np.concatenate([one.places for one in contributions]))
+    places = np.concatenate([one.places for one in contributions])
+    places.sort(kind="stable")  # runs in order are merged
+    places = places[np.append(True, places[1:] != places[:-1])[: len(places)]]
     sums = {name: np.zeros(len(places)) for name in BY_PLACE if any(getattr(one, name).size for one in contributions)}
     for one in contributions:
         at = np.searchsorted(places, one.places)
