@@ -56,6 +56,7 @@ _HOMES = {
 }
 _MODULES = [
     "calibrate",
+    "cluster",
     "data",
     "drift",
     "features",
@@ -115,6 +116,7 @@ __all__ = [
     "Winnow",
     "__version__",
     "calibrate",
+    "cluster",
     "compare",
     "data",
     "drift",
@@ -139,6 +141,7 @@ if TYPE_CHECKING:
 
     from onlearn import (
         calibrate,
+        cluster,
         data,
         drift,
         features,

@@ -219,7 +219,12 @@ def _umask() -> int:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator from a file; it predicts, and goes on learning, as if it had never been away."""
     made = load_learner(path)
-    return _public(made.stored_as)._around(made) if hasattr(made, "stored_as") else made
+    return estimator_of(made) if hasattr(made, "stored_as") else made
+
+
+def estimator_of(learner: Any) -> Any:
+    """The estimator around a learner, by the name that model files have of it."""
+    return _public(learner.stored_as)._around(learner)
 
 
 def load_learner(path: str | os.PathLike[str]) -> Any:

@@ -184,7 +184,8 @@ def _print_error(error: Exception, command: str) -> int:
             text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
         print_message(as_options(text))
         return 2
-    print_message(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    plain = text and type(error).__module__ == "onlearn.cluster.connection"  # by name: few commands import it
+    print_message(text if plain else f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return 1
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from onlearn.data import BadRows, Batch, DataError
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import as_parsed, rows_at, rows_in
-from onlearn.data.table_roles import flat
+from onlearn.data.table_roles import flat, usual_target
 from onlearn.engine.csr import CSR
+from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
 from onlearn.features.tables import as_source
 from onlearn.models.model import as_in_files, as_written
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 FIRST = 4096  # rows of the first part that decide about features, at most
 ROWS = 1 << 16  # of a batch
-WEIGHT = "weight"  # the place of weights among arrays
 
 
 class Columns(NamedTuple):
@@ -38,6 +38,19 @@ def is_collection(data: Any) -> bool:
     """Whether data are a Dask collection, or a tuple of arrays of Dask's."""
     first = data[0] if isinstance(data, tuple) and data else data
     return hasattr(first, "__dask_graph__")
+
+
+def columns_of(data: Any, options: Any) -> Columns:
+    """The columns of a data frame or a bag that are not features."""
+    names = [str(name) for name in data.columns] if hasattr(data, "columns") else None
+    target = None if options.target is None else str(options.target)
+    if target is None and names is not None:
+        target = usual_target(names)
+    if target is None:
+        raise PlanError("say which column is to be predicted", "target")
+    if names is not None and target not in names:
+        raise PlanError(f"there is no column {target!r}{did_you_mean(target, names)}", "target")
+    return Columns(target, None if options.weight is None else str(options.weight))
 
 
 def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:

@@ -24,7 +24,7 @@ from onlearn.cluster.collections import Columns
 from onlearn.cluster.connection import ClusterError, Connection, Task
 from onlearn.cluster.message import Message
 from onlearn.cluster.rounds import Changing, Round, Shared, State, size_text, tree_of
-from onlearn.cluster.shard_reading import Job, Shard, Survey
+from onlearn.cluster.shard_reading import Job, Shard, Survey, dealt
 from onlearn.cluster.tasks import Prepared
 from onlearn.cluster.worker_memory import forget
 from onlearn.data import DataError
@@ -35,7 +35,7 @@ from onlearn.features.merging import merged, with_names
 from onlearn.models.model import Model, as_learner, tell_sources
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run, start_of, take_plan
-from onlearn.models.run_reading import Start
+from onlearn.models.run_reading import Reading, Start
 from onlearn.models.run_report import is_unfinished
 
 KEPT_SHARE = 0.4  # of a worker's memory, for rows and states between tasks
@@ -81,6 +81,8 @@ class ClusterRun(Run):
         self.stopped: bool = False
         self.decisions: dict[str, Any] = {}
         self._asked_rounds, self._asked_lbfgs = rounds, lbfgs
+        if columns is not None and columns.target is None:
+            self.reading_type = ArraysReading
         self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, as far as is known
         super().__init__(plan, model, bad)
         connection.interrupted = lambda: self.stopped
@@ -121,6 +123,13 @@ class ClusterRun(Run):
                 "lbfgs": self.iterations,
             },
         }
+
+    def _learning(self) -> str:
+        rounds = self._rounds_of(self.reading.learner)
+        learner = " ".join(repr(self.reading.learner).split())
+        task = "classification" if self.plan.task == "classify" else "regression"
+        shards = f"{len(self.shards)} shard{'' if len(self.shards) == 1 else 's'}"
+        return f"{task} by {learner}, {rounds} round{'' if rounds == 1 else 's'} of {shards}"
 
     # ------------------------------------------------------------------ the whole run
 
@@ -170,9 +179,8 @@ class ClusterRun(Run):
         """The first rows that can be read."""
         if self.columns is not None:
             return self._first_given()
-        sources = [shard.source for shard in self.shards]
         bad = data.BadRows(limit=1.0)
-        with data.read(sources, bad=bad, workers=0, **self.reading.reading_options()) as reader:
+        with data.read(self._pieces(), bad=bad, workers=0, **self.reading.reading_options()) as reader:
             self.reading.reader = reader
             first = next(reader, None)
             self.decisions = reader.decisions()
@@ -180,23 +188,26 @@ class ClusterRun(Run):
             raise DataError(f"none of the rows could be read; {bad.first()}")
         return first
 
+    def _pieces(self) -> list[Any]:
+        """The pieces of the files, in their order."""
+        return [self.shards[shard].pieces[place] for shard, place in dealt(self.shards)]
+
     def _first_given(self) -> data.Batch:
         """The first rows of a collection."""
-        columns, extractors = self.columns, self.model.features.extractors
+        about = self.shards[0].name, self.columns, self.plan.task
 
         def make() -> list[Task]:
-            about = self.shards[0].name, columns, self.plan.task, extractors
             return [Task(0, tasks.first_batch, (self.given[0], *about))]
 
         ((_, first),) = self.connection.results(make, "reading the data")
         if first is None:
             raise DataError(f"{self.shards[0].name} has no rows with a label")
-        self.reading.reader = PartReader()
+        self.reading.reader = PartReader(self.columns)
         return first  # type: ignore[no-any-return]
 
     def _rounds_of(self, learner: Any) -> int:
         """The number of rounds that is asked for, or the usual one."""
-        return self._asked_rounds or self.plan.passes or ways.way_of(learner).rounds(learner)
+        return self._asked_rounds or self.plan.passes or ways.way_of(learner).rounds(learner, len(self.shards))
 
     # ------------------------------------------------------------------ the survey
 
@@ -261,16 +272,22 @@ class ClusterRun(Run):
 
     def _count_rows(self, surveys: list[Survey]) -> None:
         """Count rows and values, and tell of bad rows by the lines of their files."""
-        reading, lines = self.reading, dict[str, int]()
-        for shard, one in zip(self.shards, surveys):
-            before = lines.get(shard.name, 0)
-            lines[shard.name] = before + one.lines
+        reading = self.reading
+        for one in surveys:
             reading.bad.seen(one.rows)
-            reading.bad.untold(one.bad_count - len(one.bad))
-            for bad in one.bad:
-                reading.bad.add(shard.name, bad._replace(line=bad.line + before))
             reading.rows += one.rows
             reading.values += one.values
+        lines: dict[str, int] = {}
+        for number, place in dealt(self.shards):
+            name, one = self.shards[number].pieces[place].name, surveys[number]
+            before = lines.setdefault(name, 0)
+            lines[name] += one.lines[place]
+            for bad in (bad for there, bad in one.bad if there == place):
+                reading.bad.add(name, bad._replace(line=bad.line + before))
+        for shard, one in zip(self.shards, surveys):
+            for bad in (bad for there, bad in one.bad if there is None):
+                reading.bad.add(shard.name, bad)
+            reading.bad.untold(one.bad_count - len(one.bad))
         reading.bad.check()
         reading.bad.close()
         if not reading.rows:
@@ -336,7 +353,7 @@ class ClusterRun(Run):
             model=model,
             shards=len(self.shards),
             starts=starts,
-            digests=tuple(map(tuple, digests)),
+            digests=tuple(map(list, digests)),
             label_counts=label_counts,
             keeps_back=keeps_back,
             audits=able and not keeps_back,
@@ -353,12 +370,12 @@ class ClusterRun(Run):
         self.lessons.learned = self.start.skip
         self.decisions = self._decisions_before()
         counts = np.array(before["label_counts"], dtype=np.int64)
-        return self._prepare(before["learned"], [tuple(one) for one in before["digests"]], counts)
+        return self._prepare(before["learned"], before["digests"], counts)
 
     def _decisions_before(self) -> dict[str, Any]:
         """The decisions of the first rows, which are read once more."""
-        sources = [shard.source for shard in self.shards]
-        with data.read(sources, bad=data.BadRows(limit=1.0), workers=0, **self.reading.reading_options()) as reader:
+        bad = data.BadRows(limit=1.0)
+        with data.read(self._pieces(), bad=bad, workers=0, **self.reading.reading_options()) as reader:
             next(reader, None)
             return reader.decisions()
 
@@ -514,13 +531,24 @@ class ClusterRun(Run):
                 client.submit(forget, self.name, workers=[one.address], pure=False)
 
 
+class ArraysReading(Reading):
+    """The rows of arrays, whose width and classes are known when learning begins: the learner need not grow."""
+
+    def _settings(self, classes: int) -> dict[str, Any]:
+        return {}
+
+
 class PartReader:
-    """What the run asks of a reader, of a collection: it has decided nothing."""
+    """What the run asks of a reader, of a collection."""
 
     notes: tuple[str, ...] = ()
     bytes_total: int | None = None
     bytes_read: int = 0
     kept: Any = None
 
+    def __init__(self, columns: Columns) -> None:
+        self.columns: Columns = columns
+
     def found(self) -> dict[str, Any]:
-        return {}
+        """The columns that are not features."""
+        return {name: column for name, column in self.columns._asdict().items() if column is not None}

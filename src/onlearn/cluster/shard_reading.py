@@ -7,7 +7,7 @@ shard is read as rows of the final features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +25,56 @@ from onlearn.models.plan import Plan
 from onlearn.models.run_reading import Reading, Start, naming_file, refuse_other_kind
 from onlearn.models.run_report import RunReport
 
-APART = 1 << 32  # between the numbers of the first rows of shards, by which rows are held out
+APART = 1 << 32  # between the numbers of the first rows of shards, by which rows are held out, and of lines of pieces
 SHOWN_BAD = 5  # bad rows that a shard tells about, if they are not written to a file
+EVERY = 1 << 62
 
 
 class Shard(NamedTuple):
-    """One part of the data, whose rows are always the same."""
+    """One part of the data, whose rows are always the same: pieces from all over the files, or a part of a collection.
+
+    Files are cut into more pieces than there are shards, which get them by turns. A shard of one piece would be unlike
+    the others where rows come in an order, and weights that were learned from such shards do not mix.
+    """
 
     number: int
-    name: str  # of its file, or of the part of a collection
-    source: Any = None  # a ``Source``, a part of a file; None: the rows are an argument of the task
+    name: str
+    pieces: tuple[Any, ...] = ()  # ``Source``s; none: the rows are an argument of the task
+
+
+def deal(pieces: Sequence[Any], count: int) -> list[Shard]:
+    """Shards that have the pieces by turns, as cards are dealt.
+
+    >>> [shard.pieces for shard in deal("abcde", 2)]
+    [('a', 'c', 'e'), ('b', 'd')]
+    """
+    count = min(count, len(pieces))
+    return [Shard(number, f"shard {number}", tuple(pieces[number::count])) for number in range(count)]
+
+
+def dealt(shards: Sequence[Shard]) -> Iterator[tuple[int, int]]:
+    """The shard of each piece and its place there, in the order in which the pieces were before they were dealt."""
+    for place in range(max(len(shard.pieces) for shard in shards)):
+        for shard in shards:
+            if place < len(shard.pieces):
+                yield shard.number, place
+
+
+class ShardBadRows(data.BadRows):
+    """The bad rows of a shard, with the places of their pieces; ``told`` has the first few, or all of them."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(limit=1.0)
+        self.most: int = most
+        self.told: list[tuple[int | None, Bad]] = []
+
+    def add(self, file: str, bad: Bad) -> None:
+        """Record a bad row."""
+        self.count += 1
+        self.rows += 1
+        if len(self.told) < self.most:
+            piece, line = divmod(bad.line, APART)
+            self.told.append((piece - 1 if piece else None, bad._replace(line=line)))
 
 
 class Job(NamedTuple):
@@ -70,7 +110,7 @@ class Survey(NamedTuple):
     """What one shard holds."""
 
     rows: int  # good ones, those held out included
-    lines: int
+    lines: list[int]  # of each piece
     values: int
     learned: int  # rows that are not held out
     digest: Any  # of the content, by which a change is noticed
@@ -81,7 +121,7 @@ class Survey(NamedTuple):
     counts: Counts | None  # rows of each feature, for min_count
     far: Any
     namespaces: set[str]
-    bad: list[Bad]
+    bad: list[tuple[int | None, Bad]]  # with the places of their pieces
     bad_count: int
     where: str | None = None  # the worker
 
@@ -90,7 +130,7 @@ class ShardReading(Reading):
     """The rows of one shard, read by the decisions of the run."""
 
     def __init__(self, job: Job, shard: Shard, model: Model) -> None:
-        bad = data.BadRows(limit=1.0, shown=1 << 62 if job.keeps_bad else SHOWN_BAD)
+        bad = ShardBadRows(EVERY if job.keeps_bad else SHOWN_BAD)
         lessons = Lessons(model)
         passes = Passes(job.plan, model, job.start, lessons)
         passes.wait = True  # all labels and features are known before anything is learned
@@ -102,13 +142,16 @@ class ShardReading(Reading):
 
     def batches(self, given: Any) -> Iterator[Batch]:
         """The batches that are learned from; rows that are held out are left out."""
-        job, shard, found = self.job, self.shard, None
-        if shard.source is None:
+        job, shard = self.job, self.shard
+        found: Iterable[Batch]
+        if not shard.pieces:
             extractors = self.model.features.extractors
             found = batches_of(given, shard.name, job.columns, self.plan.task, extractors, self.bad)
         else:
-            self.reader = data.read(
-                shard.source,
+            # Lines say of which piece they are, until it is known how many lines are before it.
+            pieces = [with_lines_from(piece, (n + 1) * APART) for n, piece in enumerate(shard.pieces)]
+            found = self.reader = data.read(
+                pieces,
                 bad=self.bad,
                 workers=0,
                 decisions=job.decisions,
@@ -116,8 +159,10 @@ class ShardReading(Reading):
                 table_required=False,
                 **self.reading_options(),
             )
-            found = iter(self.reader)
         for batch in found:
+            place, batch.lines = int(batch.lines[0]) // APART, batch.lines % APART
+            if place and shard.pieces[place - 1].begins_inside:
+                batch.file = f"{batch.file} from byte {shard.pieces[place - 1].part.start}"
             batch = self._without_held_out(batch)
             self.learned_rows += len(batch)
             if len(batch):
@@ -125,8 +170,8 @@ class ShardReading(Reading):
 
     @property
     def digest(self) -> Any:
-        """What tells whether a shard has changed: its checksum and rows."""
-        return self.rows - self.first_row, None if self.reader is None else self.reader.checksums[0]
+        """What tells whether a shard has changed: its rows, and the checksum of each piece that has one."""
+        return [self.rows - self.first_row, *(() if self.reader is None else self.reader.checksums)]
 
     def survey(self, given: Any) -> Survey:
         """What the rows of the shard tell about features and labels."""
@@ -155,7 +200,7 @@ class ShardReading(Reading):
         reader = self.reader
         return Survey(
             rows=self.rows - self.first_row,
-            lines=0 if reader is None else reader.lines_read[0],
+            lines=[] if reader is None else list(reader.lines_read),
             values=values,
             learned=self.learned_rows,
             digest=self.digest,
@@ -166,7 +211,7 @@ class ShardReading(Reading):
             counts=counts,
             far=model.far,
             namespaces=self.namespaces.found,
-            bad=[bad for _, bad in self.bad.examples],
+            bad=self.bad.told,
             bad_count=self.bad.count,
         )
 
@@ -185,9 +230,17 @@ class ShardReading(Reading):
                         (0, model.features.n_features_out_))  # fmt: skip
             return Rows(empty, np.zeros(0, np.int64 if model.labels is not None else np.float64), None)
         matrices, targets, weights = zip(*parts)
-        weighted = None if weights[0] is None else np.concatenate(weights)
+        weighted = None
+        if any(weight is not None for weight in weights):  # a batch without any has None
+            full = [np.ones(len(y)) if weight is None else weight for y, weight in zip(targets, weights)]
+            weighted = np.concatenate(full)
         return Rows(stacked(matrices), np.concatenate(targets), weighted)
 
     def _takes_labels(self) -> bool:
         """Labels are taken in while shards are surveyed, and are all known when rows are numbered."""
         return self.start.from_first_row or self.learner.takes_classes()
+
+
+def with_lines_from(piece: Any, line: int) -> Any:
+    """A piece whose reader numbers its lines from there on; a whole file, which is no part of one, from 1."""
+    return piece if piece.part is None else piece._replace(part=piece.part._replace(lines_before=line))

@@ -81,7 +81,7 @@ def survey(job: Job, shard: Shard, given: Any) -> Survey:
 
 def rows_of(job: Job, prepared: Prepared, shard: Shard, given: Any) -> Rows:
     """The rows of a shard in the final features, read unless they are kept and the file has the same size and time."""
-    state = None if shard.source is None else tuple(state_of(shard.source))
+    state = tuple(tuple(state_of(file)) for file in dict.fromkeys(piece._replace(part=None) for piece in shard.pieces))
 
     def read() -> tuple[Rows, int]:
         model = copy.copy(prepared.model)
@@ -89,7 +89,8 @@ def rows_of(job: Job, prepared: Prepared, shard: Shard, given: Any) -> Rows:
         reading = ShardReading(job, shard, model)
         rows = reading.numbered_rows(given)
         if reading.digest != prepared.digests[shard.number]:
-            raise DataError(f"{shard.name} has changed since the run began: train anew")
+            names = ", ".join(dict.fromkeys(piece.name for piece in shard.pieces)) or shard.name
+            raise DataError(f"{names} changed since the run began: train anew")
         return rows, rows.nbytes
 
     return MEMORY.get((job.run, "rows", shard.number, state), read, job.room)
@@ -187,9 +188,9 @@ def sum_of(add: Callable[..., Any], job: Job, parts: list[Message]) -> Message:
 
 
 @task
-def first_batch(part: Any, name: str, columns: Any, task: str, extractors: Any) -> Any:
+def first_batch(part: Any, name: str, columns: Any, task: str) -> Any:
     """The first rows of a part of a collection; None if there are none."""
-    found = batches_of(first_rows(part), name, columns, task, extractors, BadRows(limit=1.0))
+    found = batches_of(first_rows(part), name, columns, task, [], BadRows(limit=1.0))
     return next(found, None)
 
 

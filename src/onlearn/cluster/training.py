@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
+from onlearn.cluster.collections import Columns, columns_of, is_collection, parts_of
 from onlearn.cluster.connection import Connection, connect
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.run import ClusterRun
-from onlearn.cluster.shard_reading import Shard
+from onlearn.cluster.shard_reading import Shard, deal
 from onlearn.compiler import compile_seconds
+from onlearn.data import BadRows
 from onlearn.data.shards import cut
 from onlearn.data.sources import sources
 from onlearn.errors import PlanError
+from onlearn.model_file import estimator_of
 from onlearn.models import training
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
 from onlearn.models.run_report import is_unfinished, run_report
+from onlearn.models.train_options import MAX_BAD, part
 
-SHARDS = 8  # of data that are not large
-SHARD = 128 << 20  # bytes of a file in a shard, at most
+SHARDS = 4  # of data that are not large
+SHARD = 128 << 20  # bytes of files in a shard, at most
+PIECES = 64  # of a shard, at most
+PIECE = 1 << 16  # bytes of a piece, at least
 
 
 def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Model:
@@ -31,20 +40,82 @@ def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Mod
     """
     asked = ClusterOptions(sources=data, output=output, cluster=cluster, **options)
     with connect(cluster, patience=asked.patience) as connection:
-        run = prepare(asked, connection)
-        began = perf_counter() - compile_seconds()
+        return carry_out(prepare(asked, connection), asked)
 
-        def save() -> None:
-            if asked.output is not None:
-                run.model.save(asked.output)
 
-        run.go(None, save)
-        seconds = perf_counter() - compile_seconds() - began
-        save()
-        model = run.model
-        model.report_ = run_report(run, asked.output, seconds, stopped=False)
-        training.test(run, asked, model.report_)
-        return model
+def fit(
+    learner: Any,
+    data: Any,
+    client: Any = None,
+    *,
+    shards: int | None = None,
+    rounds: int | None = None,
+    mix: str = "rows",
+    lbfgs: int | None = None,
+    target: str | None = None,
+    **options: Any,
+) -> Any:
+    """Learn on a cluster from files or from a collection of Dask's.
+
+    :param learner: an estimator or its name, such as ``"AROW"``; None: one that suits the data
+    :param data: files (paths, patterns, URLs), a Dask data frame, a bag of dicts, or Dask arrays ``(X, y)`` or ``(X, y,
+        weights)``
+    :param client: a client of Dask's, the address of a scheduler, or ``"local:4"``; None starts a process for each
+        processor
+    :param shards: how many parts the data are cut into, by default by their size; the result depends on it, and not on
+        the workers
+    :param rounds: how many times all shards are learned from and mixed, by default 10
+    :param mix: whether shards count by their ``"rows"``, all alike (``"uniform"``), or by their ``"mistakes"``
+    :param lbfgs: iterations of L-BFGS after the rounds; by default 20 where the learner has l2, else none
+    :param target: the column to predict, of files and data frames
+    :param options: further options of ``onlearn.train``
+
+    Returns a ``Model``; of arrays, the estimator, which has learned. ``report_`` of the model has the rounds.
+    """
+    given = ClusterOptions(
+        sources=[] if is_collection(data) else data,
+        cluster=client,
+        learner=learner,
+        shards=shards,
+        rounds=rounds,
+        mix=mix,
+        lbfgs=lbfgs,
+        target=target,
+        **options,
+    )
+    with connect("local" if client is None else client, patience=given.patience) as connection:
+        if not is_collection(data):
+            return carry_out(prepare(given, connection), given)
+        run = prepare_collection(data, given, connection)
+        model = carry_out(run, given)
+        return estimator_with(model, data[1].dtype) if isinstance(data, tuple) else model
+
+
+def carry_out(run: ClusterRun, options: ClusterOptions) -> Model:
+    """Do a run, saved after each round and in the end if there is an output; its model has the report."""
+    began = perf_counter() - compile_seconds()
+
+    def save() -> None:
+        if options.output is not None:
+            run.model.save(options.output)
+
+    run.go(None, save)
+    seconds = perf_counter() - compile_seconds() - began
+    save()
+    model = run.model
+    model.report_ = run_report(run, options.output, seconds, stopped=False)
+    training.test(run, options, model.report_)
+    return model
+
+
+def estimator_with(model: Model, dtype: Any) -> Any:
+    """The estimator of a model of arrays, whose classes are of the type that y has."""
+    learner = model.learner
+    if model.labels is not None:
+        texts = np.array(model.labels)
+        classes = texts == "True" if np.dtype(dtype).kind == "b" else texts.astype(dtype)
+        learner.task = replace(learner.task, classes=classes)
+    return estimator_of(learner)
 
 
 def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
@@ -70,6 +141,34 @@ def prepare(options: ClusterOptions, connection: Connection) -> ClusterRun:
     return run
 
 
+def prepare_collection(data: Any, options: ClusterOptions, connection: Connection) -> ClusterRun:
+    """The run over a collection of Dask's that the options ask for."""
+    options.check_cluster()
+    for name, why in (
+        ("resume", "files can be read again"),
+        ("holdout", "split the collection"),
+        ("id", "ids are ignored"),
+    ):
+        if options.is_given(name):
+            raise PlanError(f"{name}= has no use with a collection of Dask's: {why}")
+    plan = training.plan_of(options)
+    of_arrays = isinstance(data, tuple)
+    columns = Columns(None) if of_arrays else columns_of(data, options)
+    given = parts_of(data, connection, options.shards)
+    return ClusterRun(
+        plan,
+        None,
+        BadRows(limit=part(MAX_BAD if options.max_bad is None else options.max_bad, "max_bad", whole=True)),
+        connection,
+        [Shard(number, f"part {number}") for number in range(len(given))],
+        given=given,
+        columns=columns,
+        rounds=options.rounds,
+        mix=options.mix,
+        lbfgs=options.lbfgs,
+    )
+
+
 def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, list[Shard]]:
     """How many shards files are cut into, about, and the shards; an unfinished run goes on with its own."""
     if model is not None and is_unfinished(model, plan.sources):
@@ -80,10 +179,12 @@ def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, 
             raise PlanError("the run is unfinished and goes on as it began: leave shards= out")
         count = int(before["asked_shards"])
     named = sources(plan.sources)
-    count = count or usual_shards(sum(one.size or 0 for one in named))
+    nbytes = sum(one.size or 0 for one in named)
+    count = count or usual_shards(nbytes)
+    pieces = count * min(max(nbytes // (count * PIECE), 1), PIECES)
     reading = {**({} if model is None else model.reading), **plan.reading}
     options = {name: reading[name] for name in ("format", "delimiter") if name in reading}
-    return count, [Shard(number, one.name, one) for number, one in enumerate(cut(named, count, **options))]
+    return count, deal(cut(named, pieces, **options), count)
 
 
 def usual_shards(nbytes: int) -> int:

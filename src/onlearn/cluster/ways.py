@@ -17,7 +17,8 @@ from onlearn.engine import mixing
 from onlearn.engine.learner import Learner
 from onlearn.engine.mixing import Contribution
 
-ROUNDS = 10  # of learners that do not say how many passes they usually make
+ROUNDS, FEW_ROUNDS = 10, 5  # of learners that do not say how many passes they make; where shards are few
+FEW = 4  # shards
 ARRAYS = ("places", "moves", "gains", "surplus", "scale", "counts", "age")  # of a contribution
 
 
@@ -29,7 +30,7 @@ class Way(Protocol):
     def why_not(self, learner: Any) -> str | None:
         """Why this learner cannot be had so, in a sentence; None: it can."""
 
-    def rounds(self, learner: Any) -> int:
+    def rounds(self, learner: Any, shards: int) -> int:
         """How many rounds there are, unless a number is given."""
         return 1
 
@@ -56,8 +57,8 @@ class Mixing(Way):
             return "calibration=holdout has no use on a cluster: say auto, online or own, or give files by calibrate="
         return mixing.why_not(learner)
 
-    def rounds(self, learner: Any) -> int:
-        return int(learner.usual_passes or ROUNDS)
+    def rounds(self, learner: Any, shards: int) -> int:
+        return int(learner.usual_passes or (FEW_ROUNDS if shards <= FEW else ROUNDS))
 
     def begin(self, base: Any, shards: int) -> Any:
         made = copy.copy(base)

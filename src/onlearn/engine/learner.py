@@ -416,8 +416,6 @@ class Learner(BaseLearner):
             if len(self.task.classes) != 2:
                 raise ValueError(f"a certificate is for two classes; this learner has {len(self.task.classes)}")
             certificate = self._certify(X, np.where(encode(y, self.task.classes, grows=False) == 1, 1.0, -1.0))
-            if training.mixed:  # their mistakes were made side by side, by hypotheses that did not know of each other
-                return certificate.beyond_theory("the weights were mixed from those of several shards of the rows")
             return certificate if training.saw_passes_of(X.shape[0]) else certificate.of_other_rows(training.n_seen)
 
     def _certify(self, X: Any, signs: np.ndarray) -> Any:

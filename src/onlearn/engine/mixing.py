@@ -70,6 +70,7 @@ class Contribution(NamedTuple):
     surplus: np.ndarray  # for each: sum of e_s; empty where there is no average
     scale: np.ndarray  # for each output: sum of q_s m_s
     share: float  # sum of q_s
+    largest_share: float  # of the q_s
     mistakes: float  # sum of q_s times the mistakes
     counts: np.ndarray  # what was added to the first numbers of a tally, in all
     age: np.ndarray  # what was added to the clocks of the stabilizer, in all
@@ -160,6 +161,7 @@ def contribution(base: Training, learned: Training, weighting: str = "rows") -> 
         surplus=stabilizer.surplus(st0, st, places, change),
         scale=scales,
         share=share,
+        largest_share=share,
         mistakes=share * float(counts[MISTAKES]),
         counts=counts,
         age=stabilizer.age(st0, st),
@@ -215,6 +217,7 @@ def added(contributions: Sequence[Contribution]) -> Contribution:
         surplus=sums.get("surplus", np.zeros(0)),
         scale=_sum([one.scale for one in contributions]),
         share=_sum([one.share for one in contributions]),
+        largest_share=max(one.largest_share for one in contributions),
         mistakes=_sum([one.mistakes for one in contributions]),
         counts=_sum([one.counts for one in contributions]),
         age=_sum([one.age for one in contributions]),
@@ -261,4 +264,5 @@ def mixed(base: Training, total: Contribution) -> Training:
     entry["shards"] = total.shards
     if made.classifies:  # with shares that sum to 1, what the theorem on mixed perceptrons is about
         entry["mixed_mistakes"] = total.mistakes / total.share if total.share > 0.0 else 0.0
+        entry["largest_share"] = total.largest_share / total.share if total.share > 0.0 else 1.0
     return made

@@ -118,11 +118,6 @@ class Chronicle:
         return others and (self.n_seen + kept_back - self.n_chosen) % rows == 0
 
     @property
-    def mixed(self) -> bool:
-        """Whether several shards of the data were learned from side by side, see ``mixing``."""
-        return any(entry.get("shards", 1) > 1 for entry in self.by_pass)
-
-    @property
     def n_chosen(self) -> int:
         """Examples that were chosen one by one, and not seen in a pass over all of them."""
         return sum(int(entry["seen"]) for entry in self.by_pass if "chosen_of" in entry)

@@ -135,7 +135,7 @@ class RunReport:
 
 def file_states(sources: list[str]) -> list[Any]:
     """Paths, sizes and times of change, by which a later run sees that the files are the same."""
-    if "-" in sources:
+    if not sources or "-" in sources:
         return []
     return [state_of(source) for source in named_sources(sources) if not source.is_stdin]
 
