@@ -180,13 +180,18 @@ class ClusterRun(Run):
         if self.columns is not None:
             return self._first_given()
         bad = data.BadRows(limit=1.0)
-        with data.read(self._pieces(), bad=bad, workers=0, **self.reading.reading_options()) as reader:
+        with self._reader(bad) as reader:
             self.reading.reader = reader
             first = next(reader, None)
             self.decisions = reader.decisions()
         if first is None:
             raise DataError(f"none of the rows could be read; {bad.first()}")
         return first
+
+    def _reader(self, bad: data.BadRows) -> data.Reader:
+        """A reader of the files from their beginning, with as many first rows as on one machine."""
+        files = list(dict.fromkeys(piece._replace(part=None) for piece in self._pieces()))
+        return data.read(files, bad=bad, workers=0, **self.reading.reading_options())
 
     def _pieces(self) -> list[Any]:
         """The pieces of the files, in their order."""
@@ -207,7 +212,7 @@ class ClusterRun(Run):
 
     def _rounds_of(self, learner: Any) -> int:
         """The number of rounds that is asked for, or the usual one."""
-        return self._asked_rounds or self.plan.passes or ways.way_of(learner).rounds(learner, len(self.shards))
+        return self._asked_rounds or self.plan.passes or ways.way_of(learner).rounds(learner)
 
     # ------------------------------------------------------------------ the survey
 
@@ -338,7 +343,9 @@ class ClusterRun(Run):
         model.learner, model.trained, model.report_ = None, {}, {}
         starts = np.cumsum([0, *learned])
         able = ways.way_of(learner).keeps_back and learner.task.classifies
-        keeps_back = able and learner.keeps_back() and len(reserve.in_the_end(int(starts[-1]))) > 0
+        descends = self._descends()
+        many = self.passes.count > 1 or descends
+        keeps_back = able and many and learner.keeps_back() and len(reserve.in_the_end(int(starts[-1]))) > 0
         self._kept = {
             "shards": len(self.shards),
             "asked_shards": self.asked_shards,
@@ -355,8 +362,10 @@ class ClusterRun(Run):
             starts=starts,
             digests=tuple(map(list, digests)),
             label_counts=label_counts,
+            rounds=self.passes.count,
             keeps_back=keeps_back,
             audits=able and not keeps_back,
+            descends=descends,
         )
 
     def _prepared_before(self) -> Prepared:
@@ -374,8 +383,7 @@ class ClusterRun(Run):
 
     def _decisions_before(self) -> dict[str, Any]:
         """The decisions of the first rows, which are read once more."""
-        bad = data.BadRows(limit=1.0)
-        with data.read(self._pieces(), bad=bad, workers=0, **self.reading.reading_options()) as reader:
+        with self._reader(data.BadRows(limit=1.0)) as reader:
             next(reader, None)
             return reader.decisions()
 
@@ -403,10 +411,8 @@ class ClusterRun(Run):
             began = perf_counter()
             total = self._total(tasks.learn, state, (), f"round {number + 1}", tasks.add)
             way.mix(learner, total)
-            self._audit(total)
+            self._audit(number, total)
             passes.ended = number + 1
-            if number == 0 and passes.count > 1:
-                model.trained["first_size"] = learner.training.size()
             self.lessons.learned = int(learner.n_seen_) - seen_before
             state.follow_learner(learner)
             self._tell_round(number, total, state.take_nbytes(), perf_counter() - began)
@@ -414,10 +420,8 @@ class ClusterRun(Run):
                 self._record(unfinished=self.lessons.learned)
                 checkpoint()
         passes.ended = max(passes.ended, self.start.ended)
-        if self._descends():
+        if prepared.descends:
             self._descend(state)
-        if prepared.keeps_back:
-            self._calibrate_by_kept(state)
 
     def _total(
         self, function: Callable[..., Any], state: State, more: tuple[Any, ...], what: str, add: Callable[..., Any]
@@ -445,12 +449,20 @@ class ClusterRun(Run):
             made.append(Task(shard.number, function, (*shared, *extra, shard, rows), near if near in alive else None))
         return made
 
-    def _audit(self, total: Message) -> None:
-        """Keep the scores of the first round for calibration, if workers have sent such."""
-        if parts := total.facts.get("audit"):
-            training = self.model.learner.training
-            training.take_reserve(*map(np.concatenate, zip(*parts)))
-            training.reserved = 0  # these rows are learned from afterwards
+    def _audit(self, number: int, total: Message) -> None:
+        """Keep the scores that workers have sent in a round, for calibration."""
+        if not (parts := total.facts.get("audit")):
+            return
+        training = self.model.learner.training
+        scores, targets = map(np.concatenate, zip(*parts))
+        training.take_reserve(scores, targets)
+        if self.prepared.value.keeps_back:
+            for entry in training.by_pass[-1 - number : -1]:
+                entry["kept_back"] = len(targets)
+        else:  # the scores are of rows that are learned from in all further rounds, in which scores grow
+            training.reserved = 0
+            if number + 1 < self.passes.count:
+                self.model.trained["first_size"] = training.size()
 
     def _tell_round(self, number: int, total: Message, shared: int, seconds: float) -> None:
         learner = self.model.learner
@@ -508,20 +520,21 @@ class ClusterRun(Run):
             f"{found.iterations} iterations"
         )
         state.follow_learner(learner)
+        if self.prepared.value.keeps_back:
+            self._audit_kept(state)
 
     # ------------------------------------------------------------------ the end
 
-    def _calibrate_by_kept(self, state: State) -> None:
-        """Audit the scores of the rows that were kept back, by the last hypothesis."""
-        learner = self.model.learner
-        found: dict[int, Message] = dict(
-            self.connection.results(lambda: self._tasks(tasks.score_kept, state, ()), "calibration")
+    def _audit_kept(self, state: State) -> None:
+        """Audit the scores, by the minimum, of the rows kept back, which it was not fitted to."""
+        training = self.model.learner.training
+        found: dict[int, Any] = dict(
+            self.connection.results(lambda: self._tasks(tasks.audit_kept, state, ()), "calibration")
         )
-        parts = [found[number].unpacked() for number in sorted(found)]
-        scores = np.concatenate([part["scores"] for part in parts])
-        codes = np.concatenate([part["codes"] for part in parts])
-        learner.training.take_reserve(scores, learner.task.targets(codes, learner.training.output))
-        self.model.trained.pop("first_size", None)
+        scores, targets = map(np.concatenate, zip(*(found[number] for number in sorted(found))))
+        training.take_reserve(scores, targets)
+        for entry in training.by_pass[-self.passes.count :]:
+            entry["kept_back"] = len(targets)
 
     def _forget(self) -> None:
         """Let workers drop what they keep for this run, as far as they can be told."""

@@ -106,6 +106,14 @@ class Rows(NamedTuple):
         return sum(one.nbytes for one in arrays if one is not None)
 
 
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Several rows one after another; where some have weights, the others weigh 1."""
+    weight = None
+    if any(part.weight is not None for part in parts):
+        weight = np.concatenate([np.ones(len(one.y)) if one.weight is None else one.weight for one in parts])
+    return Rows(stacked([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight)
+
+
 class Survey(NamedTuple):
     """What one shard holds."""
 
@@ -223,18 +231,12 @@ class ShardReading(Reading):
             y = self._targets(batch)
             with naming_file(batch.file):
                 X = model.features.transform(rows)
-            parts.append((sound_rows(X, self.learner), y, batch.weight))
+            parts.append(Rows(sound_rows(X, self.learner), y, batch.weight))
         if not parts:
-            dtype = np.dtype(model.features.dtype)
-            empty = CSR(np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(1, np.int32),
-                        (0, model.features.n_features_out_))  # fmt: skip
+            dtype, width = np.dtype(model.features.dtype), model.features.n_features_out_
+            empty = CSR(np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(1, np.int32), (0, width))
             return Rows(empty, np.zeros(0, np.int64 if model.labels is not None else np.float64), None)
-        matrices, targets, weights = zip(*parts)
-        weighted = None
-        if any(weight is not None for weight in weights):  # a batch without any has None
-            full = [np.ones(len(y)) if weight is None else weight for y, weight in zip(targets, weights)]
-            weighted = np.concatenate(full)
-        return Rows(stacked(matrices), np.concatenate(targets), weighted)
+        return joined(parts)
 
     def _takes_labels(self) -> bool:
         """Labels are taken in while shards are surveyed, and are all known when rows are numbered."""

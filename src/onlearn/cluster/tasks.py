@@ -16,7 +16,7 @@ import numpy as np
 from onlearn.cluster import descent, ways
 from onlearn.cluster.collections import batches_of, first_rows
 from onlearn.cluster.connection import Refused
-from onlearn.cluster.message import Message, changed, pack
+from onlearn.cluster.message import Message, changed
 from onlearn.cluster.shard_reading import Job, Rows, Shard, ShardReading, Survey
 from onlearn.cluster.worker_memory import MEMORY
 from onlearn.data import BadRows, DataError
@@ -36,8 +36,10 @@ class Prepared(NamedTuple):
     starts: np.ndarray  # the number of the first row of each shard, and of all rows: those that are learned from
     digests: tuple[Any, ...]  # of the content of each shard
     label_counts: np.ndarray  # rows of each class
-    keeps_back: bool  # whether rows are kept back for calibration
+    rounds: int
+    keeps_back: bool  # whether rows are kept back until the last round, for calibration
     audits: bool  # whether instead the scores of the first round are used for it
+    descends: bool  # whether L-BFGS follows the rounds
 
 
 def task(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,14 +146,21 @@ def learn(job: Job, prepared: Prepared, number: int, state: list[Message], shard
     """Learn from the rows of a shard once, beginning with the state of this round; what changed."""
     rows, base = rows_of(job, prepared, shard, given), learner_at(job, number, state)
     order = np.random.default_rng([job.plan.seed, number, shard.number]).permutation(len(rows.y))
-    if len(kept := kept_back(prepared, shard, rows)):
+    audit, kept = None, kept_back(prepared, shard, rows)
+    if number + 1 == prepared.rounds and not prepared.descends:  # they are scored now, and then learned from
+        audit = scores_of(base, rows, kept) if prepared.keeps_back else None
+    elif len(kept):
         held = np.zeros(len(order), dtype=bool)
         held[kept] = True
         order = order[~held[order]]
     learner = ways.way_of(base).begin(base, prepared.shards)
-    scores = AUDITED // 2 // prepared.shards if number == 0 and prepared.audits else 0
-    learner._learn_rows(rows.X, rows.y, rows.weight, order, first=scores > 0)
-    return ways.learned(base, learner, job.mix, shard.number, here(), scores)
+    audits = number == 0 and prepared.audits
+    learner._learn_rows(rows.X, rows.y, rows.weight, order, first=audits)
+    if audits:
+        scores, gold = learner.training.audited()
+        some = AUDITED // 2 // prepared.shards
+        audit = scores[-some:], gold[-some:]
+    return ways.learned(base, learner, job.mix, shard.number, here(), audit)
 
 
 @task
@@ -195,8 +204,14 @@ def first_batch(part: Any, name: str, columns: Any, task: str) -> Any:
 
 
 @task
-def score_kept(job: Job, prepared: Prepared, number: int, state: list[Message], shard: Shard, given: Any) -> Message:
-    """The scores by this state of the rows that were kept back, and their classes."""
+def audit_kept(
+    job: Job, prepared: Prepared, number: int, state: list[Message], shard: Shard, given: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The scores by this state of the rows that were kept back, and their targets."""
     rows, learner = rows_of(job, prepared, shard, given), learner_at(job, number, state)
-    kept = kept_back(prepared, shard, rows)
-    return pack({}, {"scores": learner._scores(rows_at(rows.X, kept)), "codes": rows.y[kept]})
+    return scores_of(learner, rows, kept_back(prepared, shard, rows))
+
+
+def scores_of(learner: Any, rows: Rows, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scores of some rows, and their targets."""
+    return learner._scores(rows_at(rows.X, some)), learner.task.targets(rows.y[some], learner.training.output)

@@ -17,8 +17,7 @@ from onlearn.engine import mixing
 from onlearn.engine.learner import Learner
 from onlearn.engine.mixing import Contribution
 
-ROUNDS, FEW_ROUNDS = 10, 5  # of learners that do not say how many passes they make; where shards are few
-FEW = 4  # shards
+ROUNDS = 10  # of learners that do not say how many passes they usually make
 ARRAYS = ("places", "moves", "gains", "surplus", "scale", "counts", "age")  # of a contribution
 
 
@@ -30,7 +29,7 @@ class Way(Protocol):
     def why_not(self, learner: Any) -> str | None:
         """Why this learner cannot be had so, in a sentence; None: it can."""
 
-    def rounds(self, learner: Any, shards: int) -> int:
+    def rounds(self, learner: Any) -> int:
         """How many rounds there are, unless a number is given."""
         return 1
 
@@ -57,8 +56,8 @@ class Mixing(Way):
             return "calibration=holdout has no use on a cluster: say auto, online or own, or give files by calibrate="
         return mixing.why_not(learner)
 
-    def rounds(self, learner: Any, shards: int) -> int:
-        return int(learner.usual_passes or (FEW_ROUNDS if shards <= FEW else ROUNDS))
+    def rounds(self, learner: Any) -> int:
+        return int(learner.usual_passes or ROUNDS)
 
     def begin(self, base: Any, shards: int) -> Any:
         made = copy.copy(base)
@@ -135,17 +134,14 @@ def way_of(learner: Any) -> Way:
     return WAYS[type(learner)]
 
 
-def learned(base: Any, learner: Any, mix: str, number: int, worker: str | None, scores: int = 0) -> Message:
+def learned(base: Any, learner: Any, mix: str, number: int, worker: str | None, audit: Any = None) -> Message:
     """What a learner of a shard has learned, and where its rows are.
 
-    With ``scores`` so many scores of rows, made before they were learned from, go with it for calibration.
+    ``audit`` has scores of rows, made before they were learned from, and their targets; they go with it.
     """
     message = way_of(base).learned(base, learner, mix)
     facts = {**message.facts, "where": {number: worker}, "moved": message.nbytes}
-    if scores:
-        made, gold = learner.training.audited()
-        facts["audit"] = [(made[-scores:], gold[-scores:])]
-    return message._replace(facts=facts)
+    return message._replace(facts=facts if audit is None else {**facts, "audit": [audit]})
 
 
 def added(way: Way, parts: Sequence[Message]) -> Message:
