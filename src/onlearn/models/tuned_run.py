@@ -41,8 +41,9 @@ from onlearn.models.run_reading import held_out
 from onlearn.models.run_report import Watch
 from onlearn.models.train_options import TrainOptions
 from onlearn.models.training import plan_of, run_of
+from onlearn.tune.field import reason
 from onlearn.tune.portfolio import Kind, configurations
-from onlearn.tune.race import Race, Stopwatch, reason
+from onlearn.tune.race import Race, Stopwatch
 from onlearn.tune.space import Options, Space, different
 
 BYTES = 256 << 20  # of parsed rows that are kept, about
