@@ -52,6 +52,9 @@ COMMANDS = (
 )
 
 
+CLUSTERS = "onlearn.cluster.connection"  # the module of errors about clusters
+
+
 def app_of(names: Iterable[str]) -> typer.Typer:
     """The command line with these commands."""
     app = typer.Typer(
@@ -184,7 +187,9 @@ def _print_error(error: Exception, command: str) -> int:
             text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
         print_message(as_options(text))
         return 2
-    print_message(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    kind = type(error).__name__
+    alone = type(error).__module__ == CLUSTERS  # a sentence, which says enough
+    print_message(text if alone else f"{kind}: {text}" if text else kind)
     return 1
 
 

@@ -8,14 +8,20 @@ from typing import Any
 
 from onlearn.cli.terminal import print_message
 from onlearn.cluster.options import ClusterOptions
+from onlearn.errors import PlanError
+from onlearn.models.train_options import AUTO
 
 
 @contextmanager
 def connected(name: str, patience: float, silent: bool) -> Iterator[Any]:
     """A connection to a cluster by its name, told in a line unless ``silent``."""
-    from onlearn.cluster.connection import connect
+    from onlearn.cluster.connection import ClusterError, connect
 
-    with connect(name, patience=patience) as connection:
+    try:
+        connecting = connect(name, patience=patience)
+    except ClusterError as error:
+        raise PlanError(str(error), "cluster") from None
+    with connecting as connection:
         if not silent:
             workers = connection.wait_for_workers()
             count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'}"
@@ -30,7 +36,13 @@ def cluster_run(options: ClusterOptions, silent: bool) -> Iterator[Any]:
     from onlearn.cluster.training import prepare
 
     with connected(options.cluster, options.patience, silent) as connection:
-        run = prepare(options, connection)
+        run: Any
+        if options.learner == AUTO:
+            from onlearn.cluster.tuned_run import ClusterTunedRun
+
+            run = ClusterTunedRun(options, connection, prepare)
+        else:
+            run = prepare(options, connection)
         if not silent:
             run.on_round = lambda one: print_message(str(one))
         yield run

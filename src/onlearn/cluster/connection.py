@@ -37,6 +37,10 @@ class ClusterError(RuntimeError):
     """What went wrong with the cluster, and not with the data; one sentence."""
 
 
+class WorkersLostError(ClusterError):
+    """Worker processes ended again and again while they worked at the same tasks."""
+
+
 class LostError(Exception):
     """Tasks have lost what they share, because all workers that had it are gone."""
 
@@ -168,29 +172,30 @@ class Connection:
         while True:
             self.wait_for_workers()
             try:
-                return self._ask(
-                    lambda: self.client.scatter(value, broadcast=True, direct=True, hash=False, timeout=ANSWER),
+                (future,) = self._ask(  # in a list, since a tuple would be shared part by part
+                    lambda: self.client.scatter([value], broadcast=True, direct=True, hash=False, timeout=ANSWER),
                     self.stall,
                 )
+                return future
             except (OSError, TimeoutError, KeyError, ValueError) as error:  # a worker has gone meanwhile
                 why = one_line(error)
             if time.monotonic() - began > self.patience:
                 raise ClusterError(
-                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, and not by "
-                    f"way of the scheduler ({why})"
+                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, and not "
+                    f"by way of the scheduler ({why})"
                 )
             self._pause(LOOK)
 
     # ------------------------------------------------------------------ tasks
 
-    def results(self, make: Callable[[], list[Task]], what: str) -> Iterator[tuple[Any, Any]]:
+    def results(self, make: Callable[[], list[Task]], what: str, losses: int = LOSSES) -> Iterator[tuple[Any, Any]]:
         """The keys and results of tasks, as they end.
 
-        ``make`` makes them. It is called again if what they share is lost with the last worker that had it, and then
-        has to share it anew; tasks whose results are known are left out.
+        ``make`` makes them. It is called again if what they share is lost with the last worker that had it, up to
+        ``losses`` times, and then has to share it anew; tasks whose results are known are left out.
         """
         known: set[Any] = set()
-        for _ in range(LOSSES):
+        for _ in range(losses):
             lost = False
             try:
                 for key, result in self._ended([one for one in make() if one.key not in known], what):
@@ -200,7 +205,7 @@ class Connection:
                 lost = True
             if not lost:
                 return
-        raise ClusterError(f"{what}: all workers were lost {LOSSES} times, and with them what they share")
+        raise WorkersLostError(f"{what}: all workers were lost {losses} times, and with them what they share")
 
     def _ended(self, tasks: list[Task], what: str) -> Iterator[tuple[Any, Any]]:
         """The keys and results of tasks, as they end; a ``LostError`` if what they share is lost."""
@@ -264,7 +269,7 @@ class Connection:
             raise LostError
         error = future.exception()
         if type(error).__name__ == "KilledWorker":
-            raise ClusterError(
+            raise WorkersLostError(
                 f"{what}: worker processes ended one after another while they worked at the same task; too little "
                 "memory is the usual reason: use more shards, or workers with more memory"
             )
