@@ -382,19 +382,13 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
             threads_per_worker=1,
             processes=True,
             memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / count),
-            dashboard_address="127.0.0.1:0" if _has_dashboard() else None,
+            dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=logging.CRITICAL,
         )
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(f"{count} local worker processes cannot be started: {one_line(error)}") from None
     return Connection(client, [client, cluster], **limits)
-
-
-def _has_dashboard() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("bokeh") is not None
 
 
 def _quiet() -> None:
