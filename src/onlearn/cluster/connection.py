@@ -27,6 +27,7 @@ STALL = 3600.0  # seconds in which no task ends, though there are workers
 LOOK = 0.2  # seconds between two looks at the keyboard
 COUNT = 2.0  # seconds between two counts of the workers
 RETRIES = 2  # of a task that raises what no data explain, such as an error of an object store
+SETTLE = 1.0  # seconds until the scheduler has noticed which workers are gone
 LOSSES = 20  # times in a row that tasks may lose what they share
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256  # processes
@@ -172,17 +173,16 @@ class Connection:
         while True:
             self.wait_for_workers()
             try:
-                (future,) = self._ask(  # in a list, since a tuple would be shared part by part
-                    lambda: self.client.scatter([value], broadcast=True, direct=True, hash=False, timeout=ANSWER),
+                return self._ask(
+                    lambda: self.client.scatter([value], broadcast=True, direct=True, hash=False, timeout=ANSWER)[0],
                     self.stall,
                 )
-                return future
             except (OSError, TimeoutError, KeyError, ValueError) as error:  # a worker has gone meanwhile
                 why = one_line(error)
             if time.monotonic() - began > self.patience:
                 raise ClusterError(
-                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, and not "
-                    f"by way of the scheduler ({why})"
+                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, not by way "
+                    f"of the scheduler ({why})"
                 )
             self._pause(LOOK)
 
@@ -205,6 +205,7 @@ class Connection:
                 lost = True
             if not lost:
                 return
+            self._pause(SETTLE)
         raise WorkersLostError(f"{what}: all workers were lost {losses} times, and with them what they share")
 
     def _ended(self, tasks: list[Task], what: str) -> Iterator[tuple[Any, Any]]:
