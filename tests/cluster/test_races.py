@@ -56,7 +56,9 @@ def raced(field: Field, make, count: int, **options):
     race = Race([make(n) for n in range(count)], keep=2, field=field, **options)
     race.run(np.random.default_rng(1).permutation(ROWS))
     race.finals(HALVES, lambda number, fold: make(number), lambda n: (1, 2, 3), lambda n: 2, seed=5, keep=1)
-    return [(one.number, one.rungs, one.why, one.dropped_at, one.passes, one.rank) for one in race.finish()], race.winner
+    return [
+        (one.number, one.rungs, one.why, one.dropped_at, one.passes, one.rank) for one in race.finish()
+    ], race.winner
 
 
 def levels(number: int) -> Summing:

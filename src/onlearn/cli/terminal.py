@@ -192,7 +192,12 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    known = ["data", "folds", "trials", *(one.name for one in fields(ClusterOptions))]  # of ``reproduce`` and ``compare``
+    known = [
+        "data",
+        "folds",
+        "trials",
+        *(one.name for one in fields(ClusterOptions)),
+    ]  # of ``reproduce`` and ``compare``
     names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
 

@@ -125,17 +125,16 @@ def tuned_run(options: ClusterOptions, before: Any, silent: bool) -> Iterator[An
     if options.cluster is None:
         yield TunedRun(alone, bad, before)
         return
-    from onlearn.cli.clusters import connected
+    from onlearn.cli.clusters import cluster_run, connected
+
+    if options.output is not None:
+        with cluster_run(options, silent, before) as run:
+            yield run
+        return
     from onlearn.cluster.races import ClusterField
 
     with connected(options.cluster, options.patience, silent) as connection:
-        if options.output is None:
-            yield TunedRun(alone, bad, before, field=ClusterField(connection))
-            return
-        from onlearn.cluster.training import prepare
-        from onlearn.cluster.tuned_run import ClusterTunedRun
-
-        yield ClusterTunedRun(options, connection, prepare, before)
+        yield TunedRun(alone, bad, before, field=ClusterField(connection))
 
 
 def race_and_train(

@@ -13,8 +13,22 @@ from typing import Any
 from onlearn.cluster.connection import Connection
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.races import ClusterField
+from onlearn.models.run import Run
+from onlearn.models.train_options import AUTO
 from onlearn.models.training import raced_files
 from onlearn.models.tuned_run import TunedRun
+
+
+def prepare(options: ClusterOptions, connection: Connection, before: Mapping[str, Any] | None = None) -> Run:
+    """The run on a cluster that the options ask for, which begins with a race if the learner is ``auto``.
+
+    ``before`` is the table of a race before that.
+    """
+    from onlearn.cluster import training  # whose ``train`` is by this function
+
+    if options.learner == AUTO:
+        return ClusterTunedRun(options, connection, training.prepare, before)
+    return training.prepare(options, connection)
 
 
 class ClusterTunedRun(TunedRun):
