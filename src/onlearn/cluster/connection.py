@@ -181,8 +181,8 @@ class Connection:
                 why = one_line(error)
             if time.monotonic() - began > self.patience:
                 raise ClusterError(
-                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, not by way "
-                    f"of the scheduler ({why})"
+                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, not by "
+                    f"way of the scheduler ({why})"
                 )
             self._pause(LOOK)
 
@@ -385,6 +385,7 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
             memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / count),
             dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=logging.CRITICAL,
+            preload=["onlearn.cluster.local_worker"],
         )
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, TimeoutError, RuntimeError) as error:
