@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from onlearn.cluster.connection import SILENT
+
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A client of two worker processes with nannies, of one thread each; those that a test kills are started anew."""
     distributed = pytest.importorskip("distributed")
     for name in ("distributed", "tornado.application"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(name).setLevel(SILENT)
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -22,7 +24,7 @@ def cluster() -> Iterator[Any]:
             processes=True,
             memory_limit="2GiB",
             dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
+            silence_logs=SILENT,
         ) as made,
         distributed.Client(made, set_as_default=False) as client,
     ):
@@ -39,7 +41,7 @@ def one_worker() -> Iterator[Any]:
             threads_per_worker=3,
             processes=False,
             dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
+            silence_logs=SILENT,
         ) as made,
         distributed.Client(made, set_as_default=False) as client,
     ):

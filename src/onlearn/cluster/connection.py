@@ -31,6 +31,7 @@ SETTLE = 1.0  # seconds until the scheduler has noticed which workers are gone
 LOSSES = 20  # times in a row that tasks may lose what they share
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256  # processes
+SILENT = logging.CRITICAL + 1  # a level of logs that nothing has
 SHARE_OF_MEMORY = 0.9  # of the machine's memory, for local workers
 
 
@@ -384,7 +385,7 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
             processes=True,
             memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / count),
             dashboard_address="127.0.0.1:0",  # any port that is free
-            silence_logs=logging.CRITICAL,
+            silence_logs=SILENT,
             preload=["onlearn.cluster.local_worker"],
         )
         client = distributed.Client(cluster, set_as_default=False)
@@ -394,6 +395,6 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
 
 
 def _quiet() -> None:
-    """Dask logs each worker that ends, with a traceback; what matters of it is told in a sentence."""
+    """Dask logs each worker and client that ends, with a traceback; what matters of it is told in a sentence."""
     for name in ("distributed", "tornado.application"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(name).setLevel(SILENT)
