@@ -52,9 +52,6 @@ COMMANDS = (
 )
 
 
-CLUSTERS = "onlearn.cluster.connection"  # the module of errors about clusters
-
-
 def app_of(names: Iterable[str]) -> typer.Typer:
     """The command line with these commands."""
     app = typer.Typer(
@@ -187,9 +184,8 @@ def _print_error(error: Exception, command: str) -> int:
             text = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
         print_message(as_options(text))
         return 2
-    kind = type(error).__name__
-    alone = type(error).__module__ == CLUSTERS  # a sentence, which says enough
-    print_message(text if alone else f"{kind}: {text}" if text else kind)
+    plain = text and type(error).__module__ == "onlearn.cluster.connection"  # by name: few commands import it
+    print_message(text if plain else f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return 1
 
 

@@ -182,8 +182,8 @@ class Connection:
                 why = one_line(error)
             if time.monotonic() - began > self.patience:
                 raise ClusterError(
-                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, not by "
-                    f"way of the scheduler ({why})"
+                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, and not "
+                    f"by way of the scheduler ({why})"
                 )
             self._pause(LOOK)
 
