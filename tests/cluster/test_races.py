@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+import shlex
 import signal
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from onlearn.tune.race import Race, Stopwatch
 VALUES = np.random.default_rng(0).normal(size=ROWS)
 HALVES = [(np.arange(ROWS // 2), np.arange(ROWS // 2, ROWS)), (np.arange(ROWS // 2, ROWS), np.arange(ROWS // 2))]
 SPACE = ["learner=AROW,Perceptron,FTRL", "interact=default,pairs"]
+SPACED = [word for one in SPACE for word in ("--space", one)]
 LEARNERS = (
     *("Perceptron", "VotedPerceptron", "PassiveAggressive", "Winnow", "AROW", "FTRL", "AdaGrad", "LogisticRegression"),
     *("LinearSVM", "NaiveBayes", "KernelClassifier", "Mixture", "MLPClassifier"),
@@ -218,11 +220,52 @@ def test_a_cluster_without_workers_ends_the_race(table, capfd):
 
 def test_the_command_prints_the_table_of_one_machine(cluster, table, capfd):
     address = cluster.scheduler.address
-    words = ["tune", str(table), "--json", "--passes", "2", *(word for one in SPACE for word in ("--space", one))]
+    words = ["tune", str(table), "--json", "--passes", "2", *SPACED]
     assert run(words) == 0
     plain = json.loads(capfd.readouterr().out)
     assert run([*words, "--cluster", address, "--patience", "30"]) == 0
     assert {**json.loads(capfd.readouterr().out), "seconds": 0} == {**plain, "seconds": 0}
+
+
+@pytest.fixture
+def train(cluster, table, capfd):
+    """Train by a race on the cluster; the exit code and the report."""
+    pytest.importorskip("onlearn.cluster.training")
+
+    def call(output, *words):
+        words = ["--learner", "auto", *SPACED, "--rounds", "2", "--shards", "3", "--json", *words]
+        code = run(["train", str(table), "-o", str(output), "--cluster", cluster.scheduler.address, *words])
+        return code, json.loads(capfd.readouterr().out)
+
+    return call
+
+
+def test_the_model_of_a_race_on_a_cluster_is_that_of_its_command(train, tmp_path):
+    auto, plain = tmp_path / "auto.onl", tmp_path / "plain.onl"
+    code, report = train(auto)
+    words = shlex.split(report["tuning"]["command"])
+    assert code == 0
+    assert {"--cluster", "--shards"} <= set(words)
+    assert "auto" not in words
+    words[words.index("-o") + 1] = str(plain)
+    assert run([*words[1:], "--quiet"]) == 0
+    assert auto.read_bytes() == plain.read_bytes()
+
+
+def test_after_ctrl_c_in_the_race_the_best_so_far_learns_on_this_machine(train, table, tmp_path, monkeypatch):
+    real, path = ClusterField.take_turns, tmp_path / "m.onl"
+
+    def pressed(self, *given):
+        found = real(self, *given)
+        signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(ClusterField, "take_turns", pressed)
+    code, report = train(path)
+    assert code == 130
+    assert report["tuning"]["ended_early"]
+    assert report["examples"] == 1500
+    assert run(["train", str(table), "--resume", str(path), "-o", str(path), "--quiet"]) == 0
 
 
 def test_what_the_command_refuses(table, capfd):
