@@ -230,7 +230,7 @@ def test_the_command_prints_the_table_of_one_machine(cluster, table, capfd):
 @pytest.fixture
 def train(cluster, table, capfd):
     """Train by a race on the cluster; the exit code and the report."""
-    pytest.importorskip("onlearn.cluster.training")
+    pytest.importorskip("onlearn.cluster.training", exc_type=ImportError)
 
     def call(output, *words):
         words = ["--learner", "auto", *SPACED, "--rounds", "2", "--shards", "3", "--json", *words]
