@@ -110,7 +110,7 @@ def test_the_model_is_that_of_the_command_bit_for_bit(kind, table, texts, tmp_pa
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_race_is_decided_by_the_seed_and_not_by_threads(table, workers, monkeypatch):
     plain = tuned(table, seed=5).report_["tuning"]
-    monkeypatch.setattr("onlearn.tune.race.cores", lambda: workers)
+    monkeypatch.setattr("onlearn.tune.field.cores", lambda: workers)
     again = tuned(table, seed=5).report_["tuning"]
     assert {**again, "seconds": 0} == {**plain, "seconds": 0}
 
@@ -350,7 +350,7 @@ def test_numbers_are_scaled_as_in_the_run(tmp_path, monkeypatch):
 
     def note(self, *arguments):
         real(self, *arguments)
-        found.append(self.X)
+        found.append(self.rows.X)
 
     monkeypatch.setattr(file_race.Matrix, "__init__", note)
     tuned(path, target="label", space={"learner": ["AROW"]})

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlearn.engine.learner import Learner
+from onlearn.tune.field import Portion, Threads, racing_on, take_turn
 from onlearn.tune.losses import Losses, of_answers, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import ArrayContestant, Race, Stopwatch, beats, blocks
 
@@ -46,7 +47,7 @@ def test_blocks_cover_all_rows_once_and_rungs_double(rows, contestants, keep):
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.floats(0, 3), min_size=2, max_size=20), st.integers(1, 3))
 def test_the_best_is_never_dropped_where_differences_are_clear(levels, workers):
-    race = Race([Known(level, spread=0.0) for level in levels], workers=workers)
+    race = Race([Known(level, spread=0.0) for level in levels], field=Threads(workers))
     race.run(np.arange(ROWS))
     assert levels[race.winner] <= min(levels) + 1e-9
     assert {one.rank for one in race.finish()} == set(range(1, len(levels) + 1))
@@ -152,11 +153,12 @@ def test_learners_in_threads_are_deterministic(workers):
     X = rng.normal(size=(3000, 6))
     y = (X @ rng.normal(size=6) + 0.5 * rng.normal(size=3000) > 0).astype(int)
     learners = [Learner("LogisticRegression", rate=rate) for rate in (0.003, 0.03, 0.3, 3.0)] + [Learner("Perceptron")]
-    race = Race([ArrayContestant(one, X, y, classes=[0, 1]) for one in learners], workers=workers)
+    race = Race([ArrayContestant(one, X, y, classes=[0, 1]) for one in learners], field=Threads(workers))
     race.run(np.arange(3000))
     shown = [[round(rung.cost, 9) for rung in one.rungs] for one in race.standings]
     expected = Race(
-        [ArrayContestant(Learner(one.name, **one.get_params()), X, y, classes=[0, 1]) for one in learners], workers=2
+        [ArrayContestant(Learner(one.name, **one.get_params()), X, y, classes=[0, 1]) for one in learners],
+        field=Threads(2),
     )
     expected.run(np.arange(3000))
     assert shown == [[round(rung.cost, 9) for rung in one.rungs] for one in expected.standings]
@@ -289,3 +291,68 @@ def test_beats_needs_clear_differences():
     assert not beats(one, one, 2.0)
     assert not (beats(one, other, 3.0) or beats(other, one, 3.0))
     assert beats(Losses(one.loss - 0.01, one.mistakes), one, 3.0)
+
+
+# ---------------------------------------------------------------------- fields
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.one_of(st.none(), st.integers(0, 30)), st.booleans())
+def test_a_portion_has_the_numbers_of_its_part_in_some_order(rows, start, stop, shuffled):
+    order = np.random.default_rng(0).permutation(rows)
+    portion = Portion(order, start, stop, (3, 1) if shuffled else None)
+    numbers, expected = portion.numbers(), order.tolist()[start:stop]
+    assert portion.size == len(numbers) == len(expected)
+    assert (sorted(numbers) if shuffled else numbers.tolist()) == (sorted(expected) if shuffled else expected)
+    assert (numbers == portion.numbers()).all()
+
+
+class Backwards:
+    """A field that lets contestants take their turns one by one, the last one first; it counts them."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self.most, self.turns = most, 0
+
+    def enter(self, contestant):
+        return [contestant]
+
+    def take_turns(self, turns, over):
+        self.turns += 1
+        if self.turns > self.most:
+            return None
+        return [take_turn(place[0], turn) for place, turn in reversed(turns)][::-1]
+
+
+def raced(levels, field):
+    race = Race([Known(level, seed=n) for n, level in enumerate(levels)], keep=2, field=field)
+    race.run(np.random.default_rng(1).permutation(ROWS))
+    folds = [(np.arange(ROWS // 2), np.arange(ROWS // 2, ROWS)), (np.arange(ROWS // 2, ROWS), np.arange(ROWS // 2))]
+    race.finals(folds, lambda number, fold: Known(levels[number], seed=number + fold), lambda n: (1, 2), lambda n: 2)
+    return [one.to_json() for one in race.finish()], race.winner, race.learned, race.ended_early
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from([0.5, 1.0, 1.5, float("nan")]), min_size=1, max_size=6))
+def test_the_result_does_not_depend_on_the_field(levels):
+    assert raced(levels, Backwards()) == raced(levels, Threads(1)) == raced(levels, Threads(3))
+
+
+def test_the_field_of_the_context_is_used():
+    field = Backwards()
+    with racing_on(field):
+        raced([1.0, 2.0], None)
+    assert field.turns
+    before = field.turns
+    raced([1.0, 2.0], None)
+    assert field.turns == before
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_turns_that_a_field_gives_up_do_not_count(most):
+    table, winner, learned, ended = raced([1.0, 0.2, 2.0], Backwards(most))
+    assert ended
+    assert winner == (1 if most >= 2 else 0)
+    whole, _, all_learned, _ = raced([1.0, 0.2, 2.0], Backwards())
+    assert learned < all_learned
+    for one in table:
+        complete = next(other for other in whole if other["number"] == one["number"])
+        assert one["rungs"] == complete["rungs"][: len(one["rungs"])]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from onlearn.cli.terminal import print_message
 from onlearn.cluster.options import ClusterOptions
+from onlearn.errors import PlanError
 
 
 @contextmanager
 def connected(name: str, patience: float, silent: bool) -> Iterator[Any]:
     """A connection to a cluster by its name, told in a line unless ``silent``."""
-    from onlearn.cluster.connection import connect
+    from onlearn.cluster.connection import ClusterError, connect
 
-    with connect(name, patience=patience) as connection:
+    try:
+        connecting = connect(name, patience=patience)
+    except ClusterError as error:
+        raise PlanError(str(error), "cluster") from None
+    with connecting as connection:
         if not silent:
             workers = connection.wait_for_workers()
             count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'}"
@@ -25,12 +30,15 @@ def connected(name: str, patience: float, silent: bool) -> Iterator[Any]:
 
 
 @contextmanager
-def cluster_run(options: ClusterOptions, silent: bool) -> Iterator[Any]:
-    """A training run on the cluster that the options name; each round is told in a line unless ``silent``."""
-    from onlearn.cluster.training import prepare
+def cluster_run(options: ClusterOptions, silent: bool, before: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    """A training run on the cluster that the options name; each round is told in a line unless ``silent``.
+
+    ``before`` is the table of a race before the one that the run begins with.
+    """
+    from onlearn.cluster.tuned_run import prepare
 
     with connected(options.cluster, options.patience, silent) as connection:
-        run = prepare(options, connection)
+        run: Any = prepare(options, connection, before)
         if not silent:
             run.on_round = lambda one: print_message(str(one))
         yield run

@@ -26,8 +26,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import typer
 
+from onlearn.cluster.options import ClusterOptions
 from onlearn.errors import PlanError
-from onlearn.models.train_options import TrainOptions, keep_apart
+from onlearn.models.train_options import keep_apart
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -191,7 +192,8 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    known = ["data", "folds", "trials", *(one.name for one in fields(TrainOptions))]  # of ``reproduce`` and ``compare``
+    of_others = ["data", "folds", "trials"]  # of ``reproduce`` and ``compare``
+    known = [*of_others, *(one.name for one in fields(ClusterOptions))]
     names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
 

@@ -14,7 +14,10 @@ from onlearn.cli.options import Quiet, Report, options_command, print_bad_rows
 from onlearn.cli.reporting import check_train_report, evidence_of, write_report
 from onlearn.cli.terminal import Stopped, announce_compiling, echo_json
 from onlearn.cli.train import carry_out, interruptible, print_report
-from onlearn.models.train_options import AUTO, TrainOptions
+from onlearn.cluster.options import OF_CLUSTERS, ClusterOptions
+from onlearn.models.train_options import AUTO, TrainOptions, as_list
+
+OF_TRAINING = tuple(name for name in OF_CLUSTERS if name != "patience")  # about a cluster, and not about races
 
 Learner = Annotated[
     str | None,
@@ -36,9 +39,9 @@ Folds = Annotated[
 
 
 @options_command(
-    TrainOptions,
-    without=("learner", "resume", "rule", "geometry", "kernel", "budget", "budget_policy", "cache_mb", "template",
-             "column", "checkpoint_every"),
+    ClusterOptions,
+    without=(*OF_TRAINING, "learner", "resume", "rule", "geometry", "kernel", "budget", "budget_policy", "cache_mb",
+             "template", "column", "checkpoint_every"),
     table=(Annotated[str | None, typer.Option(metavar="FILE", help="Write the table of the race as JSON.")], None),
     resume=(
         Annotated[
@@ -55,7 +58,7 @@ Folds = Annotated[
     quiet=(Quiet, False),
 )  # fmt: skip
 def tune(
-    options: TrainOptions, table: str | None, resume: str | None, learner: str | None, trials: int | None,
+    options: ClusterOptions, table: str | None, resume: str | None, learner: str | None, trials: int | None,
     folds: int | None, as_json: bool, report_file: str | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Race configurations of learner, features and passes, and print which is best.
@@ -74,11 +77,10 @@ def tune(
       onlearn tune reviews.jsonl --space space.json --configurations 30 --time-limit 60 --table race.json
       onlearn tune reviews.jsonl --resume race.json
       onlearn tune digits.csv --learner SVC --trials 30 --space "C=log(0.1,100)"
+      onlearn tune reviews.jsonl --cluster tcp://10.0.0.5:8786
     """
     from onlearn.errors import PlanError
-    from onlearn.models.train_options import as_list, keep_apart
-    from onlearn.models.training import checked_files, checked_output
-    from onlearn.models.tuned_run import TunedRun
+    from onlearn.models.train_options import keep_apart
 
     options.learner = AUTO if learner is None else learner
     check_train_report(report_file, options, *([] if table is None else [table]))
@@ -94,6 +96,10 @@ def tune(
         raise PlanError("report= is about a race, and learner= cannot race", "report")
     if learner is None and folds is not None and "-" in as_list(options.sources):
         raise PlanError("folds= reads the data twice, which standard input cannot be")
+    if learner is not None and options.cluster is not None:
+        raise PlanError("cluster= is about a race, and learner= cannot race")
+    if options.output is not None or options.cluster is None:
+        options.check_cluster()
     if options.output is None and options.test:
         raise PlanError("test= needs output=: without a model there is nothing to test")
     if table is not None:
@@ -105,7 +111,37 @@ def tune(
 
         return search_learner(options, trials, folds, table, as_json, quiet)
     announce_compiling(quiet)
-    run = TunedRun(options, checked_files(options, checked_output(options)), None if resume is None else read(resume))
+    with tuned_run(options, None if resume is None else read(resume), quiet or as_json) as run:
+        race_and_train(run, options, table, folds, as_json, report_file, quiet)
+
+
+@contextmanager
+def tuned_run(options: ClusterOptions, before: Any, silent: bool) -> Iterator[Any]:
+    """The run that begins with a race, in this process or on a cluster, where the winner is trained, too."""
+    from onlearn.models.training import checked_files, checked_output
+    from onlearn.models.tuned_run import TunedRun
+
+    bad, alone = checked_files(options, checked_output(options)), options.without_cluster()
+    if options.cluster is None:
+        yield TunedRun(alone, bad, before)
+        return
+    from onlearn.cli.clusters import cluster_run, connected
+
+    if options.output is not None:
+        with cluster_run(options, silent, before) as run:
+            yield run
+        return
+    from onlearn.cluster.races import ClusterField
+
+    with connected(options.cluster, options.patience, silent) as connection:
+        yield TunedRun(alone, bad, before, field=ClusterField(connection))
+
+
+def race_and_train(
+    run: Any, options: TrainOptions, table: str | None, folds: int | None, as_json: bool, report_file: str | None,
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Race, print the table, and with an output train the winner."""
     silent = quiet or as_json
     _race(run, silent)
     found: dict[str, Any] = run.tuning or {}

@@ -31,11 +31,16 @@ SETTLE = 1.0  # seconds until the scheduler has noticed which workers are gone
 LOSSES = 20  # times in a row that tasks may lose what they share
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256  # processes
+SILENT = logging.CRITICAL + 1  # a level of logs that nothing has
 SHARE_OF_MEMORY = 0.9  # of the machine's memory, for local workers
 
 
 class ClusterError(RuntimeError):
     """What went wrong with the cluster, and not with the data; one sentence."""
+
+
+class WorkersLostError(ClusterError):
+    """Worker processes ended again and again while they worked at the same tasks."""
 
 
 class LostError(Exception):
@@ -184,14 +189,14 @@ class Connection:
 
     # ------------------------------------------------------------------ tasks
 
-    def results(self, make: Callable[[], list[Task]], what: str) -> Iterator[tuple[Any, Any]]:
+    def results(self, make: Callable[[], list[Task]], what: str, losses: int = LOSSES) -> Iterator[tuple[Any, Any]]:
         """The keys and results of tasks, as they end.
 
-        ``make`` makes them. It is called again if what they share is lost with the last worker that had it, and then
-        has to share it anew; tasks whose results are known are left out.
+        ``make`` makes them. It is called again if what they share is lost with the last worker that had it, up to
+        ``losses`` times, and then has to share it anew; tasks whose results are known are left out.
         """
         known: set[Any] = set()
-        for _ in range(LOSSES):
+        for _ in range(losses):
             lost = False
             try:
                 for key, result in self._ended([one for one in make() if one.key not in known], what):
@@ -202,7 +207,7 @@ class Connection:
             if not lost:
                 return
             self._pause(SETTLE)
-        raise ClusterError(f"{what}: all workers were lost {LOSSES} times, and with them what they share")
+        raise WorkersLostError(f"{what}: all workers were lost {losses} times, and with them what they share")
 
     def _ended(self, tasks: list[Task], what: str) -> Iterator[tuple[Any, Any]]:
         """The keys and results of tasks, as they end; a ``LostError`` if what they share is lost."""
@@ -266,7 +271,7 @@ class Connection:
             raise LostError
         error = future.exception()
         if type(error).__name__ == "KilledWorker":
-            raise ClusterError(
+            raise WorkersLostError(
                 f"{what}: worker processes ended one after another while they worked at the same task; too little "
                 "memory is the usual reason: use more shards, or workers with more memory"
             )
@@ -379,8 +384,9 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
             threads_per_worker=1,
             processes=True,
             memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / count),
-            dashboard_address="127.0.0.1:0" if _has_dashboard() else None,
-            silence_logs=logging.CRITICAL,
+            dashboard_address="127.0.0.1:0",  # any port that is free
+            silence_logs=SILENT,
+            preload=["onlearn.cluster.local_worker"],
         )
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, TimeoutError, RuntimeError) as error:
@@ -388,13 +394,7 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
     return Connection(client, [client, cluster], **limits)
 
 
-def _has_dashboard() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("bokeh") is not None
-
-
 def _quiet() -> None:
-    """Dask logs each worker that ends, with a traceback; what matters of it is told in a sentence."""
+    """Dask logs each worker and client that ends, with a traceback; what matters of it is told in a sentence."""
     for name in ("distributed", "tornado.application"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(name).setLevel(SILENT)

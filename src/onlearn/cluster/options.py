@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from onlearn.errors import PlanError
@@ -54,6 +54,10 @@ class ClusterOptions(TrainOptions):
         ):
             if self.is_given(name):
                 raise PlanError(f"{name}= has no use with cluster=: {why}")
+
+    def without_cluster(self) -> TrainOptions:
+        """The options of training on one machine."""
+        return TrainOptions(**{one.name: getattr(self, one.name) for one in fields(TrainOptions)})
 
     def refuse_cluster(self, why: str) -> None:
         """Refuse a cluster for a run that has no use for it."""

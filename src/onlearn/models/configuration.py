@@ -20,7 +20,7 @@ from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.rules import RULES
 from onlearn.engine.spec import did_you_mean, parameters
 from onlearn.errors import PlanError
-from onlearn.models.train_options import AUTO, TrainOptions, about, as_list
+from onlearn.models.train_options import AUTO, About, TrainOptions, about, as_list
 from onlearn.tune.space import Options, different
 
 # Options of training that configurations may differ in.
@@ -148,11 +148,10 @@ def spelling(configuration: Options) -> str:
     >>> spelling({"learner": "AROW(r=0.3)", "norm": False, "categorical": ["a b", "c"]})
     "--learner 'AROW(r=0.3)' --no-norm --categorical 'a b' --categorical c"
     """
-    return " ".join(word for name, value in configuration.items() for word in _words(name, value))
+    return " ".join(word for name, value in configuration.items() for word in _words(name, value, about(name)))
 
 
-def _words(name: str, value: Any) -> list[str]:
-    described = about(name)
+def _words(name: str, value: Any, described: About) -> list[str]:
     flags = described.flags[0] if described.flags else f"--{name.replace('_', '-')}"
     if described.type is bool:
         yes, _, no = flags.partition("/")
@@ -165,11 +164,12 @@ def _words(name: str, value: Any) -> list[str]:
 
 def command(options: TrainOptions, configuration: Options) -> str:
     """The command that trains by this configuration, and gives the same model."""
-    given = {
-        one.name: getattr(options, one.name)
+    given = [
+        word
         for one in fields(options)
         if one.name not in ABOUT_THE_RACE and one.name not in configuration and options.is_given(one.name)
-    }
+        for word in _words(one.name, getattr(options, one.name), one.metadata["about"])
+    ]
     sources = " ".join(shlex.quote(str(one)) for one in as_list(options.sources))
     output = "MODEL" if options.output is None else shlex.quote(str(options.output))
-    return " ".join(filter(None, ["onlearn train", sources, "-o", output, spelling(given), spelling(configuration)]))
+    return " ".join(filter(None, ["onlearn train", sources, "-o", output, *given, spelling(configuration)]))

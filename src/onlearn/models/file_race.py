@@ -25,9 +25,10 @@ from onlearn.models.model import tell_sources
 from onlearn.models.plan import MOST, PASSES, default_passes, takes_more_passes
 from onlearn.models.run import Run
 from onlearn.models.trial import tried
+from onlearn.tune.field import Field, reason
 from onlearn.tune.losses import Losses, of_numbers, of_probabilities, of_scores
 from onlearn.tune.race import PASSES as JUDGED
-from onlearn.tune.race import SLOWEST, Race, reason
+from onlearn.tune.race import SLOWEST, Race
 from onlearn.tune.space import Options
 
 SMALL = 2_000_000  # values that a pass learns from, times classes: up to so many, all are finalists
@@ -63,6 +64,20 @@ class Rows(NamedTuple):
         return self._replace(batches=picked(self.batches, places), times=self.times * self.total / max(1, len(places)))
 
 
+class MatrixRows(NamedTuple):
+    """Rows of numbered features, with the numbers of their classes, or their targets, and their weights."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    counts: np.ndarray  # of the labels, weighted; none in regression
+
+    @property
+    def classes(self) -> int:
+        """How many labels there are; 0 in regression."""
+        return len(self.counts)
+
+
 class Matrix:
     """Rows as one configuration sees them: numbered features, targets and weights."""
 
@@ -79,25 +94,27 @@ class Matrix:
             rows = tuple(select(X, kept, features.n_features_out_) for X in rows)
         else:
             rows = tuple(X.of_width(width) for X in rows)
-        self.X: Any = stacked(rows)
-        y = np.concatenate(targets)
-        self.y: np.ndarray = y if run.model.labels is None else numbers[y]
-        self.weight: np.ndarray | None = None if weights[0] is None else np.concatenate(weights)
-        self.classes: int = len(run.model.labels or ())
-        self.counts: np.ndarray = np.zeros(0)  # of the labels
-        if self.classes:
-            self.counts = np.bincount(self.y, weights=self.weight, minlength=self.classes).astype(np.float64)
+        y, classes = np.concatenate(targets), len(run.model.labels or ())
+        y = y if run.model.labels is None else numbers[y]
+        weight = None if weights[0] is None else np.concatenate(weights)
+        counts = np.bincount(y, weights=weight, minlength=classes) if classes else np.zeros(0)
+        self.rows: MatrixRows = MatrixRows(stacked(rows), y, weight, counts.astype(np.float64))
         self.values: int = run.reading.values
         self.times: float = given.times
         self.model: Any = run.model
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.rows.y)
+
+    @property
+    def classes(self) -> int:
+        """How many labels there are; 0 in regression."""
+        return self.rows.classes
 
     @property
     def needs(self) -> int:
         """The bytes of a learner's weights, about."""
-        return int(self.X.shape[1]) * (self.classes if self.classes > 2 else 1) * BYTES
+        return int(self.rows.X.shape[1]) * (self.classes if self.classes > 2 else 1) * BYTES
 
 
 class FileContestant:
@@ -106,15 +123,16 @@ class FileContestant:
     def __init__(self, run: Run, matrix: Matrix, repeats: int = 1) -> None:
         """It learns so many times from rows that it is given once, but not more than its run makes passes."""
         self.repeats: int = min(repeats, usual_passes(run, matrix))
-        self.matrix: Matrix = matrix
+        self.rows: MatrixRows = matrix.rows
         self.learner: Any = copy.deepcopy(run.reading.learner)
         self.has_kernel: bool = "kernel" in self.learner.composition.parameters
-        self._settle(run)
+        self.begun: bool = False
+        self._settle(run, matrix)
         self.seen: list[np.ndarray] = []  # of a learner that learns from all rows at once
 
-    def _settle(self, run: Run) -> None:
-        """Make the learner ready, as a run does."""
-        matrix, learner = self.matrix, self.learner
+    def _settle(self, run: Run, matrix: Matrix) -> None:
+        """Make the learner ready, as a run does; its weights are made when it begins to learn."""
+        learner = self.learner
         parameters = learner.composition.parameters
         seed = {"random_state": run.plan.seed} if "random_state" in parameters else {}
         progressive = {"progressive": False} if "progressive" in parameters else {}
@@ -122,34 +140,35 @@ class FileContestant:
         shown = copy.copy(matrix.model)
         shown.learner = learner
         tell_sources(shown)
-        if not learner.whole and not self.has_kernel:
-            learner._start(matrix.X.shape[1], matrix.counts, matrix.X.dtype)
 
     def learn(self, rows: np.ndarray) -> None:
-        matrix = self.matrix
+        X, y, weight, counts = self.rows
         if self.learner.whole:
             self.seen.append(rows)
             known = np.unique(np.concatenate(self.seen))
-            weight = None if matrix.weight is None else matrix.weight[known]
-            self.learner.fit(matrix.X.take(known), matrix.y[known], weight)
+            self.learner.fit(X.take(known), y[known], None if weight is None else weight[known])
             return
+        if not self.begun and not self.has_kernel:
+            self.learner._start(X.shape[1], counts, X.dtype)
         for _ in range(self.repeats):
             if self.has_kernel:
                 self._partial_fit(rows)
-                continue
-            self.learner._learn_rows(matrix.X, matrix.y, matrix.weight, rows, first=False)
+            else:
+                self.learner._learn_rows(X, y, weight, rows, first=False)
+        self.begun = True
 
     def _partial_fit(self, rows: np.ndarray) -> None:
-        matrix = self.matrix
-        begins = self.learner.training is None and matrix.classes > 0
-        classes = {"classes": np.arange(matrix.classes)} if begins else {}
-        weight = None if matrix.weight is None else matrix.weight[rows]
-        self.learner.partial_fit(matrix.X.take(rows), matrix.y[rows], sample_weight=weight, **classes)
+        X, y, weight, _ = self.rows
+        begins = self.learner.training is None and self.rows.classes > 0
+        classes = {"classes": np.arange(self.rows.classes)} if begins else {}
+        weight = None if weight is None else weight[rows]
+        self.learner.partial_fit(X.take(rows), y[rows], sample_weight=weight, **classes)
 
     def judge(self, rows: np.ndarray) -> Losses:
-        X, y = self.matrix.X.take(rows), self.matrix.y[rows]
-        weight = None if self.matrix.weight is None else self.matrix.weight[rows]
-        if not self.matrix.classes:
+        X, y, weight, _ = self.rows
+        X, y = X.take(rows), y[rows]
+        weight = None if weight is None else weight[rows]
+        if not self.rows.classes:
             return of_numbers(self.learner.predict(X), y, weight)
         if self.learner.is_linear:
             return of_scores(self._scores(X), y, weight)
@@ -181,7 +200,7 @@ def race_over(
     seed: int,
     over: Callable[[], bool],
     on_rung: Callable[[Race], None] | None = None,
-    workers: int | None = None,
+    field: Field | None = None,
     first: Batch | None = None,
     times: float = 1.0,
 ) -> tuple[Race, dict[int, tuple[Run, Matrix]]]:
@@ -192,7 +211,7 @@ def race_over(
     """
     matrices: dict[str, Any] = {}
     rows = Rows(reader, batches, batches[0] if first is None else first, times)
-    race = Race([make if isinstance(make, str) else None for make in runs], over=over, workers=workers, on_rung=on_rung)
+    race = Race([make if isinstance(make, str) else None for make in runs], over=over, field=field, on_rung=on_rung)
     if not is_small(begin(runs[0], rows._replace(batches=batches[:1]), matrices), rows, len(runs)):
         race = _preliminaries(rows, runs, race, seed)
     matrices = matrices if len(batches) == 1 else {}
@@ -259,7 +278,7 @@ def _preliminaries(rows: Rows, runs: Sequence[Callable[[], Run] | str], race: Ra
         found = "the time was over" if late else begin(make, some, matrices)
         contestants.append(found if isinstance(found, str) else FileContestant(found[0], found[1], REPEATS))
     classes = max((one.classes for one in matrices.values() if isinstance(one, Matrix)), default=0)
-    made = Race(contestants, keep=FINALISTS, first=EACH * classes, over=race.over, workers=race.workers,
+    made = Race(contestants, keep=FINALISTS, first=EACH * classes, over=race.over, field=race.field,
                 on_rung=race.on_rung)  # fmt: skip
     del contestants
     made.run(np.random.default_rng([seed, 0x7262]).permutation(some.total))
@@ -353,9 +372,8 @@ def try_default(run: Run, matrix: Matrix) -> int:
     usual, learner = usual_passes(run, matrix), run.reading.learner
     if not matrix.classes or learner.whole:
         return usual
-    made = tried(
-        run.plan, learner, run.model.features, lambda: (matrix.X, matrix.y, matrix.weight), matrix.counts, usual
-    )
+    X, y, weight, counts = matrix.rows
+    made = tried(run.plan, learner, run.model.features, lambda: (X, y, weight), counts, usual)
     if made is None:
         return usual
     run.reading.learner, passes = made

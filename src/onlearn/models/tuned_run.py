@@ -41,8 +41,9 @@ from onlearn.models.run_reading import held_out
 from onlearn.models.run_report import Watch
 from onlearn.models.train_options import TrainOptions
 from onlearn.models.training import plan_of, run_of
+from onlearn.tune.field import Field, reason
 from onlearn.tune.portfolio import Kind, configurations
-from onlearn.tune.race import Race, Stopwatch, reason
+from onlearn.tune.race import Race, Stopwatch
 from onlearn.tune.space import Options, Space, different
 
 BYTES = 256 << 20  # of parsed rows that are kept, about
@@ -77,11 +78,27 @@ class TunedRun(Run):
     """A run that begins with a race; then it is the run of the winner."""
 
     def __init__(
-        self, options: TrainOptions, bad: data.BadRows | None = None, before: Mapping[str, Any] | None = None
+        self,
+        options: TrainOptions,
+        bad: data.BadRows | None = None,
+        before: Mapping[str, Any] | None = None,
+        *,
+        field: Field | None = None,
+        own_run: Callable[[TrainOptions], Run] | None = None,
     ) -> None:
-        """``before`` is the table of an earlier race: configurations that it dropped do not take part."""
+        """``before`` is the table of an earlier race: configurations that it dropped do not take part.
+
+        ``field`` is where configurations learn. ``own_run`` makes a run of the winner's options that reads the files
+        by itself, as one on a cluster does; without it an ordinary run goes on with the rows that were read. Options of
+        which it can make no run do not take part.
+        """
         refuse_choices(options)
         self.options: TrainOptions = options
+        self.field: Field | None = field
+        self.own_run: Callable[[TrainOptions], Run] | None = own_run
+        self.run: Run | None = None  # of the winner
+        if own_run is not None:
+            own_run(configured(options, {}))  # what it refuses is refused before the race
         super().__init__(plan_of(configured(options, {})), None, bad)
         self.space: Space | None = space_of(options)
         self.before: dict[str, dict[str, Any]] = {}
@@ -99,8 +116,14 @@ class TunedRun(Run):
         """Ctrl-C: end the race; the second time, and after the race, as in any run."""
         if self.racing and not self.clock.stopped:
             self.clock.stopped = True
+        elif self.run is not None:
+            self.run.interrupt()
         else:
             super().interrupt()
+
+    def facts(self) -> dict[str, Any]:
+        """What the report tells of the race, and of the winner's run."""
+        return {**({} if self.run is None else self.run.facts()), **super().facts()}
 
     def go(
         self,
@@ -133,8 +156,8 @@ class TunedRun(Run):
             self.racing = True
             try:
                 self.race, finalists = race_over(
-                    reader, batches, runs, seed=self.options.seed, over=self.clock, on_rung=self._rung, first=first,
-                    times=self._times(reader),
+                    reader, batches, runs, seed=self.options.seed, over=self.clock, field=self.field,
+                    on_rung=self._rung, first=first, times=self._times(reader),
                 )  # fmt: skip
             finally:
                 self.racing = False
@@ -155,6 +178,7 @@ class TunedRun(Run):
         on_decided: Said | None = None,
     ) -> Model:
         """Learn by the winner's configuration, from all rows."""
+        assert self.run is not None
         said = self.tuning_sentences()
 
         def on_start(notes: list[str], learning: str) -> None:
@@ -205,6 +229,8 @@ class TunedRun(Run):
             return make  # the default: its errors are raised by the run itself
         try:
             make()
+            if self.own_run is not None:
+                self.own_run(configured(self.options, one))
         except (TypeError, ValueError) as error:
             return reason(error)
         return make
@@ -266,12 +292,22 @@ class TunedRun(Run):
             self.on_rung(race, self.options_raced)
 
     def _adopt(self, options: Options, reader: data.Reader) -> None:
-        """Become the run of these options, over what is read and the rest."""
-        self.run: Run = run_of(plan_of(configured(self.options, options)), None, self.reading.bad)
-        self.run.reading.reader = reader
-        self.plan, self.model, self.start = self.run.plan, self.run.model, self.run.start
-        self.report, self.lessons = self.run.report, self.run.lessons
-        self.passes, self.reading = self.run.passes, self.run.reading
+        """Become the run of these options, over what is read and the rest; one of its own reads the files anew.
+
+        After Ctrl-C it is an ordinary one in any case, which learns from a portion of what is read.
+        """
+        chosen = configured(self.options, options)
+        if self.own_run is None or self.clock.stopped:
+            run = run_of(plan_of(chosen), None, self.reading.bad)
+            run.reading.reader = reader
+        else:
+            reader.close()
+            self.reading.bad.close()
+            run = self.own_run(chosen)
+        self.run = run
+        self.plan, self.model, self.start = run.plan, run.model, run.start
+        self.report, self.lessons = run.report, run.lessons
+        self.passes, self.reading = run.passes, run.reading
 
     def _table(
         self, found: list[Options], winner: int, options: Options, seconds: float, why: str | None

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from onlearn.engine import registry
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
+from onlearn.tune.field import reason
 from onlearn.tune.portfolio import Kind, configurations
-from onlearn.tune.race import reason
 from onlearn.tune.space import Options, Space, different
 
 

@@ -26,7 +26,7 @@ from onlearn.tune.cross_validation import (
     scorer_of,
     splits_of,
 )
-from onlearn.tune.race import reason
+from onlearn.tune.field import reason
 from onlearn.tune.space import Log, Space, Whole, rounded
 
 STARTUP = 4  # trials before any is pruned

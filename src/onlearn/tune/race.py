@@ -15,23 +15,26 @@ rows held out, after the passes it usually makes; and the winner must beat it by
 decided for the default. Other ties go to the earlier one. A contestant that raises an error, or whose loss is not
 finite, is dropped with the reason.
 
-A race knows nothing of files: rows are numbers of rows in data that its contestants share. They learn in threads, since
-compiled loops release Python's lock; the results do not depend on how many there are.
+A race knows nothing of files: rows are numbers of rows in data that its contestants share. Nor does it know where they
+learn, which is the business of its ``field``: in threads by default. The results do not depend on it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.threads import cores, over_pieces
-from onlearn.tune.losses import Losses, joined, of_answers, of_numbers, of_probabilities, of_scores
+from onlearn.tune.field import ArrayContestant, Contestant, Failed, Field, Portion, Turn, reason, usual_field
+from onlearn.tune.losses import Losses, joined
+
+__all__ = ["PASSES", "SLOWEST", "ArrayContestant", "Contestant", "Race", "Rung", "Standing", "Stopwatch", "beats"]
 
 FIRST = 256  # examples before the first rung, at least
 CLEARLY = 3.0  # standard errors by which the default must be worse to be dropped
@@ -40,17 +43,7 @@ PASSES = (1, 3, 5, 8, 12, 20)  # after which finalists are judged
 SLOWEST = 3  # passes before any finalist is dropped: slow learners come late
 BLOCKS = 1  # between two rungs, each judged before it is learned from
 
-
-class Contestant(Protocol):
-    """One configuration at work."""
-
-    def judge(self, rows: np.ndarray) -> Losses:
-        """What rows of these numbers cost by the present hypothesis."""
-        ...
-
-    def learn(self, rows: np.ndarray) -> None:
-        """Learn from rows of these numbers, in this order."""
-        ...
+Key = tuple[int, int]  # a contestant, and the fold it learns from
 
 
 class Rung(NamedTuple):
@@ -69,7 +62,7 @@ class Standing:
     """One contestant's way through the race."""
 
     number: int
-    rungs: list[Rung] = field(default_factory=list)
+    rungs: list[Rung] = dataclasses.field(default_factory=list)
     dropped_at: int | None = None  # examples
     why: str | None = None
     passes: int | None = None  # after which it was best, if there were finals
@@ -129,7 +122,7 @@ class Race:
         first: int = 0,
         default: bool = True,
         over: Callable[[], bool] | None = None,
-        workers: int | None = None,
+        field: Field | None = None,
         on_rung: Callable[[Race], None] | None = None,
     ) -> None:
         """``keep`` contestants are left by halving; one that is a text could not begin, for that reason.
@@ -137,22 +130,25 @@ class Race:
 
         The first rung is not before ``first`` examples. Without a ``default``, contestant 0 is one like any other.
 
-        ``over`` is asked between blocks whether to end early. ``on_rung`` is called after each rung.
+        ``over`` is asked between blocks whether to end early. ``field`` is where contestants learn. ``on_rung`` is
+        called after each rung.
         """
-        self.contestants: list[Any] = list(contestants)
+        self.field: Field = usual_field() if field is None else field
         self.standings: list[Standing] = [
             Standing(n, why=one if isinstance(one, str) else None, dropped_at=0 if isinstance(one, str) else None)
-            for n, one in enumerate(self.contestants)
+            for n, one in enumerate(contestants)
+        ]
+        self._places: list[Any] = [  # what stands for each contestant in the field
+            None if one is None or isinstance(one, str) else self.field.enter(one) for one in contestants
         ]
         self.keep: int = max(1, keep)
         self.first: int = max(first, FIRST)
         self.default: int | None = 0 if default else None
         self.over: Callable[[], bool] = over or (lambda: False)
-        self.workers: int = cores() if workers is None else workers
         self.on_rung: Callable[[Race], None] = on_rung or (lambda race: None)
         self.examples: int = 0  # that each contestant has learned from
         self.ended_early: bool = False
-        self._since: list[list[Losses]] = [[] for _ in self.contestants]  # the last rung
+        self._since: list[list[Losses]] = [[] for _ in self.standings]  # the last rung
         self._order: list[int] = [one.number for one in self.standings if one.alive]  # from the best to the worst
         self._trials: dict[int, dict[int, Losses]] = {}  # of finalists, by passes, on rows held out
         self._usual: dict[int, int] = {}  # passes that finalists make if nothing is said
@@ -170,29 +166,28 @@ class Race:
         for start, stop, is_rung in blocks(len(rows), len(self.alive), self.keep, self.first):
             if self._ends():
                 return
-            self.step(rows[start:stop])
-            if is_rung:
+            if self.step(Portion(rows, start, stop)) and is_rung:
                 self.end_rung()
 
-    def step(self, rows: np.ndarray) -> None:
-        """One block: each contestant is judged by it, and learns from it. The first block is learned from only."""
-        first = self.examples == 0
+    def step(self, rows: Portion) -> bool:
+        """One block: each contestant is judged by it, and learns from it. The first block is learned from only.
 
-        def work(number: int) -> None:
-            contestant = self.contestants[number]
-            losses = None if first else contestant.judge(rows)
-            contestant.learn(rows)
+        False if the race ended meanwhile.
+        """
+        before = None if self.examples == 0 else rows
+        found = self._side_by_side({(n, 0): (self._places[n], Turn(rows, before=before)) for n in self.alive})
+        if found is None:
+            return False
+        for (number, _), losses in found.items():
             if losses is not None:
                 self._since[number].append(losses)
-
-        self.learned += len(rows) * len(self.alive)
-        self._side_by_side(work, self.alive)
-        self.examples += len(rows)
+        self.examples += rows.size
+        return True
 
     def end_rung(self) -> None:
         """Judge by the rows since the last rung, and drop the worse half."""
         losses = {n: joined(self._since[n]) for n in self.alive if self._since[n]}
-        self._since = [[] for _ in self.contestants]
+        self._since = [[] for _ in self.standings]
         if not losses:
             return
         order = self._ranked(losses, self.examples)
@@ -229,22 +224,25 @@ class Race:
         """A contestant leaves the race."""
         standing = self.standings[number]
         standing.why, standing.dropped_at = why, self.examples
-        self.contestants[number] = None  # its memory is free
+        self._places[number] = None  # its memory is free
 
-    def _side_by_side(self, work: Callable[[int], None], numbers: Sequence[int]) -> None:
-        """Work for each contestant, in threads; one that raises an error is dropped."""
-        failed: dict[int, str] = {}
+    def _side_by_side(self, turns: dict[Key, tuple[Any, Turn]]) -> dict[Key, Losses | None] | None:
+        """Contestants take turns; the losses of those that were judged. One that fails is dropped.
 
-        def piece(n: int) -> None:
-            try:
-                work(numbers[n])
-            except Exception as error:  # whatever a configuration does, the race goes on without it
-                failed[numbers[n]] = reason(error)
-
-        with np.errstate(all="ignore"):
-            over_pieces(piece, len(numbers), min(self.workers, max(1, len(numbers))))
-        for number, why in failed.items():
-            self.drop(number, why)
+        None if the race ended meanwhile, when the turns do not count.
+        """
+        outcomes = self.field.take_turns(list(turns.values()), self.over)
+        if outcomes is None:
+            self.ended_early = True
+            return None
+        self.learned += sum(turn.learn.size for _, turn in turns.values())
+        found: dict[Key, Losses | None] = {}
+        for key, outcome in zip(turns, outcomes):
+            if not isinstance(outcome, Failed):
+                found[key] = outcome
+            elif self.standings[key[0]].alive:
+                self.drop(key[0], outcome.why)
+        return found
 
     def _ends(self) -> bool:
         self.ended_early = self.ended_early or self.over()
@@ -268,15 +266,15 @@ class Race:
         which it is judged; another than the ``usual`` one must be better by two standard errors. From pass
         ``SLOWEST`` on, the worse half of the finalists is dropped each time, but for ``keep`` of them.
         """
-        finalists: dict[int, list[Contestant]] = {n: [] for n in self.alive}
+        self._places = [None for _ in self._places]  # their memory is free
+        finalists = self._finalists(len(folds), make)
         self._usual = {n: usual(n) for n in finalists}
         judged = {n: sorted({*passes(n)}) for n in finalists}
-        self.contestants = [None for _ in self.contestants]  # their memory is free
         for turn in range(1, max((one[-1] for one in judged.values()), default=0) + 1):
             running = [n for n in self.alive if turn <= judged[n][-1]]
             if not running or self._ends():
                 break
-            losses = self._pass(finalists, judged, folds, make, running, turn, seed)
+            losses = self._pass({n: finalists[n] for n in running}, judged, folds, turn, seed)
             if not losses:
                 continue
             self.examples = turn * max(len(seen) for seen, _ in folds)
@@ -293,29 +291,34 @@ class Race:
             cut_short = self.ended_early and max(trials) < self._usual[number] in judged[number]
             self.standings[number].passes = self._usual[number] if cut_short else self._best(number)[0]
 
+    def _finalists(self, folds: int, make: Callable[[int, int], Contestant]) -> dict[int, list[Any]]:
+        """What stands for the new contestants, one for each fold; one that cannot be made is dropped."""
+        finalists: dict[int, list[Any]] = {}
+        for number in self.alive:
+            try:
+                finalists[number] = [self.field.enter(make(number, fold)) for fold in range(folds)]
+            except Exception as error:  # whatever a configuration does, the race goes on without it
+                self.drop(number, reason(error))
+        return finalists
+
     def _pass(
         self,
-        finalists: dict[int, list[Contestant]],
+        running: dict[int, list[Any]],
         judged: dict[int, list[int]],
         folds: Sequence[tuple[np.ndarray, np.ndarray]],
-        make: Callable[[int, int], Contestant],
-        running: list[int],
         turn: int,
         seed: int,
     ) -> dict[int, Losses]:
         """One pass of each finalist over each fold; what the rows held out cost those that are judged after it."""
-        found: dict[int, list[Losses]] = {n: [] for n in running}
-
-        def work(number: int) -> None:
+        turns: dict[Key, tuple[Any, Turn]] = {}
+        for number, places in running.items():
             for f, (seen, held) in enumerate(folds):
-                if turn == 1:
-                    finalists[number].append(make(number, f))
-                finalists[number][f].learn(np.random.default_rng([seed, turn, f]).permutation(seen))
-                if turn in judged[number]:
-                    found[number].append(finalists[number][f].judge(held))
-
-        self.learned += len(running) * sum(len(seen) for seen, _ in folds)
-        self._side_by_side(work, running)
+                after = Portion(held) if turn in judged[number] else None
+                turns[number, f] = places[f], Turn(Portion(seen, seed=(seed, turn, f)), after=after)
+        found: dict[int, list[Losses]] = {n: [] for n in running}
+        for (number, _), losses in (self._side_by_side(turns) or {}).items():
+            if losses is not None:
+                found[number].append(losses)
         return {n: joined(parts) for n, parts in found.items() if parts and self.standings[n].alive}
 
     def _best(self, number: int) -> tuple[int, Losses]:
@@ -408,47 +411,3 @@ def _counted(value: float) -> float:
 def _or_all(rung: int, rows: int) -> int:
     """A rung, or all rows if what is left behind it is less than half as much."""
     return rung if rung + rung // 2 < rows else rows
-
-
-def reason(error: BaseException) -> str:
-    """Why a contestant was dropped, in one line."""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-class ArrayContestant:
-    """An estimator with ``partial_fit`` on arrays: one of onlearn, of scikit-learn, or of anybody.
-
-    It is judged by ``decision_function``, else ``predict_proba``, else ``predict``. ``classes`` None is regression.
-    """
-
-    def __init__(self, estimator: Any, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> None:
-        self.estimator: Any = estimator
-        self.X, self.y = X, np.asarray(y)
-        self.classes: np.ndarray | None = None if classes is None else np.asarray(classes)
-        self.weight: np.ndarray | None = None if sample_weight is None else np.asarray(sample_weight)
-        self._begun: bool = False
-
-    def learn(self, rows: np.ndarray) -> None:
-        options: dict[str, Any] = {}
-        if self.classes is not None and not self._begun:
-            options["classes"] = self.classes
-        if self.weight is not None:
-            options["sample_weight"] = self.weight[rows]
-        self.estimator.partial_fit(self._rows(rows), self.y[rows], **options)
-        self._begun = True
-
-    def judge(self, rows: np.ndarray) -> Losses:
-        X, y = self._rows(rows), self.y[rows]
-        weight = None if self.weight is None else self.weight[rows]
-        if self.classes is None:
-            return of_numbers(self.estimator.predict(X), y, weight)
-        numbers = np.searchsorted(self.classes, y)
-        if hasattr(self.estimator, "decision_function"):
-            return of_scores(self.estimator.decision_function(X), numbers, weight)
-        if hasattr(self.estimator, "predict_proba"):
-            return of_probabilities(self.estimator.predict_proba(X), numbers, weight)
-        return of_answers(np.asarray(self.estimator.predict(X)) == y, len(self.classes), weight)
-
-    def _rows(self, rows: np.ndarray) -> Any:
-        return self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]

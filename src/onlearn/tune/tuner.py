@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.passes import first_ctrl_c
-from onlearn.threads import cores
 from onlearn.tune.candidates import Candidate, candidates, spelled
 from onlearn.tune.cross_validation import fold_numbers, splits_of
-from onlearn.tune.race import PASSES, ArrayContestant, Race, Stopwatch
+from onlearn.tune.field import ArrayContestant, usual_field
+from onlearn.tune.race import PASSES, Race, Stopwatch
 
 FEWEST = 20  # rows that can be raced over
 FINALISTS = 4
@@ -68,7 +68,8 @@ class Tuner(BaseEstimator):
     random_state : int, RandomState or None, by default None
         What the order of the rows and the configurations depend on.
     n_jobs : int or None, by default None
-        Threads in which configurations learn; None: one for each processor. The result does not depend on it.
+        Threads in which configurations learn; None: one for each processor. Within ``onlearn.cluster.races.on(client)``
+        they learn on the workers of a Dask cluster instead. The result depends on neither.
 
     Attributes
     ----------
@@ -193,9 +194,9 @@ class Tuner(BaseEstimator):
             )  # fmt: skip
 
         rows = len(y)
-        workers = cores() if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
+        field = usual_field(None if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs)
         contestants = [contestant(n) for n in range(len(found))]
-        race = Race(contestants, keep=FINALISTS, default=self.space is None, over=over, workers=workers)
+        race = Race(contestants, keep=FINALISTS, default=self.space is None, over=over, field=field)
         if rows < FEWEST or len(race.alive) < 2:
             return race
         order = np.random.default_rng([seed, 1]).permutation(rows)
