@@ -55,7 +55,7 @@ def columns_of(data: Any, options: Any) -> Columns:
 
 def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
     """The futures of the parts of a collection."""
-    import dask
+    from dask.delayed import delayed as task_of
 
     if isinstance(data, tuple):
         delayed = _blocks(data, count)
@@ -69,12 +69,12 @@ def parts_of(data: Any, connection: Connection, count: int | None) -> list[Any]:
         )
     if not delayed:
         raise DataError("the collection has no partitions")
-    return list(connection.client.compute([dask.delayed(one) if isinstance(one, tuple) else one for one in delayed]))
+    return list(connection.client.compute([task_of(one) if isinstance(one, tuple) else one for one in delayed]))
 
 
 def _blocks(arrays: tuple[Any, ...], count: int | None) -> list[Any]:
     """Blocks of rows of X, y and perhaps weights."""
-    import dask
+    from dask.delayed import delayed
 
     if len(arrays) not in (2, 3) or any(not hasattr(one, "chunks") for one in arrays):
         raise PlanError("arrays are a pair (X, y), or (X, y, weights), of Dask arrays")
@@ -86,7 +86,7 @@ def _blocks(arrays: tuple[Any, ...], count: int | None) -> list[Any]:
     rows = X.chunks[0] if count is None else tuple(map(len, np.array_split(np.arange(X.shape[0]), count)))
     X = X.rechunk({0: rows, 1: -1})
     columns = [X.to_delayed()[:, 0], *(one.rechunk({0: rows}).to_delayed() for one in others)]
-    return [dask.delayed(tuple)(list(block)) for block in zip(*columns)]
+    return [delayed(tuple)(list(block)) for block in zip(*columns)]
 
 
 def first_rows(part: Any) -> Any:

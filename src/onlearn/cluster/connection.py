@@ -24,6 +24,7 @@ T = TypeVar("T")
 ANSWER = 30.0  # seconds that the scheduler has for an answer
 PATIENCE = 60.0  # seconds without a worker
 STALL = 3600.0  # seconds in which no task ends, though there are workers
+ENDING = 10.0  # seconds for what is left to be told when a run ends
 LOOK = 0.2  # seconds between two looks at the keyboard
 COUNT = 2.0  # seconds between two counts of the workers
 RETRIES = 2  # of a task that raises what no data explain, such as an error of an object store
@@ -94,7 +95,7 @@ class Connection:
         """End what was started here; a client that was given stays."""
         for one in self._owned:
             with contextlib.suppress(Exception):  # what cannot be ended in time ends with the process
-                one.close(timeout=10)
+                one.close(timeout=ENDING)
         self._owned = ()
 
     @property
@@ -165,6 +166,13 @@ class Connection:
             what = "has no onlearn" if isinstance(error, ImportError) else f"cannot run onlearn ({one_line(error)})"
             raise ClusterError(f"the worker {address} {what}: install the same everywhere")
         return self._ask(future.result) if future.status == "finished" else None
+
+    def tell_workers(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Have every worker call a function, some time; nobody waits for it."""
+        from distributed import fire_and_forget
+
+        for one in self._workers:
+            fire_and_forget(self.client.submit(function, *arguments, workers=[one.address], pure=False))
 
     # ------------------------------------------------------------------ what is shared
 
@@ -237,8 +245,18 @@ class Connection:
                 self._look()
         finally:
             if waiting:
-                with contextlib.suppress(Exception):
-                    self.client.cancel(made, force=True)
+                self._abandon(made)
+
+    def _abandon(self, futures: list[Any]) -> None:
+        """Cancel what has not ended; a scheduler that does not answer is not waited for."""
+
+        def cancel() -> None:
+            with contextlib.suppress(Exception):
+                self.client.cancel(futures, force=True)
+
+        thread = threading.Thread(target=cancel, name="onlearn-cluster", daemon=True)
+        thread.start()
+        thread.join(ENDING)
 
     def _submit(self, task: Task, made: list[Any]) -> Any:
         """The future of a task, after those of the tasks among its arguments."""
@@ -269,13 +287,13 @@ class Connection:
             return result
         if future.status != "error":  # cancelled or lost
             raise LostError
-        error = future.exception()
-        if type(error).__name__ == "KilledWorker":
+        raised = future.exception()
+        if type(raised).__name__ == "KilledWorker":
             raise WorkersLostError(
                 f"{what}: worker processes ended one after another while they worked at the same task; too little "
                 "memory is the usual reason: use more shards, or workers with more memory"
             )
-        raise ClusterError(f"{what}: {one_line(error)}")
+        raise ClusterError(f"{what}: {one_line(raised)}")
 
     # ------------------------------------------------------------------ deadlines
 
@@ -300,7 +318,7 @@ class Connection:
                 if getattr(self.client, "status", "running") == "closed" or time.monotonic() > late:
                     raise ClusterError(f"the scheduler at {self.address} does not answer") from None
         if fine:
-            return result  # type: ignore[no-any-return]
+            return result
         raise result
 
     def _look(self) -> None:
@@ -341,7 +359,7 @@ def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> 
         import distributed
     except ImportError:
         raise PlanError("a cluster needs Dask: pip install 'onlearn[cluster]'", "cluster") from None
-    limits = {"patience": patience, "stall": stall}
+    limits: dict[str, Any] = {"patience": patience, "stall": stall}
     if not isinstance(given, (str, os.PathLike)):
         if not all(hasattr(given, name) for name in ("submit", "scatter", "gather")):
             raise PlanError(f"a client of Dask's, or an address, is needed, not {given!r}", "cluster")

@@ -71,6 +71,7 @@ class Changing:
         self.nbytes: int = 0  # shared since it was last asked
         self._arrays: dict[str, np.ndarray] | None = None
         self._messages: list[Shared] = []
+        self._whole: int = 0  # bytes of what was shared whole
 
     def follow(self, arrays: Mapping[str, np.ndarray], facts: Any = None) -> bool:
         """Share the next arrays; returns whether they are shared whole."""

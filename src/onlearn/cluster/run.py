@@ -178,7 +178,7 @@ class ClusterRun(Run):
     def _first_batch(self) -> data.Batch:
         """The first rows that can be read."""
         if self.columns is not None:
-            return self._first_given()
+            return self._first_given(self.columns)
         bad = data.BadRows(limit=1.0)
         with self._reader(bad) as reader:
             self.reading.reader = reader
@@ -197,9 +197,9 @@ class ClusterRun(Run):
         """The pieces of the files, in their order."""
         return [self.shards[shard].pieces[place] for shard, place in dealt(self.shards)]
 
-    def _first_given(self) -> data.Batch:
+    def _first_given(self, columns: Columns) -> data.Batch:
         """The first rows of a collection."""
-        about = self.shards[0].name, self.columns, self.plan.task
+        about = self.shards[0].name, columns, self.plan.task
 
         def make() -> list[Task]:
             return [Task(0, tasks.first_batch, (self.given[0], *about))]
@@ -207,8 +207,9 @@ class ClusterRun(Run):
         ((_, first),) = self.connection.results(make, "reading the data")
         if first is None:
             raise DataError(f"{self.shards[0].name} has no rows with a label")
-        self.reading.reader = PartReader(self.columns)
-        return first  # type: ignore[no-any-return]
+        reader: Any = PartReader(columns)
+        self.reading.reader = reader
+        return first
 
     def _rounds_of(self, learner: Any) -> int:
         """The number of rounds that is asked for, or the usual one."""
@@ -539,9 +540,7 @@ class ClusterRun(Run):
     def _forget(self) -> None:
         """Let workers drop what they keep for this run, as far as they can be told."""
         with contextlib.suppress(Exception):
-            client = self.connection.client
-            for one in self.connection.workers():
-                client.submit(forget, self.name, workers=[one.address], pure=False)
+            self.connection.tell_workers(forget, self.name)
 
 
 class ArraysReading(Reading):

@@ -138,11 +138,11 @@ class ShardReading(Reading):
     """The rows of one shard, read by the decisions of the run."""
 
     def __init__(self, job: Job, shard: Shard, model: Model) -> None:
-        bad = ShardBadRows(EVERY if job.keeps_bad else SHOWN_BAD)
+        self.bad_rows: ShardBadRows = ShardBadRows(EVERY if job.keeps_bad else SHOWN_BAD)
         lessons = Lessons(model)
         passes = Passes(job.plan, model, job.start, lessons)
         passes.wait = True  # all labels and features are known before anything is learned
-        super().__init__(job.plan, model, bad, job.start, passes, RunReport(job.plan, model))
+        super().__init__(job.plan, model, self.bad_rows, job.start, passes, RunReport(job.plan, model))
         self.learner = job.learner
         self.job, self.shard = job, shard
         self.learned_rows: int = 0
@@ -219,7 +219,7 @@ class ShardReading(Reading):
             counts=counts,
             far=model.far,
             namespaces=self.namespaces.found,
-            bad=self.bad.told,
+            bad=self.bad_rows.told,
             bad_count=self.bad.count,
         )
 

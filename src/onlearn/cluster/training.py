@@ -23,6 +23,7 @@ from onlearn.model_file import estimator_of
 from onlearn.models import training
 from onlearn.models.model import Model
 from onlearn.models.plan import Plan
+from onlearn.models.run import Run
 from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.train_options import MAX_BAD, part
 
@@ -39,8 +40,10 @@ def train(data: Any, output: Any = None, *, cluster: Any, **options: Any) -> Mod
     ``onlearn.train``, and ``shards``, ``rounds``, ``mix`` and ``lbfgs``.
     """
     asked = ClusterOptions(sources=data, output=output, cluster=cluster, **options)
+    from onlearn.cluster import tuned_run  # which trains by this module
+
     with connect(cluster, patience=asked.patience) as connection:
-        return carry_out(prepare(asked, connection), asked)
+        return carry_out(tuned_run.prepare(asked, connection), asked)
 
 
 def fit(
@@ -83,15 +86,17 @@ def fit(
         target=target,
         **options,
     )
+    from onlearn.cluster import tuned_run
+
     with connect("local" if client is None else client, patience=given.patience) as connection:
         if not is_collection(data):
-            return carry_out(prepare(given, connection), given)
+            return carry_out(tuned_run.prepare(given, connection), given)
         run = prepare_collection(data, given, connection)
         model = carry_out(run, given)
         return estimator_with(model, data[1].dtype) if isinstance(data, tuple) else model
 
 
-def carry_out(run: ClusterRun, options: ClusterOptions) -> Model:
+def carry_out(run: Run, options: ClusterOptions) -> Model:
     """Do a run, saved after each round and in the end if there is an output; its model has the report."""
     began = perf_counter() - compile_seconds()
 

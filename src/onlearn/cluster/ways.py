@@ -80,8 +80,8 @@ def _packed(one: Contribution) -> Message:
 
 
 def _contribution(message: Message) -> Contribution:
-    facts = {name: value for name, value in message.facts.items() if name in Contribution._fields}
-    return Contribution(**facts, **message.unpacked())
+    arrays: dict[str, Any] = dict(message.unpacked())
+    return Contribution(**arrays, **{name: message.facts[name] for name in Contribution._fields if name not in ARRAYS})
 
 
 class Adding(Way):

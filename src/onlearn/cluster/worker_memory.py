@@ -49,11 +49,11 @@ class WorkerMemory:
 
     def get(self, key: Any, make: Callable[[], tuple[T, int]], room: int) -> T:
         """The value of a key; it is made, with its number of bytes, if it is not kept."""
-        found = self.find(key)
+        found: Any = self.find(key)
         if found is None:
             found, nbytes = make()
             self.keep(key, found, nbytes, room)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def forget(self, run: Any) -> None:
         """Drop what belongs to a run: keys begin with it."""
