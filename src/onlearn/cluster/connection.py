@@ -118,7 +118,9 @@ class Connection:
     def workers(self, fresh: bool = False) -> list[Worker]:
         """The workers that are alive; counted every few seconds, or now if that must be ``fresh``."""
         if fresh or time.monotonic() - self._counted > COUNT:
-            told = self._ask(lambda: self.client.scheduler_info(n_workers=-1))["workers"]
+            told = self._ask(lambda: self.client.scheduler_info(n_workers=-1)).get("workers")
+            if told is None:
+                raise ClusterError(f"the scheduler at {self.address} is gone")
             self._workers = [
                 Worker(address, int(one["nthreads"]), int(one.get("memory_limit") or 0))
                 for address, one in sorted(told.items())
@@ -142,15 +144,8 @@ class Connection:
             (one.address, self.client.submit(versions_here, workers=[one.address], pure=False))
             for one in self.wait_for_workers()
         ]
-        found: list[Versions] = [here]
-        for address, future in asked:
-            there = self._told(address, future)
-            if there is None:
-                continue
-            if (why := differing(here, there)) is not None:
-                raise ClusterError(f"the worker {address} {why}: install the same everywhere")
-            found.append(there)
-        return processors(found)
+        told = [(address, self._told(address, future)) for address, future in asked]
+        return refuse_other(here, [(address, there) for address, there in told if there is not None])
 
     def _told(self, address: str, future: Any) -> Versions | None:
         """The answer of a worker; None if it is gone by now."""
@@ -340,6 +335,14 @@ class Connection:
         if since is not None and now - since > self.patience:
             raise ClusterError(f"{what}: the cluster at {self.address} had no worker for {self.patience:g} s")
         return now if since is None else since
+
+
+def refuse_other(here: Versions, workers: list[tuple[str, Versions]]) -> list[str]:
+    """Refuse workers with other packages than here; a note if their processors differ."""
+    for address, there in workers:
+        if (why := differing(here, there)) is not None:
+            raise ClusterError(f"the worker {address} {why}: install the same everywhere")
+    return processors([here, *(there for _, there in workers)])
 
 
 def one_line(error: BaseException | None) -> str:

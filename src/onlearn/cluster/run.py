@@ -24,6 +24,7 @@ from onlearn.cluster.collections import Columns
 from onlearn.cluster.connection import ClusterError, Connection, Task
 from onlearn.cluster.message import Message
 from onlearn.cluster.rounds import Changing, Round, Shared, State, size_text, tree_of
+from onlearn.cluster.run_reading import ArraysReading, PartReader, ShardedReading
 from onlearn.cluster.shard_reading import Job, Shard, Survey, dealt
 from onlearn.cluster.tasks import Prepared
 from onlearn.cluster.worker_memory import forget
@@ -35,7 +36,7 @@ from onlearn.features.merging import merged, with_names
 from onlearn.models.model import Model, as_learner, tell_sources
 from onlearn.models.plan import Plan
 from onlearn.models.run import Run, start_of, take_plan
-from onlearn.models.run_reading import Reading, Start
+from onlearn.models.run_reading import Start
 from onlearn.models.run_report import is_unfinished
 
 KEPT_SHARE = 0.4  # of a worker's memory, for rows and states between tasks
@@ -46,6 +47,8 @@ LBFGS = 20  # iterations, unless a number is given, for objectives with a penalt
 
 class ClusterRun(Run):
     """One training run on a cluster; ``go`` does it. ``model`` is what was learned until the last round that ended."""
+
+    reading: ShardedReading
 
     def __init__(
         self,
@@ -79,12 +82,12 @@ class ClusterRun(Run):
         self.iterations: int = 0  # of L-BFGS
         self.on_round: Callable[[Any], None] = lambda one: None
         self.stopped: bool = False
-        self.decisions: dict[str, Any] = {}
         self._asked_rounds, self._asked_lbfgs = rounds, lbfgs
-        if columns is not None and columns.target is None:
-            self.reading_type = ArraysReading
+        of_arrays = columns is not None and columns.target is None
+        self.reading_type = ArraysReading if of_arrays else ShardedReading
         self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, as far as is known
         super().__init__(plan, model, bad)
+        self.reading.shards = shards
         connection.interrupted = lambda: self.stopped
         learner = self.model.learner if model is not None else as_learner(plan.learner)
         if learner is not None:
@@ -183,7 +186,7 @@ class ClusterRun(Run):
         with self._reader(bad) as reader:
             self.reading.reader = reader
             first = next(reader, None)
-            self.decisions = reader.decisions()
+            self.reading.decisions = reader.decisions()
         if first is None:
             raise DataError(f"none of the rows could be read; {bad.first()}")
         return first
@@ -232,7 +235,7 @@ class ClusterRun(Run):
             learner=learner,
             room=int(KEPT_SHARE * memory),
             mix=self.mix,
-            decisions=self.decisions,
+            decisions=self.reading.decisions,
             columns=self.columns,
             keeps_bad=self.reading.bad.path is not None,
         )
@@ -378,7 +381,7 @@ class ClusterRun(Run):
         self.passes.count = int(before["rounds"])
         self.reading.rows = int(self.model.trained["rows"])
         self.lessons.learned = self.start.skip
-        self.decisions = self._decisions_before()
+        self.reading.decisions = self._decisions_before()
         counts = np.array(before["label_counts"], dtype=np.int64)
         return self._prepare(before["learned"], before["digests"], counts)
 
@@ -405,6 +408,8 @@ class ClusterRun(Run):
         """The rounds, L-BFGS, and the calibration by rows kept back."""
         model, passes = self.model, self.passes
         learner, way = model.learner, ways.way_of(model.learner)
+        facts, arrays = learner._pack()
+        learner._unpack(facts, arrays)  # as workers get it, without room for more
         self.job, self.prepared = Shared(self.connection, self._job()), Shared(self.connection, prepared)
         seen_before = int(learner.n_seen_) - self.start.skip
         state = State(self.connection, self.start.ended, learner)
@@ -541,26 +546,3 @@ class ClusterRun(Run):
         """Let workers drop what they keep for this run, as far as they can be told."""
         with contextlib.suppress(Exception):
             self.connection.tell_workers(forget, self.name)
-
-
-class ArraysReading(Reading):
-    """The rows of arrays, whose width and classes are known when learning begins: the learner need not grow."""
-
-    def _settings(self, classes: int) -> dict[str, Any]:
-        return {}
-
-
-class PartReader:
-    """What the run asks of a reader, of a collection."""
-
-    notes: tuple[str, ...] = ()
-    bytes_total: int | None = None
-    bytes_read: int = 0
-    kept: Any = None
-
-    def __init__(self, columns: Columns) -> None:
-        self.columns: Columns = columns
-
-    def found(self) -> dict[str, Any]:
-        """The columns that are not features."""
-        return {name: column for name, column in self.columns._asdict().items() if column is not None}

@@ -1,0 +1,306 @@
+"""Runs on worker processes: the same bits with any number of workers, and with workers that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onlearn
+from cluster_examples import run_here, state_of, write_svmlight, write_table
+from onlearn.cluster.connection import ClusterError, Connection, Task, connect, refuse_other
+from onlearn.cluster.options import ClusterOptions
+from onlearn.cluster.training import prepare
+from onlearn.cluster.versions import versions_here
+
+distributed = pytest.importorskip("distributed")
+
+ENOUGH = 120  # seconds for a command
+
+
+def run_on(client: Any, sources: Any, on_round: Callable[[Any], None] = lambda one: None, **options: Any) -> Any:
+    run = prepare(ClusterOptions(sources=sources, cluster="given", **options), Connection(client, patience=60))
+    run.on_round = on_round
+    run.go()
+    return run
+
+
+def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "onlearn", *arguments], capture_output=True, text=True, timeout=ENOUGH, **more
+    )
+
+
+def pids(client: Any) -> list[int]:
+    return list(client.run(os.getpid).values())
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    return write_svmlight(tmp_path / "rows.svm", 3000)
+
+
+# ---------------------------------------------------------------------- the same bits
+
+
+@pytest.mark.parametrize("learner", ["AveragedPerceptron", "LogisticRegression(l2=0.001)", "NaiveBayes"])
+def test_two_workers_come_to_the_bits_of_one_process(cluster: Any, tmp_path: Path, learner: str) -> None:
+    table = write_table(tmp_path / "t.csv")
+    found = run_on(cluster, table, learner=learner, shards=5, rounds=3)
+    assert state_of(found.model) == state_of(run_here(table, learner=learner, shards=5, rounds=3).model)
+    assert found.told[0].workers == 2
+
+
+def test_a_tree_of_sums_comes_to_the_same_bits(cluster: Any, rows: Path) -> None:
+    options = {"learner": "AROW", "shards": 20, "rounds": 2}
+    assert state_of(run_on(cluster, rows, **options).model) == state_of(run_here(rows, **options).model)
+
+
+@pytest.mark.parametrize("victims", [1, 2])
+def test_killed_workers_change_nothing(cluster: Any, rows: Path, victims: int) -> None:
+    """With both workers goes all that they share: it is shared anew, and the round begins again."""
+    options = {"learner": "AveragedPerceptron", "shards": 6, "rounds": 6}
+
+    def kill(one: Any) -> None:
+        if one.number == 3:
+            for pid in pids(cluster)[:victims]:
+                os.kill(pid, signal.SIGKILL)
+
+    found = run_on(cluster, rows, kill, **options)
+    assert state_of(found.model) == state_of(run_here(rows, **options).model)
+
+
+@pytest.mark.slow
+def test_one_two_and_four_workers_with_kills_at_random_places(tmp_path: Path) -> None:
+    """20 kills in all, at random times while shards are surveyed, learned from, mixed, and gathered."""
+    path = write_svmlight(tmp_path / "rows.svm", 60_000)
+    options = {"learner": "LogisticRegression(l2=0.0001)", "shards": 8, "rounds": 8, "lbfgs": 10}
+    expected = state_of(run_here(path, **options).model)
+    rng, kills = random.Random(0), 0
+    for workers in (1, 2, 4):
+        with (
+            distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=60
+            ) as made,
+            distributed.Client(made, set_as_default=False) as client,
+        ):
+            assert state_of(run_on(client, path, **options).model) == expected
+            for _ in range(7):
+                over = threading.Event()
+
+                def kill(over: threading.Event = over, client: Any = client) -> None:
+                    nonlocal kills
+                    time.sleep(rng.random() * 1.5)
+                    found = pids(client)
+                    if found and not over.is_set():
+                        os.kill(rng.choice(found), signal.SIGKILL)
+                        kills += 1
+
+                thread = threading.Thread(target=kill)
+                thread.start()
+                found = run_on(client, path, **options)
+                over.set()
+                thread.join()
+                assert state_of(found.model) == expected
+    assert kills >= 15
+
+
+# ---------------------------------------------------------------------- collections
+
+
+def test_collections_of_dask(cluster: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("dask.dataframe")
+    import dask.array as da
+    import dask.bag as db
+    import dask.dataframe as dd
+
+    frame = pd.DataFrame({
+        "a": np.arange(900) % 7,
+        "b": ["x", "y", "z"] * 300,
+        "label": [None if n == 5 else "yes" if n % 7 > 3 else "no" for n in range(900)],
+    })  # fmt: skip
+    known = frame.dropna()
+    model = onlearn.cluster.fit(None, dd.from_pandas(frame, npartitions=3), cluster, max_bad="1%")
+    assert isinstance(model, onlearn.Model)
+    assert model.score(known.drop(columns="label"), known.label) > 0.99
+    assert model.report_["bad_rows"] == 1
+    assert model.report_["cluster"]["shards"] == 3
+    bag = db.from_sequence(known.to_dict("records"), npartitions=4)
+    counted = onlearn.cluster.fit("NaiveBayes", bag, cluster, target="label")
+    assert counted.score(known.drop(columns="label"), known.label) > 0.9
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6))
+    y = (X @ [1, -1, 2, 0, 0, 1] > 0).astype(int) + (X[:, 0] > 1)
+    arrays = da.from_array(X, chunks=(500, 3)), da.from_array(y, chunks=700)
+    estimator = onlearn.cluster.fit(onlearn.AveragedPerceptron(), arrays, cluster, rounds=5)
+    assert isinstance(estimator, onlearn.AveragedPerceptron)
+    assert estimator.classes_.tolist() == [0, 1, 2]
+    assert estimator.score(X, y) > 0.85
+    assert estimator.predict(X[:3]).dtype == y.dtype
+    truth = onlearn.cluster.fit(onlearn.LogisticRegression(), (arrays[0], arrays[1] > 0), cluster, shards=2, rounds=3)
+    assert truth.classes_.tolist() == [False, True]
+    for data, options, why in (
+        ((arrays[0],), {}, "pair"),
+        ((arrays[0], arrays[1][:10]), {}, "entries"),
+        (dd.from_pandas(frame, npartitions=2), {"target": "lable"}, "did you mean 'label'"),
+        (bag, {}, "which column"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            onlearn.cluster.fit("AROW", data, cluster, **options)
+
+
+# ---------------------------------------------------------------------- what goes wrong
+
+
+def test_workers_with_other_versions_are_refused(cluster: Any, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onlearn.cluster import connection
+
+    there = versions_here()
+    here = there._replace(packages={**there.packages, "numpy": "1.0"})
+    with pytest.raises(ClusterError, match=r"tcp://a:1 has numpy \S+, and here it is 1\.0: install the same"):
+        refuse_other(here, [("tcp://a:1", there)])
+    assert refuse_other(there, [("tcp://a:1", there)]) == []
+    assert "2 kinds" in refuse_other(there, [("tcp://a:1", there._replace(processor="another"))])[0]
+    monkeypatch.setattr(connection, "differing", lambda here, there: "has numpy 1.0, and here it is 2.0")
+    with pytest.raises(ClusterError, match="install the same everywhere"):
+        run_on(cluster, rows, rounds=1)
+
+
+def test_a_cluster_without_a_worker_is_told_in_time(rows: Path) -> None:
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=60) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match=r"had no worker for 0\.5 s"):
+            Connection(client, patience=0.5).check_versions()
+        with pytest.raises(ClusterError, match=r"a test: the cluster at tcp://\S+ had no worker for 0\.5 s"):
+            list(Connection(client, patience=0.5).results(lambda: [Task(0, len, ([],))], "a test"))
+        assert time.monotonic() - began < 10
+
+
+def test_a_task_that_hangs_is_told_in_time(cluster: Any) -> None:
+    with pytest.raises(ClusterError, match=r"a test: no task ended for 1 s"):
+        list(Connection(cluster, stall=1).results(lambda: [Task(0, time.sleep, (5,))], "a test"))
+
+
+def test_a_scheduler_that_goes_is_told() -> None:
+    code = (
+        "import asyncio, distributed\n"
+        "async def main():\n"
+        "    async with distributed.Scheduler(port=0, dashboard_address=None) as s:\n"
+        "        print(s.address, flush=True)\n"
+        "        await s.finished()\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().decode().strip()
+        with connect(address, patience=3) as connection:
+            assert connection.workers() == []
+            process.kill()
+            process.wait()
+            with pytest.raises(ClusterError, match=r"does not answer|is gone|had no worker"):
+                list(connection.results(lambda: [Task(0, len, ([],))], "a test"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("tcp://127.0.0.1:1", "there is no scheduler at tcp://127.0.0.1:1"), ("nowhere", "'nowhere' is no cluster")],
+)
+def test_a_wrong_address_is_one_sentence(rows: Path, tmp_path: Path, name: str, why: str) -> None:
+    done = command("train", str(rows), "-o", str(tmp_path / "m.onl"), "--cluster", name, "--patience", "1")
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_command_tells_of_rounds_and_writes_a_model(rows: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.onl"
+    done = command("train", str(rows), "-o", str(path), "--cluster", "local:2", "--rounds", "3", "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert report["cluster"]["shards"] == 4
+    options = {"shards": 4, "rounds": 3}
+    assert state_of(onlearn.load(path)) == state_of(run_here(rows, **options).model)
+
+
+def test_ctrl_c_leaves_the_model_of_the_last_round(tmp_path: Path) -> None:
+    """The signal goes to all processes of the terminal: workers ignore it."""
+    rows, path = write_svmlight(tmp_path / "rows.svm", 3000), tmp_path / "m.onl"
+    arguments = ["train", str(rows), "-o", str(path), "--cluster", "local:2", "--rounds", "4000", "--learner", "AROW"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onlearn", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "round 3 of" in line:
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(ENOUGH) == 130
+    last = rest.strip().splitlines()[-1]
+    assert "stopped by Ctrl-C" in last
+    assert str(path) in last
+    assert "Traceback" not in rest
+    model = onlearn.load(path)
+    ended = model.trained["ended"]
+    assert ended >= 3
+    expected = run_here(rows, learner="AROW", rounds=4000, shards=4, stop_after=ended)
+    assert state_of(model) == state_of(expected.model)
+    done = command("train", str(rows), "-o", str(path), "--resume", str(path))
+    assert done.returncode == 2
+    assert "--cluster" in done.stderr
+
+
+def test_when_the_client_is_killed_its_workers_end(rows: Path, tmp_path: Path) -> None:
+    arguments = ["train", str(rows), "-o", str(tmp_path / "m.onl"), "--cluster", "local:2", "--rounds", "100000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onlearn", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "round 2 of" in line:
+            break
+    process.kill()
+    process.wait()
+    late = time.monotonic() + 20
+    while left := members(process.pid):
+        assert time.monotonic() < late, f"{len(left)} processes are left"
+        time.sleep(0.2)
+
+
+def members(group: int) -> list[str]:
+    """The processes of a process group."""
+    found = subprocess.run(["ps", "-o", "pid=", "--pgroup", str(group)], capture_output=True, text=True)
+    if found.returncode > 1:
+        pytest.skip("ps cannot list process groups")
+    listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True).stdout.splitlines()
+    return [line for line in listed if line.split()[0] == str(group) and "Z" not in line.split()[1]]
+
+
+# ---------------------------------------------------------------------- real data
+
+
+def test_a9a_is_learned_as_well_as_on_one_machine(cluster: Any, data: Callable[[str], Path]) -> None:
+    train, test = data("a9a/a9a.svm"), data("a9a/a9a.t.svm")
+    X, y = onlearn.data.load(test)
+    for learner in (None, "AveragedPerceptron"):
+        mixed = run_on(cluster, train, learner=learner).model.score(X, y)
+        assert mixed >= onlearn.train(train, learner=learner).score(X, y) - 0.003
