@@ -30,7 +30,8 @@ ENOUGH = 120  # seconds for a command
 
 
 def run_on(client: Any, sources: Any, on_round: Callable[[Any], None] = lambda one: None, **options: Any) -> Any:
-    run = prepare(ClusterOptions(sources=sources, cluster="given", **options), Connection(client, patience=60))
+    connection = client if isinstance(client, Connection) else Connection(client)
+    run = prepare(ClusterOptions(sources=sources, cluster="given", **options), connection)
     run.on_round = on_round
     run.go()
     return run
@@ -89,13 +90,9 @@ def test_one_two_and_four_workers_with_kills_at_random_places(tmp_path: Path) ->
     expected = state_of(run_here(path, **options).model)
     rng, kills = random.Random(0), 0
     for workers in (1, 2, 4):
-        with (
-            distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=60
-            ) as made,
-            distributed.Client(made, set_as_default=False) as client,
-        ):
-            assert state_of(run_on(client, path, **options).model) == expected
+        with connect(f"local:{workers}") as connection:
+            client = connection.client
+            assert state_of(run_on(connection, path, **options).model) == expected
             for _ in range(7):
                 over = threading.Event()
 
@@ -109,7 +106,7 @@ def test_one_two_and_four_workers_with_kills_at_random_places(tmp_path: Path) ->
 
                 thread = threading.Thread(target=kill)
                 thread.start()
-                found = run_on(client, path, **options)
+                found = run_on(connection, path, **options)
                 over.set()
                 thread.join()
                 assert state_of(found.model) == expected

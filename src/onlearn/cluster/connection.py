@@ -82,6 +82,7 @@ class Connection:
         self.stall: float = stall
         self.interrupted: Callable[[], bool] = lambda: False  # asked all the time: whether to stop
         self._owned: Sequence[Any] = owned  # what was started here
+        self.revive: Callable[[], None] = lambda: None  # called while there is no worker
         self._workers: list[Worker] = []
         self._counted: float = float("-inf")  # when the workers were counted
 
@@ -132,6 +133,7 @@ class Connection:
         """The workers, once there is one."""
         began = time.monotonic()
         while not (found := self.workers(fresh=True)):
+            self.revive()
             if time.monotonic() - began > self.patience:
                 raise ClusterError(f"the cluster at {self.address} had no worker for {self.patience:g} s")
             self._pause(LOOK)
@@ -139,28 +141,15 @@ class Connection:
 
     def check_versions(self) -> list[str]:
         """Refuse workers with other packages than here; returns a note if their processors differ."""
-        here = versions_here()
-        asked = [
-            (one.address, self.client.submit(versions_here, workers=[one.address], pure=False))
-            for one in self.wait_for_workers()
-        ]
-        told = [(address, self._told(address, future)) for address, future in asked]
-        return refuse_other(here, [(address, there) for address, there in told if there is not None])
-
-    def _told(self, address: str, future: Any) -> Versions | None:
-        """The answer of a worker; None if it is gone by now."""
-        began = time.monotonic()
-        while not future.done():
-            if address not in {one.address for one in self.workers()}:
-                return None
-            if time.monotonic() - began > max(ANSWER, self.patience):
-                raise ClusterError(f"the worker {address} does not answer for {max(ANSWER, self.patience):g} s")
-            self._pause(LOOK)
-        if future.status == "error":
-            error = future.exception()
-            what = "has no onlearn" if isinstance(error, ImportError) else f"cannot run onlearn ({one_line(error)})"
-            raise ClusterError(f"the worker {address} {what}: install the same everywhere")
-        return self._ask(future.result) if future.status == "finished" else None
+        self.wait_for_workers()
+        told = self._ask(lambda: self.client.run(versions_here, on_error="return"), self.patience + ANSWER)
+        found: list[tuple[str, Versions]] = []
+        for address, answer in sorted(told.items()):
+            if isinstance(answer, ImportError):
+                raise ClusterError(f"the worker {address} has no onlearn: install the same everywhere")
+            if isinstance(answer, Versions):  # else it has gone meanwhile
+                found.append((address, answer))
+        return refuse_other(versions_here(), found)
 
     def tell_workers(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Have every worker call a function, some time; nobody waits for it."""
@@ -331,6 +320,7 @@ class Connection:
                 return None
         except OSError as error:
             raise ClusterError(f"the scheduler at {self.address} is gone ({one_line(error)})") from error
+        self.revive()
         now = time.monotonic()
         if since is not None and now - since > self.patience:
             raise ClusterError(f"{what}: the cluster at {self.address} had no worker for {self.patience:g} s")
@@ -412,7 +402,10 @@ def _start_local(count: int, limits: dict[str, float]) -> Connection:
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(f"{count} local worker processes cannot be started: {one_line(error)}") from None
-    return Connection(client, [client, cluster], **limits)
+    made = Connection(client, [client, cluster], **limits)
+    # Dask gives a local worker up that ends twice within some seconds.
+    made.revive = lambda: cluster.scale(count)
+    return made
 
 
 def _quiet() -> None:
