@@ -45,6 +45,8 @@ LAYERS = {
     "programs": "warm reproduce",
     # pages of what others found: plain numbers, and evidence that an evaluation shows them
     "report": "report",
+    # the same learners, runs and races on the workers of a Dask cluster
+    "cluster": "cluster",
     "commands": "cli __main__",
 }
 

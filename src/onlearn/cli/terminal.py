@@ -191,7 +191,8 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    known = ["data", "folds", "trials", *(one.name for one in fields(TrainOptions))]  # of ``reproduce`` and ``compare``
+    of_others = ["data", "folds", "trials", "format_out", "proba", "top", "cluster"]  # not of training
+    known = [*of_others, *(one.name for one in fields(TrainOptions))]
     names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")
 
