@@ -25,7 +25,7 @@ from onlearn.errors import PlanError
 from onlearn.model_file import ModelFileError, whole_file
 from onlearn.models.evaluation import evaluation_of, report_of
 from onlearn.models.model import Model
-from onlearn.models.prediction_lines import WRITERS, check_asked, format_of
+from onlearn.models.prediction_lines import check_asked, format_of
 from onlearn.models.stored_model import open_model
 from onlearn.models.tag_files import is_tagger_file
 from onlearn.models.threshold_choice import search_threshold
@@ -207,12 +207,12 @@ def after(shard: Source, lines: int) -> Source:
 
 def predicted(shards: Shards, connection: Connection, output: Output) -> Iterator[memoryview]:
     """The lines that are written for the rows of all shards, the header before the first of them."""
-    job = shards.job(output=output._replace(files=len(shards.files) > 1))
-    begun = False
+    output = output._replace(files=len(shards.files) > 1)
+    writer = output.writer(shards.model)
+    job, begun = shards.job(output=output), False
     for part, _ in shards.parts(connection, tasks.predict_shard, job, numbered=True, what="prediction"):
         if len(part.made):
             if not begun:  # not before it is clear that the data can be used
-                writer = WRITERS[output.format](shards.model)
                 yield memoryview(writer.header(output.scores, output.proba, output.top))
                 begun = True
             yield memoryview(part.made)
@@ -263,7 +263,7 @@ def predict(
     opened = as_model(model)
     asked = Output(format_of(format_out, output), False, scores, proba, top)
     check_asked(opened, scores, proba, top)
-    WRITERS[asked.format](opened)  # refuses labels that it cannot write
+    asked.writer(opened)  # refuses labels that it cannot write
     given = Shards(opened, data, count=shards, bad=bad, format=format, id=id)
     keep_apart(os.fspath(output), *given.names, parameter="output")
     with (

@@ -28,6 +28,10 @@ class Output(NamedTuple):
     proba: bool = False
     top: int | None = None
 
+    def writer(self, model: Model) -> Any:
+        """What writes the predictions of a model in this format."""
+        return WRITERS[self.format](model, files=self.files)
+
 
 class Job(NamedTuple):
     """What all tasks share: the model, and how shards are read."""
@@ -58,10 +62,7 @@ class ShardRows:
     """The rows of a shard that the model can take, and what was met while they were read."""
 
     def __init__(self, job: Job, shard: Source) -> None:
-        if shard.path is not None and not shard.path.exists():
-            raise DataError(
-                f"{shard.name} is not there for the worker {here()}: all workers must find files by the same path"
-            )
+        check_there(shard)
         self.job, self.shard = job, shard
         self.bad: BadRows = BadRows(limit=1.0, shown=1 << 62 if job.keeps_bad else SHOWN)
         self.lacks_ids: bool = False
@@ -85,6 +86,12 @@ class ShardRows:
         return Part(made, self.bad.rows, self.lines, bad, self.bad.count, self.lacks_ids)
 
 
+def check_there(shard: Source) -> None:
+    """Refuse a file that this worker does not find."""
+    if shard.path is not None and not shard.path.exists():
+        raise DataError(f"{shard.name} is not there for the worker {here()}: all must find files by the same path")
+
+
 def check_rows(batch: Batch, columns: dict[str, Any]) -> None:
     """Refuse rows that no model of rows takes, and columns that they do not have."""
     refuse_sentences(batch)
@@ -100,7 +107,7 @@ def lacks_ids(batch: Batch) -> bool:
 def predict_shard(job: Job, shard: Source) -> Part:
     """The lines that are written for the rows of a shard, as bytes in an array."""
     output = job.output
-    writer = WRITERS[output.format](job.model, files=output.files)
+    writer = output.writer(job.model)
     rows = ShardRows(job, shard)
     lines = []
     for batch in rows:
@@ -124,4 +131,5 @@ def evaluate_shard(job: Job, shard: Source) -> Part:
 @task
 def count_shard(shard: Source) -> int:
     """The number of lines of a shard."""
+    check_there(shard)
     return count_lines(shard)
