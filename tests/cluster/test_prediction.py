@@ -185,6 +185,26 @@ def test_partitions_of_a_data_frame(kit, cluster):
     found = np.concatenate(cluster.gather([cluster.compute(part) for part in spread.to_delayed().ravel()]))
     assert found.tolist() == model.predict(frame).tolist()
 
+    with pytest.raises(PlanError, match="map_partitions"):
+        evaluate(model, dask_frame.from_pandas(frame, npartitions=2), client=cluster)
+
+
+def test_workers_of_several_threads(kit, tmp_path):
+    """They share one model."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=4, processes=False, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as threads,
+        distributed.Client(threads, set_as_default=False) as client,
+    ):
+        for name, file in (("text", "text.jsonl"), ("table", "table.csv"), ("named", "named.vw")):
+            spread, alone = (tmp_path / f"{name}-{end}.csv" for end in ("spread", "alone"))
+            model = str(kit / f"{name}.onl")
+            predict(model, kit / file, spread, client=client, shards=30, proba=True)
+            assert cli.run(["predict", model, str(kit / file), "--proba", "-o", str(alone)]) == 0
+            assert spread.read_bytes() == alone.read_bytes()
+
 
 # ---------------------------------------------------------------------- evaluation
 

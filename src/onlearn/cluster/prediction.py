@@ -15,6 +15,7 @@ from typing import Any
 
 from onlearn import data
 from onlearn.cluster import prediction_tasks as tasks
+from onlearn.cluster.collections import is_collection
 from onlearn.cluster.connection import PATIENCE, Connection, Task, connect
 from onlearn.cluster.prediction_tasks import Job, Output, Part
 from onlearn.cluster.rounds import Shared
@@ -54,6 +55,8 @@ class Shards:
         format: str | None = None,
         **columns: Any,
     ) -> None:
+        if is_collection(named):
+            raise PlanError("files are predicted here; of a data frame, frame.map_partitions(model.predict) does it")
         self.model: Model = model
         self.columns: dict[str, Any] = columns
         self.bad: BadRows = BadRows() if bad is None else bad
@@ -249,8 +252,10 @@ def predict(
 ) -> dict[str, Any]:
     """Predict the rows of files on a cluster: ``onlearn predict --cluster`` in Python.
 
-    The output appears when it is complete, and is the one that the command writes without a cluster. Of a Dask data
-    frame, no more is needed than ``frame.map_partitions(model.predict)``; models can be pickled.
+    The output appears when it is complete, and is the one that the command writes without a cluster. Only models that
+    multiply dense matrices, such as networks and SVMs, may differ in the last digit of scores, which depends on how
+    many rows come together. Of a Dask data frame, ``frame.map_partitions(model.predict)`` does it: models can be
+    pickled.
 
     :param model: a ``Model``, or the file of one; to predict by a threshold, call its ``set_threshold`` first
     :param data: paths, patterns or URLs that all workers can read
