@@ -289,6 +289,19 @@ def test_in_python(kit, cluster):
         evaluate(3, kit / "sparse.svm", client=cluster)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["adult/adult.data", "a9a/a9a.svm", "sms_spam/SMSSpamCollection.tsv"])
+def test_real_data(name, data, run, cluster, tmp_path):
+    file, model = data(name), tmp_path / "m.onl"
+    how = ["--format", "csv"] if file.suffix == ".data" else []
+    assert run("train", file, "-o", model, "--quiet", "--passes", 1, *how)[0] == 0
+    for options in ([], ["--proba", "--scores", "--format-out", "jsonl"]):
+        code, out, _ = same_output(run, "predict", model, file, *how, *options, shards=23)
+        assert code == 0 and len(out.splitlines()) > 5000
+    alone, spread = (run("evaluate", model, file, "--json", *how, *more) for more in (["--quiet"], ["--shards", 23]))
+    assert json.loads(spread[1]) == figures(json.loads(alone[1]))
+
+
 # ---------------------------------------------------------------------- bad rows
 
 
@@ -410,7 +423,7 @@ def slowly(job, shard):
     return prediction_tasks.predict_shard(job, shard)
 
 
-@pytest.mark.parametrize("victims", [1, 2])
+@pytest.mark.parametrize("victims", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_workers_that_are_killed(victims, kit, cluster, tmp_path):
     """With both, the model is lost as well, and shared once more."""
     model, output = open_model(kit / "sparse.onl"), prediction_tasks.Output(proba=True)
