@@ -40,7 +40,7 @@ COUNT, WORK = "count", "work"  # kinds of tasks
 
 
 class Shards:
-    """Files cut into shards, what their first rows decide, and the bad rows of all of them.
+    """Files cut into shards for one run, what their first rows decide, and the bad rows of all of them.
 
     ``columns`` are columns of tables by option, such as ``id="key"``; None: as in training.
     """
@@ -124,17 +124,19 @@ class Shards:
         def most() -> int:
             return AHEAD * max(1, sum(one.threads for one in connection.workers()))
 
-        for key, part in connection.in_order(lambda: self._following(most()), make, what, most):
-            kind, n = key
-            if kind == COUNT:
-                self._count(n, part)
-                continue
-            if numbered and part.lacks_ids and self._sent[n] is None:
-                self._number_from_now_on()
-                ((_, part),) = connection.results(lambda key=key: [make(key)], what)  # type: ignore[misc]
-            yield part, self._take(n, part)
-        self.bad.check()
-        self.bad.close()
+        try:
+            for key, part in connection.in_order(lambda: self._following(most()), make, what, most):
+                kind, n = key
+                if kind == COUNT:
+                    self._count(n, part)
+                    continue
+                if numbered and part.lacks_ids and self._sent[n] is None:
+                    self._number_from_now_on()
+                    ((_, part),) = connection.results(lambda key=key: [make(key)], what)  # type: ignore[misc]
+                yield part, self._take(n, part)
+            self.bad.check()
+        finally:
+            self.bad.close()
         if not self.rows:
             raise DataError(f"{', '.join(self.names[:3])}: there are no rows")
 
