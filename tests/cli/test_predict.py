@@ -200,7 +200,7 @@ def test_ctrl_c_leaves_nothing(kit, tmp_path, monkeypatch, capsys):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("onlearn.cli.predict.CsvWriter.lines", stop)
+    monkeypatch.setattr("onlearn.models.prediction_lines.CsvWriter.lines", stop)
     assert cli.run(["predict", kit.text_onl, kit.text_jsonl, "-o", str(tmp_path / "out.csv")]) == 130
     assert capsys.readouterr().err == "onlearn: stopped\n"
     assert not list(tmp_path.iterdir())

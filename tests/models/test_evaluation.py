@@ -12,6 +12,9 @@ from sklearn import metrics
 
 from onlearn.engine import inputs
 from onlearn.models.evaluation import BINS, Evaluation, Ranking, RegressionEvaluation, in_order, positions
+from onlearn.models.multilabel_evaluation import MultilabelEvaluation
+from onlearn.models.rank_evaluation import RankEvaluation
+from onlearn.models.threshold import Criterion, ThresholdSearch
 
 
 def sample(classes, rows=500, seed=0):
@@ -194,3 +197,87 @@ def test_calibration_error_class_by_class_by_hand():
     assert report["class_calibration_error"] == pytest.approx(np.mean(errors))
     assert list(report["calibration_by_class"].values()) == pytest.approx(errors)
     assert report["uncalibrated"] is None  # no scores were given
+
+
+# ---------------------------------------------------------------------- evaluations that are added up
+
+
+def joined(make, cuts, rows, add):
+    """An evaluation of all rows, one of those that parts of them make, and one with an empty part among these."""
+    whole, sums = make(), make()
+    add(whole, np.arange(rows))
+    for some in np.split(np.arange(rows), cuts):
+        part = make()
+        add(part, some)
+        sums.include(part)
+    return whole, sums
+
+
+CUTS = st.lists(st.integers(0, 200), max_size=5).map(sorted)
+
+
+@given(cuts=CUTS, classes=st.sampled_from([2, 4]), most=st.sampled_from([30, 1000]))
+def test_evaluations_add_up(cuts, classes, most):
+    gold, predicted, proba = sample(classes, 200)
+    gold, predicted = gold - (np.arange(200) % 17 == 0), predicted.copy()
+    predicted[::13] = -1
+
+    def make():
+        evaluation = Evaluation([str(k) for k in range(classes)])
+        if classes == 2:
+            evaluation.ranking = Ranking(most)
+            evaluation.search = 1, ThresholdSearch(most)
+        return evaluation
+
+    whole, sums = joined(make, cuts, 200, lambda one, rows: one.add(gold[rows], predicted[rows], proba[rows]))
+    one, other = whole.report(), sums.report()
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        close = key in ("log_loss", "brier", "calibration_error", "class_calibration_error", "calibration_by_class")
+        assert other[key] == (pytest.approx(value, rel=1e-12, abs=1e-15) if close else value), key
+    if classes == 2:
+        f1 = Criterion("f1")
+        assert whole.search[1].best(f1) == sums.search[1].best(f1)
+        assert whole.search[1].figures(0.4) == sums.search[1].figures(0.4)
+        assert sums.search[1].count == int((gold >= 0).sum())
+
+
+@given(cuts=CUTS, shift=st.sampled_from([0.0, 1e6]))
+def test_evaluations_of_numbers_add_up(cuts, shift):
+    rng = np.random.default_rng(0)
+    gold = rng.normal(size=200) + shift
+    predicted = gold + rng.normal(size=200)
+    add = lambda one, rows: one.add(gold[rows], predicted[rows])  # noqa: E731
+    whole, sums = joined(RegressionEvaluation, cuts, 200, add)
+    assert sums.report() == pytest.approx(whole.report(), rel=1e-9)
+
+
+@given(cuts=CUTS)
+def test_evaluations_of_several_labels_and_of_groups_add_up(cuts):
+    rng = np.random.default_rng(0)
+    proba, groups = rng.random((200, 6)), np.arange(200) // 7
+    gold = rng.random((200, 6)) < proba
+
+    def make():
+        evaluation = MultilabelEvaluation(list("abcdef"))
+        evaluation.search = ThresholdSearch()
+        return evaluation
+
+    whole, sums = joined(make, cuts, 200, lambda one, rows: one.add(gold[rows], proba[rows] > 0.5, proba[rows]))
+    one, other = whole.report(), sums.report()
+    assert other.pop("log_loss") == pytest.approx(one.pop("log_loss"))
+    for k in (1, 3, 5):
+        assert other.pop(f"precision_at_{k}") == pytest.approx(one.pop(f"precision_at_{k}"))
+    assert one == other and whole.search.best(Criterion("f1")) == sums.search.best(Criterion("f1"))
+
+    relevance = gold.sum(axis=1).astype(np.float64)
+    add = lambda one, rows: one.add(relevance[rows], proba[rows, 0], groups[rows])  # noqa: E731
+    whole, sums = joined(RankEvaluation, cuts, 200, add)
+    assert whole.report() == sums.report()
+
+
+def test_unknown_labels_add_up():
+    one, other = Evaluation(["a", "b"]), Evaluation(["a", "b"])
+    one.unknown, other.unknown, other.unlabelled = {"x": 2}, {"y": 1, "x": 3}, 4
+    one.include(other)
+    assert (one.unknown, one.unlabelled) == ({"x": 5, "y": 1}, 4)

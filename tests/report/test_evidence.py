@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from onlearn.data import Batch
 from onlearn.models.evaluation import Predictions
-from onlearn.report.evidence import WORST, Evidence, row_text, thinned
+from onlearn.report.evidence import POINTS, WORST, Evidence, row_text, thinned
 from onlearn.report.score_counts import FALSE_POSITIVES, RECALLS, ScoreCounts
 
 SCORES = st.lists(st.tuples(st.booleans(), st.integers(-8, 8)), min_size=2, max_size=60)
@@ -180,3 +182,55 @@ def test_sentences_most_wrong():
 def test_thinned():
     assert thinned([1, 2, 3], 5) == [1, 2, 3]
     assert thinned(list(range(1000)), 4) == [0, 333, 666, 999]
+
+
+# ---------------------------------------------------------------------- evidence that is added up
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(0, 90), max_size=4).map(sorted), st.sampled_from([2, 3]))
+def test_parts_add_up(cuts, classes):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(classes), 90)
+    gold, answers = rng.integers(-1, classes, 90), proba.argmax(axis=1)
+    X = np.arange(90.0).reshape(-1, 1)
+    whole, sums = (Evidence([str(k) for k in range(classes)]) for _ in range(2))
+    observe(whole, X, gold, answers, proba, 0, 90)
+    for start, stop in zip([0, *cuts], [*cuts, 90]):
+        part = Evidence(whole.labels)
+        if stop > start:
+            observe(part, X, gold, answers, proba, start, stop)
+        sums.include(pickle.loads(pickle.dumps(part)), start)
+    one, other = whole.to_dict(), sums.to_dict()
+    assert [w["number"] if "number" in w else w["line"] for w in one["worst"]] == [
+        w["number"] if "number" in w else w["line"] for w in other["worst"]
+    ]
+    for rows in (*one.pop("reliability"), *other.pop("reliability")):
+        assert sum(rows["rows"]) == (gold >= 0).sum()
+    assert one == other
+
+
+def observe(evidence, X, gold, answers, proba, start, stop):
+    """Show rows of a shard, whose lines begin with 1."""
+    from onlearn.engine.csr import CSR
+
+    rows = np.arange(start, stop)
+    values = CSR(X[rows, 0], np.zeros(len(rows), np.int32), np.arange(len(rows) + 1, dtype=np.int32), (len(rows), 1))
+    evidence.observe(Batch(values, file="a.svm"), gold[rows], Predictions(answers[rows], None, proba[rows]))
+
+
+def test_samples_of_points_add_up_to_one_of_all_rows():
+    sums, rng = Evidence(), np.random.default_rng(0)
+    for part, count in enumerate((150, 1000, 0, 5000)):
+        one = Evidence()
+        one._sample(np.full(count, float(part)), rng.random(count))
+        sums.include(one)
+    assert (len(sums.points), sums.sampled) == (POINTS, 6150)
+    counts = np.bincount([int(x) for x, _ in sums.points], minlength=4)
+    np.testing.assert_allclose(counts / POINTS, np.array([150, 1000, 0, 5000]) / 6150, atol=0.06)
+    few = Evidence()
+    for part in range(3):
+        one = Evidence()
+        one._sample(np.full(5, float(part)), np.arange(5.0))
+        few.include(one)
+    assert few.points == [(float(part), float(n)) for part in range(3) for n in range(5)]

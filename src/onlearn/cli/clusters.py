@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onlearn.cli.terminal import print_message
+import typer
+
+from onlearn.cli.options import print_bad_rows
+from onlearn.cli.terminal import option_name, print_message, progress_of
 from onlearn.cluster.options import ClusterOptions
 from onlearn.errors import PlanError
+
+if TYPE_CHECKING:
+    from onlearn.cluster.prediction import Shards
 
 
 @contextmanager
@@ -42,3 +48,25 @@ def cluster_run(options: ClusterOptions, silent: bool, before: Mapping[str, Any]
         if not silent:
             run.on_round = lambda one: print_message(str(one))
         yield run
+
+
+@contextmanager
+def over_shards(shards: Shards, name: str, patience: float | None, quiet: bool, silent: bool = False) -> Iterator[Any]:
+    """A connection for tasks over shards, with a progress bar unless ``silent``; bad rows are reported at the end."""
+    from onlearn.cluster.connection import PATIENCE
+
+    with connected(name, PATIENCE if patience is None else patience, quiet) as connection:
+        with progress_of(shards.bytes_total, silent) as shards.advance:
+            yield connection
+        if not quiet:
+            for note in shards.notes:
+                print_message(note)
+    if not quiet:
+        print_bad_rows(shards.bad)
+
+
+def refuse_without_cluster(cluster: str | None, **given: Any) -> None:
+    """Refuse options about a cluster if there is none."""
+    for name, value in given.items():
+        if cluster is None and value is not None:
+            raise typer.BadParameter("it is about --cluster, which is not given", param_hint=option_name(name))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from onlearn.cli.clusters import over_shards, refuse_without_cluster
 from onlearn.cli.options import (
     BadRowsFile,
+    Cluster,
     Column,
     Data,
     DecisionThreshold,
@@ -16,13 +17,16 @@ from onlearn.cli.options import (
     Json,
     MaxBad,
     ModelFile,
+    Patience,
     Positive,
     Quiet,
     Report,
+    ShardCount,
     Strict,
     Target,
     Unconstrained,
     as_data_error,
+    bad_rows_of,
     batches,
     only_taggers,
     reading,
@@ -31,6 +35,11 @@ from onlearn.cli.options import (
 from onlearn.cli.reporting import check_report, evidence_of, note_model, write_report
 from onlearn.cli.terminal import echo_json, print_message
 from onlearn.models.train_options import MAX_BAD
+
+if TYPE_CHECKING:
+    from onlearn.data import Reader
+    from onlearn.models import Model
+    from onlearn.report import Evidence
 
 FEW = 12  # classes up to which the confusion matrix is printed
 
@@ -51,6 +60,9 @@ def evaluate(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    cluster: Cluster = None,
+    shards: ShardCount = None,
+    patience: Patience = None,
     report_file: Report = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -67,51 +79,51 @@ def evaluate(
       onlearn evaluate m.onl test.csv --target income --json
       onlearn evaluate m.onl test.csv --threshold 0.2 --positive yes
       onlearn evaluate m.onl dev.csv --best-threshold "cost(1,5)"
+      onlearn evaluate m.onl "test-*.csv" --cluster tcp://10.0.0.5:8786
       onlearn evaluate tagger.onl test.conllu --column upos
     """
     from onlearn.cli.tagging import tagger_in
 
     check_report(report_file, model, *data, outputs=[] if bad_rows is None else [bad_rows])
+    refuse_without_cluster(cluster, shards=shards, patience=patience)
     tagger = tagger_in(model)
     if tagger is not None:
         from onlearn.cli import tagging
 
-        tagging.refuse(threshold=threshold, positive=positive, best_threshold=best_threshold)
+        tagging.refuse(threshold=threshold, positive=positive, best_threshold=best_threshold, cluster=cluster)
         return tagging.evaluate(
             tagger, data, column, target, unconstrained, json, report_file, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained, column=column)
     from onlearn.models import open_model
-    from onlearn.models.evaluation import evaluation_of, usable_rows
-    from onlearn.models.threshold import figures_at
+    from onlearn.models.evaluation import evaluation_of, report_of
+    from onlearn.models.threshold_choice import search_threshold
 
     opened = open_model(model)
     if threshold is not None or best_threshold is None:
         set_threshold(opened, threshold, positive)
     evaluation = evaluation_of(opened)
     evidence = evidence_of(report_file, opened.labels, data)
-    search = None if best_threshold is None else _searching(evaluation, best_threshold, positive)
-    options: dict[str, Any] = dict(
-        format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
-    )
-    with reading(opened, data, **options) as reader:
-        for batch in batches(reader, quiet, target=target):
-            with as_data_error(reader):
-                some = usable_rows(opened, batch, reader.bad)
-                if len(some):
-                    evaluation.add_batch(opened, some, evidence)
-        bad = reader.bad.count
-        if evidence is not None:
-            evidence.note_bad(reader.bad, "the data")
-        names = ", ".join(source.name for source in reader.sources[:3])
-    report = {**evaluation.report(), "bad_rows": bad}
-    if not report["n"] or report.get("labels_a_row") == 0:
-        from onlearn.data import DataError
+    search = None if best_threshold is None else search_threshold(evaluation, best_threshold, positive)
+    if cluster is not None:
+        from onlearn.cluster.prediction import Shards, add_shards
 
-        raise DataError(f"{names}: no row has a label, so there is nothing to compare with (--target names the column)")
-    if opened.threshold is not None:
-        report["threshold"] = figures_at(opened.threshold, opened.labels or [], report)
+        bad = bad_rows_of(bad_rows, max_bad, strict)
+        over = Shards(opened, data, count=shards, bad=bad, format=format, target=target)
+        with over_shards(over, cluster, patience, quiet, silent=quiet) as connection:
+            add_shards(over, connection, evaluation, evidence)
+        names = over.names
+    else:
+        options: dict[str, Any] = dict(
+            format=format, target=target, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet
+        )
+        with reading(opened, data, **options) as reader:
+            _add_rows(reader, opened, evaluation, evidence, quiet, target)
+        bad, names = reader.bad, [source.name for source in reader.sources]
+    if evidence is not None:
+        evidence.note_bad(bad, "the data")
+    report = report_of(evaluation, opened, bad.count, ", ".join(names[:3]))
     if search is not None:
         report["best_threshold"] = search()
     if not quiet:
@@ -125,43 +137,17 @@ def evaluate(
         write_report(report_file, "evaluate", {**report, "model": model}, evidence)
 
 
-def _searching(evaluation: Any, criterion: str, positive: str | None) -> Callable[[], dict[str, Any]]:
-    """Let an evaluation look for the best threshold; what gives it when all rows are there."""
-    from onlearn.data import DataError
-    from onlearn.models.evaluation import Evaluation
-    from onlearn.models.multilabel_evaluation import MultilabelEvaluation
-    from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place
+def _add_rows(
+    reader: Reader, model: Model, evaluation: Any, evidence: Evidence | None, quiet: bool, target: str | None
+) -> None:
+    """Evaluate all that a reader gives."""
+    from onlearn.models.evaluation import usable_rows
 
-    hint = "--best-threshold"
-    several = isinstance(evaluation, MultilabelEvaluation)
-    if several and positive is not None:
-        raise typer.BadParameter("it is for models of two labels, of which a row has one", param_hint="--positive")
-    if not several and (not isinstance(evaluation, Evaluation) or len(evaluation.labels) != 2):
-        raise typer.BadParameter("it is for models of two labels", param_hint=hint)
-    try:
-        wanted = parse_criterion(criterion)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=hint) from None
-    try:
-        place = None if several else positive_place(positive, evaluation.labels)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--positive") from None
-    search = ThresholdSearch()
-    evaluation.search = search if several else (place, search)
-
-    def best() -> dict[str, Any]:
-        try:
-            found = search.best(wanted)
-        except ValueError as error:
-            raise DataError(str(error)) from None
-        about = {
-            "criterion": str(wanted),
-            "probability": found,
-            "positive": None if place is None else evaluation.labels[place],
-        }
-        return {**about, **search.figures(found)}
-
-    return best
+    for batch in batches(reader, quiet, target=target):
+        with as_data_error(reader):
+            some = usable_rows(model, batch, reader.bad)
+            if len(some):
+                evaluation.add_batch(model, some, evidence)
 
 
 def print_warnings(report: dict[str, Any], labels: list[str]) -> None:

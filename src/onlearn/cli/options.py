@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onlearn.cli.terminal import option_name, print_message, progress_of
-from onlearn.models.train_options import MAX_BAD, About, keep_apart, part
+from onlearn.cluster.options import ClusterOptions
+from onlearn.models.train_options import MAX_BAD, About, about, keep_apart, part
 
 if TYPE_CHECKING:
     from onlearn.data import BadRows, Batch, Reader
@@ -67,6 +68,15 @@ Report = Annotated[
         show_default=False,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Work on a cluster: the address of a scheduler, such as tcp://host:8786, or local:4 for 4 processes.",
+    ),
+]
+ShardCount = Annotated[int | None, typer.Option(min=1, metavar="N", help=about("shards", ClusterOptions).help)]
+Patience = Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help=about("patience", ClusterOptions).help)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and results.")]
 
 
@@ -137,14 +147,10 @@ def reading(
 
     ``live`` reads a pipe while it is written: rows are read as soon as their lines are complete.
     """
-    from onlearn.data import BadRows
-
-    if strict and max_bad != MAX_BAD:
-        raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
     given = {"format": format, "target": target, "id": id}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options["weight"] = None  # for learning only, and new data may lack it
-    bad = BadRows(bad_rows, part(max_bad, "max_bad", whole=True), strict)
+    bad = bad_rows_of(bad_rows, max_bad, strict)
     with model.read(data, bad=bad, block_size=LARGE, live=live, **options) as reader:
         if bad_rows is not None:
             keep_apart(bad_rows, *(source.name for source in reader.sources), parameter="bad_rows")
@@ -153,20 +159,23 @@ def reading(
         print_bad_rows(bad)
 
 
+def bad_rows_of(path: str | None, max_bad: str, strict: bool) -> BadRows:
+    """What collects bad rows, by the options about them."""
+    from onlearn.data import BadRows
+
+    if strict and max_bad != MAX_BAD:
+        raise typer.BadParameter("--strict stops at the first bad row, so --max-bad has no use with it")
+    return BadRows(path, part(max_bad, "max_bad", whole=True), strict)
+
+
 def batches(reader: Reader, quiet: bool, **for_tables: str | None) -> Iterator[Batch]:
     """The batches, with a progress bar on a terminal; ``for_tables`` are options that other rows than tables refuse."""
-    from onlearn.features.feature_map import TABLE, kind_of
-    from onlearn.models.model import refuse_sentences
+    from onlearn.models.model import refuse_columns, refuse_sentences
 
     with progress_of(reader.bytes_total, quiet) as advance:
         for batch in reader:
             refuse_sentences(batch)
-            if kind_of(batch.parsed) != TABLE:
-                for name, value in for_tables.items():
-                    if value is not None:
-                        raise typer.BadParameter(
-                            f"{batch.file} is no table: it has no columns", param_hint=option_name(name)
-                        )
+            refuse_columns(batch, **for_tables)
             yield batch
             advance(reader.bytes_read, len(batch))
 
@@ -193,15 +202,10 @@ def only_taggers(**given: Any) -> None:
 @contextmanager
 def as_data_error(reader: Reader) -> Iterator[None]:
     """Errors about rows that the model cannot take become a ``DataError`` that names their files."""
-    from onlearn.data import DataError
+    from onlearn.models.evaluation import unusable_as_data_error
 
-    try:
+    with unusable_as_data_error(", ".join(source.name for source in reader.sources[:3])):
         yield
-    except DataError:
-        raise
-    except (TypeError, ValueError) as error:
-        names = ", ".join(source.name for source in reader.sources[:3])
-        raise DataError(f"{names} cannot be used with this model: {error}") from error
 
 
 def print_bad_rows(bad: BadRows) -> None:

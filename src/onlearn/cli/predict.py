@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
+from onlearn.cli.clusters import over_shards, refuse_without_cluster
 from onlearn.cli.options import (
     BadRowsFile,
+    Cluster,
     Data,
     DecisionThreshold,
     Format,
     MaxBad,
     ModelFile,
+    Patience,
     Positive,
     Quiet,
+    ShardCount,
     Strict,
     Unconstrained,
     as_data_error,
+    bad_rows_of,
     batches,
     only_taggers,
     reading,
@@ -31,17 +31,6 @@ from onlearn.cli.options import (
 )
 from onlearn.cli.terminal import output as written
 from onlearn.models.train_options import MAX_BAD
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from onlearn.data import Batch
-    from onlearn.models import Model
-    from onlearn.models.evaluation import Predictions
-    from onlearn.models.top_labels import TopLabels
-
-FORMATS = ("csv", "jsonl")
-JSON_LINES = (".jsonl", ".ndjson", ".json")
 
 
 def predict(
@@ -71,6 +60,9 @@ def predict(
     bad_rows: BadRowsFile = None,
     max_bad: MaxBad = MAX_BAD,
     strict: Strict = False,
+    cluster: Cluster = None,
+    shards: ShardCount = None,
+    patience: Patience = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict the label, or the number, of each row.
@@ -86,40 +78,50 @@ def predict(
       onlearn predict m.onl part-*.svm.gz --scores --format-out jsonl
       onlearn predict m.onl new.jsonl --top 3
       onlearn predict m.onl new.csv --threshold 0.2 --positive yes
+      onlearn predict m.onl "part-*.svm" -o out.csv --cluster tcp://10.0.0.5:8786
       tail -f log.jsonl | onlearn predict m.onl -
       echo "The dog barks ." | onlearn predict tagger.onl -
     """
     from onlearn.cli.tagging import refuse, tagger_in
 
+    refuse_without_cluster(cluster, shards=shards, patience=patience)
     tagger = tagger_in(model)
     if tagger is not None:
         from onlearn.cli import tagging
 
-        refuse(scores=scores, id=id, top=top, threshold=threshold, positive=positive)
+        refuse(scores=scores, id=id, top=top, threshold=threshold, positive=positive, cluster=cluster)
         return tagging.predict(
             model, tagger, data, output, proba, format_out, unconstrained, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict,
         )  # fmt: skip
     only_taggers(unconstrained=unconstrained)
     from onlearn.models.evaluation import usable_rows
-    from onlearn.models.stored_model import open_for_prediction
+    from onlearn.models.prediction_lines import WRITERS, answers, check_asked, format_of
+    from onlearn.models.stored_model import open_for_prediction, open_model
 
-    if format_out is None:
-        format_out = "jsonl" if output and Path(output).suffix.lower() in JSON_LINES else "csv"
-    if format_out not in FORMATS:
-        raise typer.BadParameter(f"{format_out!r} is not {' or '.join(FORMATS)}", param_hint="--format-out")
-    opened = open_for_prediction(model)
-    if top is not None and proba:
-        raise typer.BadParameter("--top has the probabilities of the best labels: leave --proba out")
+    form = format_of(format_out, output)
+    opened = open_for_prediction(model) if cluster is None else open_model(model)  # workers get all of it
+    check_asked(opened, scores, proba, top)
     set_threshold(opened, threshold, positive)
-    for name, asked in (("--proba", proba), ("--scores", scores), ("--top", top is not None)):
-        if asked and opened.labels is None:
-            raise typer.BadParameter("a regression model predicts numbers only", param_hint=name)
+    if cluster is not None:
+        from onlearn.cluster.prediction import Shards, predicted
+        from onlearn.cluster.prediction_tasks import Output
+
+        WRITERS[form](opened)  # refuses labels that it cannot write
+        bad = bad_rows_of(bad_rows, max_bad, strict)
+        over = Shards(opened, data, count=shards, bad=bad, format=format, id=id)
+        silent = quiet or (output is None and sys.stdout.isatty())
+        with written(output, model, *over.names) as file, over_shards(over, cluster, patience, quiet, silent) as client:
+            for lines in predicted(over, client, Output(form, scores=scores, proba=proba, top=top)):
+                file.write(lines)
+                if output is None:
+                    sys.stdout.flush()
+        return
     options: dict[str, Any] = dict(format=format, id=id, bad_rows=bad_rows, max_bad=max_bad, strict=strict, quiet=quiet)
     options["live"] = output is None  # a file appears only when it is whole
     with reading(opened, data, **options) as reader:
         files = [source.name for source in reader.sources]
-        writer = (CsvWriter if format_out == "csv" else JsonWriter)(opened, files=len(files) > 1)
+        writer = WRITERS[form](opened, files=len(files) > 1)
         with written(output, model, *files) as file:
             begun = False
             for batch in batches(reader, quiet or (output is None and sys.stdout.isatty()), id=id):
@@ -134,217 +136,3 @@ def predict(
                 file.write(writer.lines(batch, made))
                 if output is None:
                     sys.stdout.flush()  # the writer of a pipe may wait for the answer
-
-
-class Answers(NamedTuple):
-    """The predictions of a batch as they are written: what is None is not."""
-
-    made: Predictions
-    top: TopLabels | None = None
-    top_scores: bool = False
-
-
-def answers(model: Model, batch: Batch, scores: bool, proba: bool, top: int | None) -> Answers:
-    """Predict a batch; with ``top``, the best labels take the place of the probabilities and scores of all."""
-    from onlearn.models.evaluation import predictions
-
-    if top is None:
-        made = predictions(model, batch, scores=scores, proba=proba)
-        return Answers(made if scores else made._replace(scores=None))
-    from onlearn.models.top_labels import top_labels
-
-    made = predictions(model, batch, scores=True, proba=True)
-    assert made.proba is not None
-    assert made.scores is not None
-    return Answers(made._replace(scores=None, proba=None), top_labels(made.proba, made.scores, top), scores)
-
-
-# ---------------------------------------------------------------------- output, without a Python step for each row
-#
-# A row is identified by its ``id`` in the data (an id column, a tag), or else by the number of its line. ``file`` is
-# added where several files are read.
-
-
-class CsvWriter:
-    """A header, and a line for each row; with ``files``, each line names the file.
-
-    Several labels of a row have the separator between them that the model learned from, or a semicolon.
-    """
-
-    def __init__(self, model: Model, files: bool = False) -> None:
-        self.labels: list[str] | None = model.labels
-        self.files: bool = files
-        self.separator: str = model.reading.get("label_separator") or ";"
-        self.several: bool = model.task == "multilabel"
-        if self.several and (unclear := [label for label in self.labels or () if self.separator in label]):
-            raise typer.BadParameter(
-                f"the label {unclear[0]!r} holds the separator of labels, {self.separator!r}, so CSV could not be read "
-                "again: say --format-out jsonl"
-            )
-
-    def _predictions(self, answers: np.ndarray) -> Any:
-        if answers.ndim == 2:
-            return _sets(answers, self.labels or [], self.separator.join)
-        return _answers(self.labels, answers)
-
-    def header(self, scores: bool, proba: bool, top: int | None) -> bytes:
-        """The names of the columns."""
-        labels = self.labels or []
-        names = ["file"] * self.files + ["id", "prediction"]
-        if top is not None:
-            for place in range(1, min(top, len(labels)) + 1):
-                names += [f"label{place}", f"proba{place}"] + [f"score{place}"] * scores
-        elif scores:
-            names += ["score"] if len(labels) == 2 and not self.several else [f"score:{label}" for label in labels]
-        if proba:
-            names += [f"proba:{label}" for label in labels]
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow(names)
-        return text.getvalue().encode()
-
-    def lines(self, batch: Batch, answers: Answers) -> memoryview:
-        """The lines of a batch."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        from pyarrow import csv as arrow_csv
-
-        from onlearn.data.arrow import from_numpy, scalar
-
-        columns = [pc.fill_null(pa.nulls(len(batch), pa.string()), scalar(batch.file))] * self.files
-        made, top = answers.made, answers.top
-        columns += [_ids(batch), self._predictions(made.answers)]
-        if top is not None:
-            for place in range(top.codes.shape[1]):
-                columns += [_answers(self.labels, top.codes[:, place]), from_numpy(top.proba[:, place])]
-                columns += [from_numpy(top.scores[:, place])] * answers.top_scores
-        for numbers in (made.scores, made.proba):
-            if numbers is not None:
-                columns += [from_numpy(column) for column in numbers.T]
-        table = pa.table(columns, names=[str(n) for n in range(len(columns))])
-        for quoting in ("none", "needed"):  # "needed" puts quotes around every string
-            sink = pa.BufferOutputStream()
-            options = arrow_csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=1 << 16)
-            try:
-                arrow_csv.write_csv(table, sink, options)
-                break
-            except pa.ArrowInvalid:
-                if quoting == "needed":
-                    raise
-        return memoryview(sink.getvalue())
-
-
-class JsonWriter:
-    """An object for each row, on a line; with ``files``, each names the file."""
-
-    def __init__(self, model: Model, files: bool = False) -> None:
-        self.labels: list[str] | None = model.labels
-        self.files: bool = files
-
-    def header(self, scores: bool, proba: bool, top: int | None) -> bytes:
-        """Nothing."""
-        return b""
-
-    def lines(self, batch: Batch, answers: Answers) -> memoryview:
-        """The lines of a batch."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from onlearn.data.arrow import from_strings, scalar
-        from onlearn.data.batch import NamedRows
-
-        labels, (made, top, _) = self.labels or [], answers
-        parts: list[Any] = ["{"]
-        if self.files:
-            parts.append(f'"file": {json.dumps(batch.file)}, ')
-        names = _ids(batch)
-        if batch.ids is not None or isinstance(batch.parsed, NamedRows):  # any of whose rows may have a tag
-            names = from_strings([json.dumps(str(name)) for name in names.to_pylist()])
-        parts += ['"id": ', names.cast(pa.string()), ', "prediction": ']
-        quoted = None if self.labels is None else [json.dumps(label) for label in labels]
-        if made.answers.ndim == 2:
-            parts.append(_sets(made.answers, labels, lambda several: json.dumps(list(several))))
-        else:
-            parts.append(pc.fill_null(_answers(quoted, made.answers).cast(pa.string()), scalar("null")))
-        if made.scores is not None and made.scores.shape[1] == 1 and made.answers.ndim == 1:
-            parts += [', "score": ', _text(made.scores[:, 0])]
-        elif made.scores is not None:
-            parts += _object("scores", labels, made.scores)
-        if made.proba is not None:
-            parts += _object("proba", labels, made.proba)
-        if top is not None:
-            parts.append(', "top": [')
-            for place in range(top.codes.shape[1]):
-                parts += [', {"label": ' if place else '{"label": ', _answers(quoted, top.codes[:, place])]
-                parts += [', "proba": ', _text(top.proba[:, place])]
-                parts += [', "score": ', _text(top.scores[:, place])] if answers.top_scores else []
-                parts.append("}")
-            parts.append("]")
-        separator = ""
-        lines = pc.binary_join_element_wise(*(_large(part) for part in [*parts, "}\n", separator]))
-        _, offsets, content = lines.buffers()
-        # The buffer of a new Arrow array holds all its lines, one after another.
-        return memoryview(content)[: np.frombuffer(offsets, np.int64)[lines.offset + len(lines)]]
-
-
-def _ids(batch: Batch) -> Any:
-    """The id of each row as an Arrow array; the number of the line where there is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from onlearn.data.arrow import from_numpy, from_strings
-
-    if batch.ids is None:
-        return from_numpy(batch.lines)
-    return pc.coalesce(from_strings(batch.ids.tolist()), from_numpy(batch.lines).cast(pa.string()))
-
-
-def _answers(labels: list[str] | None, codes: np.ndarray) -> Any:
-    """The predictions as an Arrow array: labels, null where there is none (-1); or numbers, which have no labels."""
-    import pyarrow.compute as pc
-
-    from onlearn.data.arrow import from_numpy, from_strings, null
-
-    found = from_numpy(codes)
-    if labels is None:
-        return found
-    if codes.min(initial=0) < 0:
-        found = pc.if_else(from_numpy(codes < 0), null(found.type), found)
-    return from_strings(labels).take(found)
-
-
-def _sets(truth: np.ndarray, labels: list[str], written: Callable[[list[str]], str]) -> Any:
-    """Sets of labels as an Arrow array of strings; each distinct set is written once."""
-    import numpy as np
-
-    from onlearn.data.arrow import from_numpy, from_strings
-
-    packed = np.packbits(truth, axis=1)
-    _, first, places = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    names = [written([labels[k] for k in np.flatnonzero(row)]) for row in truth[first]]
-    return from_strings(names).take(from_numpy(places.reshape(-1)))
-
-
-def _text(numbers: np.ndarray) -> Any:
-    import pyarrow as pa
-
-    from onlearn.data.arrow import from_numpy
-
-    return from_numpy(numbers).cast(pa.string())
-
-
-def _object(name: str, labels: list[str], numbers: np.ndarray) -> list[Any]:
-    """The parts of ``, "name": {"label": number, ...}``."""
-    parts: list[Any] = [f', "{name}": {{']
-    for k, label in enumerate(labels):
-        parts += [f"{', ' if k else ''}{json.dumps(label)}: ", _text(numbers[:, k])]
-    return [*parts, "}"]
-
-
-def _large(part: Any) -> Any:
-    """A string or an array of strings with 64-bit offsets."""
-    import pyarrow as pa
-
-    from onlearn.data.arrow import scalar
-
-    return scalar(part).cast(pa.large_string()) if isinstance(part, str) else part.cast(pa.large_string())

@@ -192,7 +192,7 @@ def option_name(parameter: str) -> str:
 @cache
 def _parameters() -> re.Pattern[str]:
     """Parameters in a message of Python: ``target=``, ``task=regress``, ``header=True``."""
-    of_others = ["data", "folds", "trials"]  # of ``reproduce`` and ``compare``
+    of_others = ["data", "folds", "trials", "format_out", "proba", "top"]  # not of training
     known = [*of_others, *(one.name for one in fields(ClusterOptions))]
     names = "|".join(sorted(known, key=len, reverse=True))
     return re.compile(rf"(?<![\w'\"-])({names})=(True\b|False\b|\w+(?:[,.-]\w+)*|(['\"])([\w,.-]+)\3)?")

@@ -13,6 +13,7 @@ import queue
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -254,6 +255,75 @@ class Connection:
         if isinstance(one, Task):
             return self._submit(one, made)
         return [self._argument(item, made) for item in one] if isinstance(one, list) else one
+
+    def in_order(
+        self,
+        following: Callable[[], Any],
+        make: Callable[[Any], Task],
+        what: str,
+        most: Callable[[], int],
+    ) -> Iterator[tuple[Any, Any]]:
+        """The keys and results of tasks in the order in which ``following`` gives the keys; results are brought here
+        one at a time.
+
+        ``following`` is asked for a key while fewer than ``most`` tasks are under way; None: there is none for now,
+        until the next result has been taken, or at the end. ``make`` makes the task, and once more if what it shares
+        is lost.
+        """
+        ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+        under_way: deque[tuple[Any, Any]] = deque()
+
+        def submit(key: Any) -> Any:
+            future = self._submit(make(key), [])
+            future.add_done_callback(lambda _: ended.put(None))
+            return future
+
+        losses = 0
+        try:
+            while True:
+                while len(under_way) < most() and (key := following()) is not None:
+                    under_way.append((key, submit(key)))
+                if not under_way:
+                    return
+                key, future = under_way[0]
+                try:
+                    self._wait(future, ended, what)
+                    result = self._outcome(future, what)
+                except LostError:
+                    losses += 1
+                    if losses == LOSSES:
+                        raise ClusterError(
+                            f"{what}: all workers were lost {LOSSES} times, and with them what they share"
+                        ) from None
+                    self._cancel(under_way)
+                    self._pause(SETTLE)
+                    under_way = deque((key, submit(key)) for key, _ in under_way)
+                    continue
+                losses = 0
+                under_way.popleft()
+                del future  # so that the worker may drop the result
+                yield key, result
+                self._look()
+        finally:
+            self._cancel(under_way)
+
+    def _wait(self, future: Any, ended: queue.SimpleQueue[None], what: str) -> None:
+        """Wait for the end of a task; ``ended`` tells of any that has ended, so that there is progress."""
+        began, lonely = time.monotonic(), None
+        while not future.done():
+            try:
+                ended.get(timeout=LOOK)
+                began, lonely = time.monotonic(), None
+            except queue.Empty:
+                self._look()
+                lonely = self._check_lonely(lonely, what)
+                if time.monotonic() - began > self.stall:
+                    raise ClusterError(f"{what}: no task ended for {self.stall:g} s") from None
+
+    def _cancel(self, under_way: deque[tuple[Any, Any]]) -> None:
+        if under_way:
+            with contextlib.suppress(Exception):
+                self.client.cancel([future for _, future in under_way], force=True)
 
     def _outcome(self, future: Any, what: str) -> Any:
         """The result of a future that has ended, brought here past the scheduler."""

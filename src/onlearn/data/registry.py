@@ -22,7 +22,7 @@ import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.parts import Part
-from onlearn.data.sources import NEW_LINE, NEWLINE, SIZE, Stream, first_lines
+from onlearn.data.sources import NEWLINE, SIZE, Stream, first_lines
 
 SNIFFED_LINES = 50
 READ = 1 << 20  # bytes that are read at a time for a checksum
@@ -145,14 +145,15 @@ class Format:
         """
         return []
 
-    def content(self, stream: Stream) -> Content:
-        """Count the lines of a stream, and compute its checksum."""
+    def content(self, stream: Stream, checked: bool = True) -> Content:
+        """Count the lines of a stream, and compute its checksum; unless it is to be ``checked``, this is 0."""
         buffer = bytearray(READ)
         array = np.frombuffer(buffer, dtype=np.uint8)
         lines, checksum, last = 0, 0, NEWLINE
         while size := stream.fill(array):
-            lines += buffer.count(NEW_LINE, 0, size)
-            checksum, last = zlib.crc32(memoryview(buffer)[:size], checksum), buffer[size - 1]
+            lines += int(np.count_nonzero(array[:size] == NEWLINE))
+            checksum = zlib.crc32(memoryview(buffer)[:size], checksum) if checked else 0
+            last = buffer[size - 1]
         stream.refuse_truncated()
         return Content(lines + int(last != NEWLINE), checksum)
 

@@ -129,25 +129,25 @@ def _name_of(source: Source) -> str | None:
         stream.close()
 
 
-def content(shard: Source) -> Content:
+def content(shard: Source, checked: bool = True) -> Content:
     """Count the lines of a shard, and compute its checksum, without parsing it; of compressed files, those of the text.
 
     The checksum is that which ``Reader.checksums`` has when the shard has been read. Of Parquet and Arrow, rows are
-    counted, and only this function makes checksums.
+    counted, and only this function makes checksums. Unless it is to be ``checked``, the checksum is left out, as 0.
     """
     name = shard.format or _name_of(shard)
     if name is None:
         return Content(0, 0)
     stream = Stream(shard)
     try:
-        return readers()[name](Options(), []).content(stream)
+        return readers()[name](Options(), []).content(stream, checked)
     finally:
         stream.close()
 
 
 def count_lines(shard: Source) -> int:
     """The number of lines of a shard, as readers count them. With those before it, lines of the file are known."""
-    return content(shard).lines
+    return content(shard, checked=False).lines
 
 
 def numbered(shards: Sequence[Source], lines: Sequence[int]) -> list[Source]:

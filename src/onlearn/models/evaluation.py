@@ -6,7 +6,8 @@ row whose label the model does not know counts as an error, and is left out of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from onlearn.engine.inputs import positions
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL, truth_of
 from onlearn.models.reliability import Reliability
-from onlearn.models.threshold import ThresholdSearch
+from onlearn.models.threshold import ThresholdSearch, figures_at
 
 
 class Predictions(NamedTuple):
@@ -48,6 +49,17 @@ def usable_rows(model: Model, batch: Batch, bad: BadRows) -> Batch:
     from onlearn.models.unfit_rows import usable  # few models have a kernel, and kernels take long to import
 
     return usable(model, batch, bad)
+
+
+@contextmanager
+def unusable_as_data_error(names: str) -> Iterator[None]:
+    """Errors about rows that a model cannot take become a ``DataError`` that names their files."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{names} cannot be used with this model: {error}") from error
 
 
 def predictions(model: Model, rows: Any, *, scores: bool = False, proba: bool = False) -> Predictions:
@@ -124,12 +136,24 @@ class Ranking:
             self.kept += len(scores)
             self.parts.append((positive.astype(bool), scores))
             return
+        self._begin_counts()
+        self._count(positive.astype(bool), scores)
+
+    def include(self, other: Ranking) -> None:
+        """Add the rows of another ranking."""
+        for part in other.parts:
+            self.add(*part)
+        if other.counts is not None:
+            self._begin_counts()
+            self.counts += other.counts
+
+    def _begin_counts(self) -> None:
+        """Count scores from now on, those that are kept first."""
         if self.counts is None:
             self.counts = np.zeros((2, 1 << BITS), dtype=np.int64)
             for part in self.parts:
                 self._count(*part)
             self.parts = []
-        self._count(positive.astype(bool), scores)
 
     def _count(self, positive: np.ndarray, scores: np.ndarray) -> None:
         assert self.counts is not None
@@ -265,6 +289,28 @@ class Evaluation:
         else:
             self.add(*parts)
 
+    def include(self, other: Evaluation) -> None:
+        """Add the rows of another evaluation of the same labels: counts exactly, sums to rounding."""
+        self.n += other.n
+        self.unlabelled += other.unlabelled
+        add_counts(self.unknown, other.unknown)
+        self.taken_for.update(other.taken_for)
+        self.right += other.right
+        self.support += other.support
+        self.predicted += other.predicted
+        self.rejected += other.rejected
+        if self.confusion is not None:
+            self.confusion += other.confusion
+        self.rated += other.rated
+        self.loss += other.loss
+        self.bins += other.bins
+        if self.ranking is not None and other.ranking is not None:
+            self.ranking.include(other.ranking)
+        if self.search is not None and other.search is not None:
+            self.search[1].include(other.search[1])
+        self.reliability.include(other.reliability)
+        self.uncalibrated.include(other.uncalibrated)
+
     def _table(self, names: list[str]) -> np.ndarray:
         """The class of each label of a reader, -1 for unknown ones; a last -1 is for rows without a label."""
         if self._names is not names:
@@ -334,16 +380,26 @@ class RegressionEvaluation:
 
     def add(self, gold: np.ndarray, predicted: np.ndarray) -> None:
         """Add rows: their numbers, and the predicted ones."""
-        count = len(gold)
-        if not count:
+        if not len(gold):
             return
         error = predicted - gold
         self.absolute += float(np.abs(error).sum())
         self.squared += float((error * error).sum())
-        # Two groups joined (Chan, Golub, LeVeque): plain sums of squares would cancel when the mean is large.
         mean = float(gold.mean())
+        self._join(len(gold), mean, float(((gold - mean) ** 2).sum()))
+
+    def include(self, other: RegressionEvaluation) -> None:
+        """Add the rows of another evaluation."""
+        self.unlabelled += other.unlabelled
+        self.absolute += other.absolute
+        self.squared += other.squared
+        if other.n:
+            self._join(other.n, other.mean, other.spread)
+
+    def _join(self, count: int, mean: float, spread: float) -> None:
+        """Add a group of true numbers (Chan, Golub, LeVeque): sums of squares would cancel when the mean is large."""
         total, away = self.n + count, mean - self.mean
-        self.spread += float(((gold - mean) ** 2).sum()) + away * away * self.n * count / total
+        self.spread += spread + away * away * self.n * count / total
         self.mean += away * count / total
         self.n = total
 
@@ -398,6 +454,22 @@ def evaluate(
         if len(some):
             evaluation.add_batch(model, some, observer)
     return evaluation
+
+
+def report_of(evaluation: Any, model: Model, bad_rows: int, names: str) -> dict[str, Any]:
+    """The report of an evaluation, with bad rows and the threshold of the model; ``names`` are those of the files."""
+    report = {**evaluation.report(), "bad_rows": bad_rows}
+    if not report["n"] or report.get("labels_a_row") == 0:
+        raise DataError(f"{names}: no row has a label, so there is nothing to compare with (target= names the column)")
+    if model.threshold is not None:
+        report["threshold"] = figures_at(model.threshold, model.labels or [], report)
+    return report
+
+
+def add_counts(counts: dict[str, int], more: dict[str, int]) -> None:
+    """Add counts by name to others."""
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
 
 
 def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
 from onlearn.engine.inputs import check_weights, distinct, in_order, positions
 from onlearn.engine.tasks import check_numbers
+from onlearn.errors import PlanError
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, column, is_plain_texts, is_text
@@ -374,11 +375,15 @@ class Model:
 
     def read(self, source: Any, **options: Any) -> data.Reader:
         """Read files as the training files were read; labels, and ids unless asked for, may be missing."""
+        return data.read(source, **self.reading_options(**options))
+
+    def reading_options(self, **options: Any) -> dict[str, Any]:
+        """The options with which ``read`` reads, these ones among them."""
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["expected"] = self.columns
         usual["table_required"] = False  # a model of CSV files takes other tables, too
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
-        return data.read(source, **{**self.reading, **usual, **options})
+        return {**self.reading, **usual, **options}
 
     @property
     def columns(self) -> list[str]:
@@ -479,6 +484,15 @@ def refuse_sentences(batch: data.Batch) -> None:
     """Refuse sentences, which only taggers take."""
     if isinstance(batch.parsed, data.Sentences):
         raise data.DataError(f"{batch.file} holds sentences, which only a tagger takes: train one with task=tag")
+
+
+def refuse_columns(batch: data.Batch, **columns: Any) -> None:
+    """Refuse names of columns, by parameter, for rows that are no table; None is no name."""
+    if kind_of(batch.parsed) == TABLE:
+        return
+    for parameter, named in columns.items():
+        if named is not None:
+            raise PlanError(f"{batch.file} is no table: it has no columns", parameter)
 
 
 def _pack_features(features: Any, far: FarIndices) -> tuple[Any, Any, dict[str, np.ndarray]]:

@@ -18,7 +18,7 @@ import numpy as np
 from onlearn.data import Batch
 from onlearn.engine.inputs import positions
 from onlearn.engine.multilabel import LabelSets
-from onlearn.models.evaluation import TINY, Observer, predictions, share
+from onlearn.models.evaluation import TINY, Observer, add_counts, predictions, share
 from onlearn.models.model import Model
 from onlearn.models.threshold import ThresholdSearch
 from onlearn.models.top_labels import top_labels
@@ -100,6 +100,22 @@ class MultilabelEvaluation:
         if observer is not None:
             observer.observe(batch, gold, made)
         self.add(gold, made.answers, made.proba, made.scores, missed)
+
+    def include(self, other: MultilabelEvaluation) -> None:
+        """Add the rows of another evaluation of the same labels: counts exactly, sums to rounding."""
+        self.n += other.n
+        self.unlabelled += other.unlabelled
+        add_counts(self.unknown, other.unknown)
+        self.exact += other.exact
+        self.right += other.right
+        self.support += other.support
+        self.predicted += other.predicted
+        self.loss += other.loss
+        self.rated += other.rated
+        for k in self.top:
+            self.top[k] += other.top[k]
+        if self.search is not None and other.search is not None:
+            self.search.include(other.search)
 
     def _take_sets(self, sets: list[tuple[str, ...]]) -> None:
         """Number the label sets of a reader, as far as they are new; 0 is the empty one."""

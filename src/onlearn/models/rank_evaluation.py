@@ -84,6 +84,11 @@ class RankEvaluation:
         self.unlabelled += int(np.count_nonzero(~known))
         self.add(relevance[known], model.predict(batch)[known], batch.groups[known])
 
+    def include(self, other: RankEvaluation) -> None:
+        """Add the rows of another evaluation, which may be of the same groups."""
+        self.unlabelled += other.unlabelled
+        self.parts += other.parts
+
     def report(self) -> dict[str, Any]:
         """Everything, ready for JSON; None where there is nothing to compute it from."""
         empty = np.zeros(0)

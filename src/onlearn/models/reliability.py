@@ -49,6 +49,14 @@ class Reliability:
         for k in range(self.classes):
             _count(self.each[:, k], proba[:, k], gold == k)
 
+    def include(self, other: Reliability) -> None:
+        """Add the rows of another one of the same classes."""
+        self.rows += other.rows
+        self.loss += other.loss
+        self.squares += other.squares
+        self.top += other.top
+        self.each += other.each
+
     def report(self) -> dict[str, float]:
         """The figures by name; empty if there are no rows."""
         if not self.rows:

@@ -157,12 +157,25 @@ class ThresholdSearch:
         if self.bins is None and self.count <= self.most:
             self.parts.append(part)
             return
+        self._begin_bins()
+        self._count(*part)
+
+    def include(self, other: ThresholdSearch) -> None:
+        """Add the rows of another search."""
+        for part in other.parts:
+            self.add(*part)
+        if other.bins is not None:
+            self._begin_bins()
+            self.bins += other.bins
+            self.count += other.count
+
+    def _begin_bins(self) -> None:
+        """Count probabilities in bins from now on, those that are kept first."""
         if self.bins is None:
             self.bins = np.zeros((2, GRID), dtype=np.int64)
-            for before in self.parts:
-                self._count(*before)
+            for part in self.parts:
+                self._count(*part)
             self.parts = []
-        self._count(*part)
 
     def _count(self, positive: np.ndarray, probability: np.ndarray) -> None:
         assert self.bins is not None

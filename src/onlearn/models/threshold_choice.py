@@ -1,16 +1,19 @@
-"""The threshold of a model that was just trained: as it is given, or the best on rows that it has not learned from."""
+"""Thresholds that are chosen: of a model that was just trained, by rows that it has not learned from, and the best one
+for the rows of an evaluation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from onlearn.data import BadRows, Batch
+from onlearn.data import BadRows, Batch, DataError
 from onlearn.engine.learner import Learner
 from onlearn.errors import PlanError
 from onlearn.models.evaluation import Evaluation, evaluation_of, usable_rows
 from onlearn.models.model import Model
 from onlearn.models.multilabel import MULTILABEL
+from onlearn.models.multilabel_evaluation import MultilabelEvaluation
 from onlearn.models.plan import Plan
 from onlearn.models.threshold import ThresholdSearch, parse_criterion, positive_place, unlearned_rows
 
@@ -73,6 +76,39 @@ def set_threshold(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batc
         f"{labels[positive]!r} is predicted where its probability is at least {chosen:.4g}: "
         f"the best by {plan.threshold} on {found.count:,} {where}"
     )
+
+
+def search_threshold(evaluation: Any, criterion: str, positive: str | None) -> Callable[[], dict[str, Any]]:
+    """Let an evaluation look for the threshold that is best by a criterion; what is found when all rows are there."""
+    several = isinstance(evaluation, MultilabelEvaluation)
+    if several and positive is not None:
+        raise PlanError("it is for models of two labels, of which a row has one", "positive")
+    if not several and (not isinstance(evaluation, Evaluation) or len(evaluation.labels) != 2):
+        raise PlanError("it is for models of two labels", "best_threshold")
+    try:
+        wanted = parse_criterion(criterion)
+    except ValueError as error:
+        raise PlanError(str(error), "best_threshold") from None
+    try:
+        place = None if several else positive_place(positive, evaluation.labels)
+    except ValueError as error:
+        raise PlanError(str(error), "positive") from None
+    search = ThresholdSearch()
+    evaluation.search = search if several else (place, search)
+
+    def best() -> dict[str, Any]:
+        try:
+            found = search.best(wanted)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        about = {
+            "criterion": str(wanted),
+            "probability": found,
+            "positive": None if place is None else evaluation.labels[place],
+        }
+        return {**about, **search.figures(found)}
+
+    return best
 
 
 def _set_for_each(model: Model, plan: Plan, held_out: Callable[[], Iterable[Batch]]) -> str:

@@ -51,9 +51,9 @@ def option(default: Any, help: str, type: Any = str, **about: Any) -> Any:
     return field(default=default, metadata={"about": About(help, type, **about)})
 
 
-def about(name: str) -> About:
-    """The description of an option."""
-    return next(one.metadata["about"] for one in fields(TrainOptions) if one.name == name)
+def about(name: str, options: Any = None) -> About:
+    """The description of an option; of those of training, unless ``options`` are others."""
+    return next(one.metadata["about"] for one in fields(options or TrainOptions) if one.name == name)
 
 
 @dataclass(kw_only=True)

@@ -226,6 +226,39 @@ class Evidence:
         self._prune()
         self.rows += len(sentences)
 
+    def include(self, other: Evidence, lines: int = 0) -> None:
+        """Add the rows of another evidence, which come after these; their lines, and ``lines`` before them, are told.
+
+        The points that are drawn are of a sample of all rows, but not the one that is drawn row by row.
+        """
+        for mine, more in zip(self.ranked, other.ranked):
+            mine.include(more)
+        if self.errors is not None and other.errors is not None:
+            self.errors.include(other.errors)
+        self.reliability += other.reliability
+        self.confidence += other.confidence
+        self.several = self.several or other.several
+        self.worst += [one._replace(number=one.number + self.rows, line=one.line + lines) for one in other.worst]
+        self._prune()
+        self._join_samples(other)
+        self.rows += other.rows
+
+    def _join_samples(self, other: Evidence) -> None:
+        """A sample of the rows of both, in which each row has the same chance."""
+        mine, others = self.sampled, other.sampled
+        self.sampled = mine + others
+        if not other.sampled:
+            return
+        taken = [0, 0]  # of the rows here, and of the others
+        for chance in self._drawn.random(min(POINTS, self.sampled)):
+            side = int(chance * (mine + others - sum(taken)) >= mine - taken[0])
+            taken[side] += 1
+        here, there = (
+            np.sort(self._drawn.permutation(len(points))[:count])
+            for points, count in zip((self.points, other.points), taken)
+        )
+        self.points = [self.points[k] for k in here] + [other.points[k] for k in there]
+
     # ------------------------------------------------------------------ what is known besides
 
     def note_bad(self, bad: Any, of: str) -> None:

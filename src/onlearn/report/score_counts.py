@@ -6,6 +6,8 @@ among all above it, and recall the share of all positive rows that are.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onlearn.models.evaluation import in_order
@@ -38,6 +40,18 @@ class ScoreCounts:
         for side, mine in enumerate((~positive, positive)):
             places, counts = np.unique(bins[mine], return_counts=True)
             self.counts[side, places] += counts
+
+    def include(self, other: ScoreCounts) -> None:
+        """Add the rows of other counts."""
+        self.counts += other.counts
+
+    def __getstate__(self) -> dict[str, Any]:  # few of the bins are in use
+        places = np.flatnonzero(self.counts)
+        return {"places": places, "counts": self.counts.reshape(-1)[places]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.counts.reshape(-1)[state["places"]] = state["counts"]
 
     @property
     def has_both(self) -> bool:
