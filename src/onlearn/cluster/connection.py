@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from onlearn.cluster.versions import Versions, differing, processors, versions_here
@@ -162,23 +163,26 @@ class Connection:
     # ------------------------------------------------------------------ what is shared
 
     def share(self, value: Any) -> Any:
-        """The future of a value that is copied to every worker, past the scheduler."""
+        """The future of a value that goes to a worker past the scheduler; others get it from there, with their tasks."""
         began = time.monotonic()
-        while True:
-            self.wait_for_workers()
+        for turn in count():
+            workers = self.wait_for_workers()
+            address = workers[turn % len(workers)].address
             try:
-                return self._ask(
-                    lambda: self.client.scatter([value], broadcast=True, direct=True, hash=False, timeout=ANSWER)[0],
+                return self._within(
+                    lambda: self.client.scatter([value], workers=[address], direct=True, hash=False)[0],  # noqa: B023
                     self.stall,
+                    lambda: all(one.address != address for one in self.workers()),  # noqa: B023
                 )
-            except (OSError, TimeoutError, KeyError, ValueError) as error:  # a worker has gone meanwhile
+            except (OSError, KeyError, ValueError) as error:  # the worker has gone meanwhile
                 why = one_line(error)
             if time.monotonic() - began > self.patience:
-                raise ClusterError(
-                    f"the workers could not be reached for {self.patience:g} s; models go to them from here, and not "
-                    f"by way of the scheduler ({why})"
-                )
+                break
             self._pause(LOOK)
+        raise ClusterError(
+            f"the workers could not be reached for {self.patience:g} s; models go to them from here, and not by way of "
+            f"the scheduler ({why})"
+        )
 
     # ------------------------------------------------------------------ tasks
 
@@ -329,8 +333,10 @@ class Connection:
         """The result of a future that has ended, brought here past the scheduler."""
         if future.status == "finished":
             try:
-                (result,) = self._ask(lambda: self.client.gather([future], direct=True), self.stall)
-            except (OSError, TimeoutError, KeyError) as error:
+                (result,) = self._within(
+                    lambda: self.client.gather([future], direct=True), self.stall, lambda: future.status != "finished"
+                )
+            except (OSError, KeyError) as error:
                 raise LostError from error
             except Exception as error:
                 if type(error).__name__ in ("CancelledError", "FutureCancelledError"):
@@ -352,7 +358,17 @@ class Connection:
     # ------------------------------------------------------------------ deadlines
 
     def _ask(self, call: Callable[[], T], seconds: float = ANSWER) -> T:
-        """The result of a call that may wait; it runs in a thread, so that there is a deadline for it."""
+        """The scheduler's answer to a call."""
+        try:
+            return self._within(call, seconds, lambda: getattr(self.client, "status", "running") == "closed")
+        except TimeoutError:
+            raise ClusterError(f"the scheduler at {self.address} does not answer") from None
+
+    def _within(self, call: Callable[[], T], seconds: float, hopeless: Callable[[], bool]) -> T:
+        """The result of a call that may wait; a ``TimeoutError`` after so many seconds, or once that is ``hopeless``.
+
+        The call runs in a thread, which is left alone if it comes to nothing.
+        """
         answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
         def ask() -> None:
@@ -369,8 +385,8 @@ class Connection:
                 break
             except queue.Empty:
                 self._look()
-                if getattr(self.client, "status", "running") == "closed" or time.monotonic() > late:
-                    raise ClusterError(f"the scheduler at {self.address} does not answer") from None
+                if hopeless() or time.monotonic() > late:
+                    raise TimeoutError("there was no answer") from None
         if fine:
             return result
         raise result
@@ -449,32 +465,32 @@ def connect(given: Any, *, patience: float = PATIENCE, stall: float = STALL) -> 
     return Connection(client, [client], **limits)
 
 
-def _start_local(count: int, limits: dict[str, float]) -> Connection:
+def _start_local(number: int, limits: dict[str, float]) -> Connection:
     import distributed
     from distributed.system import MEMORY_LIMIT
 
     from onlearn.threads import cores
 
-    count = count or cores()
-    if count > MOST_LOCAL:
-        raise PlanError(f"{count} processes are more than {MOST_LOCAL}: name a scheduler", "cluster")
+    number = number or cores()
+    if number > MOST_LOCAL:
+        raise PlanError(f"{number} processes are more than {MOST_LOCAL}: name a scheduler", "cluster")
     _quiet()
     try:
         cluster = distributed.LocalCluster(
-            n_workers=count,
+            n_workers=number,
             threads_per_worker=1,
             processes=True,
-            memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / count),
+            memory_limit=int(SHARE_OF_MEMORY * MEMORY_LIMIT / number),
             dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=SILENT,
             preload=["onlearn.cluster.local_worker"],
         )
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, TimeoutError, RuntimeError) as error:
-        raise ClusterError(f"{count} local worker processes cannot be started: {one_line(error)}") from None
+        raise ClusterError(f"{number} local worker processes cannot be started: {one_line(error)}") from None
     made = Connection(client, [client, cluster], **limits)
     # Dask gives a local worker up that ends twice within some seconds.
-    made.revive = lambda: cluster.scale(count)
+    made.revive = lambda: cluster.scale(number)
     return made
 
 
