@@ -19,7 +19,8 @@ def test_the_command_and_python_have_the_same_options():
     command = inspect.signature(train).parameters
     python = inspect.signature(onlearn.train).parameters
     assert [*python] == [one.name for one in fields(TrainOptions)]
-    assert command.keys() - python.keys() == {"as_json", "quiet", "report_file"}
+    of_clusters = {one.name for one in fields(ClusterOptions)} - {one.name for one in fields(TrainOptions)}
+    assert command.keys() - python.keys() == {"as_json", "quiet", "report_file", *of_clusters}
     for name in python.keys() - {"sources", "output"}:
         assert command[name].default == python[name].default
 

@@ -163,7 +163,7 @@ class Connection:
     # ------------------------------------------------------------------ what is shared
 
     def share(self, value: Any) -> Any:
-        """The future of a value that goes to a worker past the scheduler; others get it from there, with their tasks."""
+        """The future of a value that goes to a worker past the scheduler; others get it from there with their tasks."""
         began = time.monotonic()
         for turn in count():
             workers = self.wait_for_workers()
