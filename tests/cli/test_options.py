@@ -10,6 +10,7 @@ import pytest
 import onlearn
 from onlearn.cli.terminal import as_options, option_name
 from onlearn.cli.train import train
+from onlearn.cluster.options import ClusterOptions
 from onlearn.errors import PlanError
 from onlearn.models import TrainOptions
 from onlearn.models.training import plan_of
