@@ -1,9 +1,10 @@
 """Training on a local cluster: two worker processes against one, and what the model of costs says of the same runs.
 
 svmlight of 1 GB with the default learner, three rounds, and a part of it in many small shards. Clusters are started and
-loops compiled before the clock runs; clusters take turns, and the fastest turn counts. A survey reads all shards once; the
-first round reads them again, into memory, and learns. "busiest worker": its processor time, which other work on the
-machine hardly touches. "predicted": by the constants that were measured in the same run, which are the last lines.
+loops compiled before the clock runs; clusters take turns, and the fastest turn counts, part by part. A survey reads all
+shards once; the first round reads them again, into memory, and learns. "busiest worker": its processor time, which other
+work on the machine hardly touches. "predicted": by the constants of the model, which were measured in the same run, and
+are the last lines.
 
     python benchmarks/cluster.py [--quick] [--repeat N]
 """

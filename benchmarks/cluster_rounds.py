@@ -1,14 +1,17 @@
-"""Rounds that mixing takes, by the number of shards: until errors on test rows are at most 0.3 points above one machine's.
+"""Rounds that mixing takes, by the number of shards, until errors are at most 0.3 points above those of one machine.
 
-One machine learns from all rows in its usual number of passes. Rows are shuffled and cut into shards of one size, which
-are learned from in this process; up to 100 rounds. "25 %": the same with a quarter of the rows, which tells apart what
-more shards and what fewer rows in each cost. Below there is a law with these measurements as its points, fitted by least
-squares: log rounds = a + b log shards + c log rows, with an a of its own for each set and learner, of the points with
-2 rounds or more. "Heaps": the words of the first m tokens of imdb are K m^beta. Needs ONLEARN_DATA.
+One machine learns from all rows in its usual number of passes; errors are those on test rows. Rows are shuffled and cut
+into shards of one size, which are learned from in this process; up to 100 rounds. "25%": the same with a quarter of the
+rows, which tells apart what more shards cost, and what fewer rows in each. The law is rounds = factor n^-power, for n
+rows in each shard, by least squares on logarithms, of the points with at least twice the rounds of one shard, with a
+factor for each set and learner. "spread": the deviation of points from it; "factors": that of the logarithms of the
+factors. "powers apart": a law with a power of its own for the shards and for all rows. "Heaps": the words of the first
+m tokens of imdb are K m^beta. Needs ONLEARN_DATA.
 
-    python benchmarks/cluster_rounds.py [--quick] [--write]
+    python benchmarks/cluster_rounds.py [--quick] [--write | --fit]
 
-writes the points to cluster_rounds.json beside this file, where ``cluster_plan.py`` looks for them.
+``--write`` writes the points to cluster_rounds.json beside this file, where ``cluster_plan.py`` looks for them. ``--fit``
+reads them there, and measures nothing.
 """
 
 from __future__ import annotations
@@ -117,31 +120,57 @@ def measure(name: str, learner: str, data: Loaded, part: float, counts: tuple[in
 
 
 class Law(NamedTuple):
-    """rounds = e^a shards^b rows^c, and how far from it the measurements lie."""
+    """rounds = factor n^-power for n rows in each shard, and how far the measurements are from it."""
 
-    a: dict[str, float]  # of each set and learner
-    b: float
-    c: float
-    b_error: float  # standard errors
-    c_error: float
-    spread: float  # the deviation of log rounds from the law
+    factors: dict[str, float]  # of each set and learner
+    power: float
+    error: float  # standard error of the power
+    spread: float  # deviation of log rounds from the law of their set and learner
+    apart: float  # deviation of the logarithms of the factors
+    by_shards: float  # if shards and rows may have powers of their own
+    by_rows: float
+    errors: tuple[float, float]
+
+    @property
+    def factor(self) -> float:
+        """The geometric mean of the factors."""
+        return math.exp(sum(map(math.log, self.factors.values())) / len(self.factors))
+
+
+def past_the_knee(points: list[Point]) -> list[Point]:
+    """The points with at least twice as many rounds as one shard of the same rows: before, shards cost nothing."""
+    alone = {(one.group, one.rows): one.rounds for one in points if one.shards == 1}
+    return [one for one in points if one.rounds and one.rounds >= 2 * (alone[one.group, one.rows] or MOST)]
 
 
 def fit(points: list[Point]) -> Law:
-    """The law by least squares, of the points with more than one round: with one, fewer may have been enough."""
-    used = [one for one in points if one.rounds is not None and one.rounds > 1]
+    """The law by least squares."""
+    used = past_the_knee(points)
     groups = sorted({one.group for one in used})
-    A = np.zeros((len(used), len(groups) + 2))
-    for place, one in enumerate(used):
-        A[place, groups.index(one.group)] = 1.0
-        A[place, -2:] = np.log(one.shards), np.log(one.rows)
-    y = np.log([float(one.rounds or 0) for one in used])
+    kinds = np.array([[one.group == group for group in groups] for one in used], dtype=np.float64)
+    shards, rows = np.log([one.shards for one in used]), np.log([one.rows for one in used])
+    found, errors, spread = least_squares([*kinds.T, shards - rows], used)
+    both, both_errors, _ = least_squares([*kinds.T, shards, rows], used)
+    factors = found[:-1]
+    return Law(
+        {group: math.exp(factor) for group, factor in zip(groups, factors)},
+        float(found[-1]),
+        float(errors[-1]),
+        spread,
+        float(np.std(factors, ddof=1)) if len(factors) > 1 else 0.0,
+        float(both[-2]),
+        float(both[-1]),
+        (float(both_errors[-2]), float(both_errors[-1])),
+    )
+
+
+def least_squares(columns: list[np.ndarray], points: list[Point]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Coefficients of log rounds, their standard errors, and the deviation of what is left."""
+    A, y = np.column_stack(columns), np.log([float(one.rounds or 0) for one in points])
     found, *_ = np.linalg.lstsq(A, y)
     left = y - A @ found
     variance = float(left @ left) / max(1, len(y) - A.shape[1])
-    errors = np.sqrt(variance * np.diag(np.linalg.pinv(A.T @ A)))
-    a = dict(zip(groups, found.tolist()))
-    return Law(a, float(found[-2]), float(found[-1]), float(errors[-2]), float(errors[-1]), variance**0.5)
+    return found, np.sqrt(variance * np.diag(np.linalg.pinv(A.T @ A))), variance**0.5
 
 
 def heaps(X: Any) -> tuple[float, float]:
@@ -178,23 +207,37 @@ def measured(quick: bool, points: list[Point]) -> Iterator[Row]:
             if name == "imdb":
                 k, beta = heaps(data.X)
                 yield Row("Heaps", {"K": [k], "beta": [beta]}, {}, unit="")
-    law = fit(points)
-    told_law = {"b": law.b, "its error": law.b_error, "c": law.c, "error of c": law.c_error, "spread": law.spread}
-    yield Row("law", {name: [value] for name, value in told_law.items()}, {}, unit="")
-    yield Row("e^a", {name: [math.exp(a)] for name, a in law.a.items()}, {}, unit="")
+    yield from rows_of(fit(points))
+
+
+def rows_of(law: Law) -> Iterator[Row]:
+    """A law as rows of the table."""
+    told = {"factor": law.factor, "power": law.power, "error of it": law.error, "spread": law.spread}
+    yield Row("law", {name: [value] for name, value in {**told, "factors": law.apart}.items()}, {}, unit="")
+    yield Row("factor", {name: [value] for name, value in law.factors.items()}, {}, unit="")
+    apart = {"shards": law.by_shards, "+-": law.errors[0], "rows": law.by_rows, "+- ": law.errors[1]}
+    yield Row("powers apart", {name: [value] for name, value in apart.items()}, {}, unit="")
+
+
+def show(rows: Iterator[Row]) -> None:
+    for row in rows:
+        print(f"{row.work}: " + ", ".join(f"{name} {values[0]:.4g}" for name, values in row.taken.items()), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="one set and few shards: whether it runs")
     parser.add_argument("--write", action="store_true", help="write the points to cluster_rounds.json")
+    parser.add_argument("--fit", action="store_true", help="fit the law to the points in cluster_rounds.json")
     args = parser.parse_args()
+    if args.fit:
+        show(rows_of(fit([Point(**one) for one in json.loads(POINTS.read_text(encoding="utf-8"))])))
+        return
     if not os.environ.get("ONLEARN_DATA"):
         parser.error("set ONLEARN_DATA to the folder that holds the data")
     warnings.simplefilter("ignore")
     points: list[Point] = []
-    for row in measured(args.quick, points):
-        print(f"{row.work}: " + ", ".join(f"{name} {values[0]:.4g}" for name, values in row.taken.items()), flush=True)
+    show(measured(args.quick, points))
     if args.write:
         POINTS.write_text(json.dumps([one._asdict() for one in points], indent=1) + "\n", encoding="utf-8")
 

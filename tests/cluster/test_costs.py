@@ -139,7 +139,7 @@ def test_more_rows_touch_more_weights(about, first, second):
 
 @given(st.integers(1, 1000), st.floats(1e3, 1e10))
 def test_no_law_asks_for_less_than_the_least(shards, rows):
-    law = RoundsLaw(10.0, 0.7, -0.7, spread=0.3, least=2)
+    law = RoundsLaw(10.0, 0.7, spread=0.3, least=2)
     assert law.rounds(shards, rows) >= 2
     assert law.rounds(shards, rows) <= law.rounds(shards + 1, rows)
     assert law.rounds(shards, rows) <= law.rounds(shards, rows, deviations=2.0)
