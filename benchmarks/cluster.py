@@ -2,9 +2,9 @@
 
 svmlight of 1 GB with the default learner, three rounds, and a part of it in many small shards. Clusters are started and
 loops compiled before the clock runs; clusters take turns, and the fastest turn counts, part by part. A survey reads all
-shards once; the first round reads them again, into memory, and learns. "busiest worker": its processor time, which other
-work on the machine hardly touches. "predicted": by the constants of the model, which were measured in the same run, and
-are the last lines.
+shards once; the first round reads them again, into memory, and learns. "busiest worker": its processor time, which
+other work on the machine hardly touches. "predicted": by the constants of the model, which were measured in the same
+run, and are the last lines.
 
     python benchmarks/cluster.py [--quick] [--repeat N]
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import tempfile
 import time
@@ -29,6 +30,7 @@ from parse import write
 from rich.console import Console
 from timing import Row
 
+from onlearn import data
 from onlearn.cluster.connection import Connection, connect
 from onlearn.cluster.costs import Cluster, Constants, Data, predict
 from onlearn.cluster.run import ClusterRun
@@ -36,6 +38,7 @@ from onlearn.cluster.run import ClusterRun
 ROUNDS = 3
 WORKERS = (1, 2)
 FEW, MANY = 8, 128  # shards
+SMALL = 64  # shards of hardly any rows
 
 
 class Taken(NamedTuple):
@@ -101,14 +104,21 @@ def measured_constants(svmlight: Path, vw: Path, connections: dict[int, Connecti
     handed_out = of_tasks(connections[2], quick)
     tiny = svmlight.with_name("tiny.svm")
     with open(svmlight, "rb") as lines, open(tiny, "wb") as some:
-        some.writelines(line for line, _ in zip(lines, range(200)))
+        some.writelines(line for line, _ in zip(lines, range(10 * SMALL)))
     # One shard and hardly any rows: what is left is waiting for answers, and what comes before and after the rounds.
     least = [run_once(connections[2], tiny, 1)[0] for _ in range(6)][1:]
     latency = min(one.later for one in least)
     around = min(one.whole - one.survey - one.first - (ROUNDS - 1) * one.later for one in least)
+    # In a worker, where Dask has memory given back at once: to get it anew takes long.
+    inside = connections[1].client
+    weights, reading = inside.submit(of_weights, quick), inside.submit(of_reading, svmlight)
+    of_client = {name: value for name, value in of_weights(quick).items() if name in ("mix", "follow")}
+    # Many shards with hardly any rows.
+    empty = min(run_once(connections[1], tiny, SMALL)[0].worker for _ in range(3))
     return Constants(
-        **of_reading(svmlight),
-        **of_weights(quick),
+        begin=empty / ((1 + ROUNDS) * SMALL),
+        **reading.result(),
+        **{**weights.result(), **of_client},
         **of_names(vw),
         task=handed_out["task"],
         answer=handed_out["answer"],
@@ -118,16 +128,29 @@ def measured_constants(svmlight: Path, vw: Path, connections: dict[int, Connecti
     )
 
 
-def data_of(run: ClusterRun) -> Data:
-    """A run as the model sees it: rows are copies of one part, so each shard touches all weights."""
-    weights = run.model.learner.training.g.w.size
-    return Data(rows=run.reading.rows, values=run.reading.values / run.reading.rows, weights=weights, beta=0.0)
+def data_of(run: ClusterRun, path: Path, shards: int) -> Data:
+    """A run as the model sees it, with the beta by which shards touch as many weights as the first rows do."""
+    weights, rows = run.model.learner.training.g.w.size, run.reading.rows
+    touched = features_of(path, rows // shards)
+    beta = math.log(touched / weights) / math.log(1 / shards)
+    return Data(rows=rows, values=run.reading.values / rows, weights=weights, beta=max(0.0, beta))
 
 
-def predicted(run: ClusterRun, workers: int, shards: int, constants: Constants) -> Taken:
+def features_of(path: Path, rows: int) -> int:
+    """How many features the first rows have."""
+    found, seen = np.zeros(0, dtype=np.int64), 0
+    for batch in data.read(str(path)):
+        part = batch.parsed.between(0, min(len(batch), rows - seen))
+        found, seen = np.union1d(found, part.indices), seen + part.shape[0]
+        if seen >= rows:
+            break
+    return len(found)
+
+
+def predicted(about: Data, workers: int, shards: int, constants: Constants) -> Taken:
     """What the model says of a run."""
     cluster = Cluster(workers, memory=1e12, bandwidth=constants.local, client_bandwidth=constants.local)
-    found = predict(data_of(run), cluster, shards, ROUNDS, constants)
+    found = predict(about, cluster, shards, ROUNDS, constants)
     total = found.total
     busy = total.reading + total.learning + total.adding
     return Taken(found.seconds, found.survey.seconds, found.first.seconds, found.later.seconds, busy)
@@ -164,7 +187,8 @@ def runs(
     for (path, shards), taken in zip(kinds, found):
         _, run = run_once(connections[2], path, shards)
         title = f"{os.path.getsize(path) / 1e6:,.0f} MB, {shards} shards: "
-        said = {workers: predicted(run, workers, shards, constants) for workers in WORKERS}
+        about = data_of(run, path, shards)
+        said = {workers: predicted(about, workers, shards, constants) for workers in WORKERS}
         for field, name in PARTS.items():
             cells = {}
             for workers in WORKERS:
@@ -188,7 +212,7 @@ NANOSECONDS = dict.fromkeys(
     ("survey", "read", "learn", "copy", "take", "pack", "add", "mix", "follow", "name"), ("ns", 1e9)
 )
 BYTES = dict.fromkeys(("up", "down", "whole", "name_bytes", "kept", "text"), ("bytes each", 1.0))
-MILLISECONDS = dict.fromkeys(("task", "answer", "latency", "around"), ("ms", 1e3))
+MILLISECONDS = dict.fromkeys(("begin", "task", "answer", "latency", "around"), ("ms", 1e3))
 UNITS = {**NANOSECONDS, **BYTES, **MILLISECONDS, "local": ("MB/s", 1e-6)}
 
 

@@ -10,8 +10,8 @@ m tokens of imdb are K m^beta. Needs ONLEARN_DATA.
 
     python benchmarks/cluster_rounds.py [--quick] [--write | --fit]
 
-``--write`` writes the points to cluster_rounds.json beside this file, where ``cluster_plan.py`` looks for them. ``--fit``
-reads them there, and measures nothing.
+``--write`` writes the points to cluster_rounds.json beside this file, where ``cluster_plan.py`` looks for them.
+``--fit`` reads them there, and measures nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Single steps of training on a cluster, for the constants of ``onlearn.cluster.costs``.
 
-Steps of workers and of the client are done in this process and counted in processor time; what scheduler, client and
-workers have to do with each other takes the time that it takes on a local cluster.
+Steps of workers are done in a worker, and those of the client in its process, and counted in processor time. What
+scheduler, client and workers have to do with each other takes the time that it takes on a local cluster.
 """
 
 from __future__ import annotations

@@ -74,13 +74,13 @@ def test_sums_are_of_the_weights_of_all_rows_below(count, many):
 
 def test_one_worker_does_all_shards_one_after_another():
     about = Data(rows=1000, values=7, weights=50, beta=0.0)
-    at = replace(NOTHING, survey=1.0, read=2.0, learn=3.0, copy=5.0, take=11.0, pack=13.0)
+    at = replace(NOTHING, survey=1.0, read=2.0, learn=3.0, copy=5.0, take=11.0, pack=13.0, begin=0.5)
     found = predict(about, Cluster(1, memory=math.inf), shards=4, rounds=3, at=at)
-    assert found.survey.reading == pytest.approx(7000)
+    assert found.survey.reading == pytest.approx(7000 + 4 * 0.5)
     assert found.first.reading == pytest.approx(2 * 7000)
     assert found.later.reading == 0
-    assert found.later.learning == pytest.approx(3 * 7000 + 4 * 50 * 5 + 50 * 11 + 4 * 50 * 13)
-    assert found.total.reading == pytest.approx(3 * 7000)
+    assert found.later.learning == pytest.approx(3 * 7000 + 4 * 0.5 + 4 * 50 * 5 + 50 * 11 + 4 * 50 * 13)
+    assert found.total.reading == pytest.approx(3 * 7000 + 4 * 0.5)
     assert found.seconds == pytest.approx(found.survey.seconds + found.first.seconds + 2 * found.later.seconds)
 
 

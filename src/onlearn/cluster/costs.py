@@ -46,6 +46,7 @@ class Constants:
     survey: float  # seconds for a value that is read in the survey
     read: float  # for a value that is read as part of numbered rows
     learn: float  # for a value that is learned from
+    begin: float  # seconds of a worker around each task: arguments, opening files, the answer
     copy: float  # for a weight of the state that a task copies and compares, whether it was touched or not
     take: float  # for a weight of the state, which a worker brings up to date before the first task of a round
     pack: float  # for a touched weight: to find its change and to pack it
@@ -138,9 +139,9 @@ class Costs(NamedTuple):
 
 
 def survey(data: Data, cluster: Cluster, shards: int, at: Constants) -> Costs:
-    """Every shard is read: ceil(S / W) turns of n k values; the client merges t(n) names of each shard."""
+    """Every shard is read: ceil(S / W) tasks of n k values; the client merges t(n) names of each shard."""
     n = data.rows / shards
-    reading = turns(shards, cluster) * n * data.values * at.survey
+    reading = turns(shards, cluster) * (at.begin + n * data.values * at.survey)
     names = shards * data.touched(n) if data.named else 0.0
     return Costs(
         reading=reading,
@@ -154,7 +155,7 @@ def survey(data: Data, cluster: Cluster, shards: int, at: Constants) -> Costs:
 def a_round(data: Data, cluster: Cluster, shards: int, at: Constants, *, reads: bool) -> Costs:
     """One round, in which rows are read if they are not kept.
 
-    computing: each worker brings D weights up to date; ceil(S / W) turns of n k values, of D weights to copy, and of
+    computing: each worker brings D weights up to date; ceil(S / W) tasks of n k values, of D weights to copy, and of
     t(n) weights to pack.
     adding: while there are m > F messages of r rows each, ceil(m / F) sums of F t(r) weights are made, in
     ceil(m / (F W)) turns; they are messages of F r rows.
@@ -166,14 +167,15 @@ def a_round(data: Data, cluster: Cluster, shards: int, at: Constants, *, reads: 
     n = data.rows / shards
     values, many = n * data.values, turns(shards, cluster)
     reading = many * values * at.read if reads else 0.0
-    learning = many * (values * at.learn + data.weights * at.copy + data.touched(n) * at.pack) + data.weights * at.take
+    task = at.begin + values * at.learn + data.weights * at.copy + data.touched(n) * at.pack
+    learning = many * task + data.weights * at.take
     network = cluster.copies() * state_bytes(data, at) / cluster.bandwidth
     adding, tasks = 0.0, shards
     left, rows = shards, n
     while left > FAN_IN:
         sums = math.ceil(left / FAN_IN)
         weights = turns(sums, cluster) * FAN_IN * data.touched(rows)
-        adding += weights * at.add
+        adding += turns(sums, cluster) * at.begin + weights * at.add
         network += weights * at.up / cluster.bandwidth
         tasks, left, rows = tasks + sums, sums, min(data.rows, rows * FAN_IN)
     weights = left * data.touched(rows)
@@ -313,25 +315,26 @@ ROUNDS = RoundsLaw(factor=229.0, power=0.67, spread=0.46)
 
 # Of python benchmarks/cluster.py; docs/cluster_costs.md says on which machine.
 MEASURED = Constants(
-    survey=20e-9,
-    read=45e-9,
-    learn=9e-9,
-    copy=10e-9,
-    take=30e-9,
-    pack=40e-9,
-    add=40e-9,
-    mix=40e-9,
-    follow=10e-9,
-    name=1e-6,
-    up=15.0,
-    down=15.0,
-    whole=15.0,
-    name_bytes=10.0,
-    kept=12.0,
+    survey=23e-9,
+    read=36e-9,
+    learn=9.4e-9,
+    begin=3.6e-3,
+    copy=6.2e-9,
+    take=53e-9,
+    pack=149e-9,
+    add=157e-9,
+    mix=147e-9,
+    follow=9.7e-9,
+    name=43e-9,
+    up=16.2,
+    down=18.3,
+    whole=18.3,
+    name_bytes=16.8,
+    kept=12.4,
     text=15.0,
-    task=1e-3,
-    answer=2e-3,
-    latency=0.05,
-    around=0.3,
-    local=3e8,
+    task=1.6e-3,
+    answer=4.3e-3,
+    latency=0.031,
+    around=0.024,
+    local=362e6,
 )
