@@ -327,16 +327,18 @@ def test_the_report_tells_of_the_rounds(few: Path, tmp_path: Path) -> None:
     assert str(run.told[0]).startswith("round 1 of 2: loss 0.")
 
 
-def test_worker_memory_drops_the_least_recently_used() -> None:
+def test_worker_memory_keeps_what_came_first() -> None:
     memory = WorkerMemory()
     for n in range(5):
         memory.keep(("run", n), n, 10, room=30)
-    assert [memory.find(("run", n)) for n in range(5)] == [None, None, 2, 3, 4]
-    memory.find(("run", 2))
-    memory.keep(("other", 0), "x", 20, room=30)
-    assert memory.find(("run", 2)) == 2
+    assert [memory.find(("run", n)) for n in range(5)] == [0, 1, 2, None, None]
+    memory.keep(("run", "state"), "x", 20, room=30, first=True)
+    assert [memory.find(("run", n)) for n in range(3)] == [0, None, None]
     assert memory.nbytes == 30
-    memory.forget("run")
-    assert memory.nbytes == 20
-    memory.keep("huge", 0, 100, room=30)
-    assert memory.find("huge") is None
+    memory.keep(("another", 0), 0, 30, room=30)
+    assert memory.find(("run", 0)) is None
+    assert memory.nbytes == 30
+    memory.forget("another")
+    assert memory.nbytes == 0
+    memory.keep(("run", "huge"), 0, 100, room=30)
+    assert memory.find(("run", "huge")) is None

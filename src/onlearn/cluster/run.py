@@ -349,7 +349,7 @@ class ClusterRun(Run):
         able = ways.way_of(learner).keeps_back and learner.task.classifies
         descends = self._descends()
         many = self.passes.count > 1 or descends
-        keeps_back = able and many and learner.keeps_back() and len(reserve.in_the_end(int(starts[-1]))) > 0
+        keeps_back = able and many and learner.keeps_back() and reserve.keeps_any(int(starts[-1]))
         self._kept = {
             "shards": len(self.shards),
             "asked_shards": self.asked_shards,

@@ -110,7 +110,7 @@ def learner_at(job: Job, number: int, state: list[Message]) -> Any:
     arrays, nbytes = arrays_at(job, number, state)
     learner = copy.copy(job.learner)
     learner._unpack(state[-1].facts, arrays)
-    MEMORY.keep(key, (number, learner), nbytes, job.room)
+    MEMORY.keep(key, (number, learner), nbytes, job.room, first=True)
     return learner
 
 
@@ -126,7 +126,7 @@ def arrays_at(job: Job, number: int, state: list[Message]) -> tuple[dict[str, np
     for array in arrays.values():
         array.flags.writeable = False  # others compute with it, too
     nbytes = sum(array.nbytes for array in arrays.values())
-    MEMORY.keep(key, (number, arrays), nbytes, job.room)
+    MEMORY.keep(key, (number, arrays), nbytes, job.room, first=True)
     return arrays, nbytes
 
 
@@ -134,9 +134,8 @@ def kept_back(prepared: Prepared, shard: Shard, rows: Rows) -> np.ndarray:
     """The rows of a shard that are kept back for calibration: chosen by their number among all rows."""
     if not prepared.keeps_back:
         return np.zeros(0, np.int64)
-    first, last = prepared.starts[shard.number : shard.number + 2]
-    kept = reserve.in_the_end(int(prepared.starts[-1]))
-    kept = kept[(kept >= first) & (kept < last)] - first
+    first, stop = map(int, prepared.starts[shard.number : shard.number + 2])
+    kept = reserve.among(first, stop, int(prepared.starts[-1]))
     kept = kept[prepared.label_counts[rows.y[kept]] >= reserve.RARE]
     return kept if rows.weight is None else kept[rows.weight[kept] > 0]
 

@@ -28,7 +28,8 @@ from onlearn.models.run_report import is_unfinished, run_report
 from onlearn.models.train_options import MAX_BAD, part
 
 SHARDS = 4  # of data that are not large
-SHARD = 128 << 20  # bytes of files in a shard, at most
+SHARD, LARGEST = 128 << 20, 1 << 30  # bytes of files in a shard, and of those of which there are MANY
+MANY = 1024
 PIECES = 64  # of a shard, at most
 PIECE = 1 << 16  # bytes of a piece, at least
 
@@ -194,4 +195,5 @@ def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, 
 
 def usual_shards(nbytes: int) -> int:
     """The number of shards of data of so many bytes; it does not depend on the workers."""
-    return max(SHARDS, math.ceil(nbytes / SHARD))
+    size = min(max(SHARD, nbytes / MANY), LARGEST)
+    return max(SHARDS, math.ceil(nbytes / size))

@@ -21,6 +21,7 @@ SMALL_SHARE = 1 / 100  # that is kept back of more rows
 LARGEST_RESERVE = 4096
 FEWEST_ROWS = 1 << 12  # with fewer, none is kept back
 ENOUGH = 128  # rows kept back that tell more than the scores of the first pass
+CERTAIN = 1 << 20  # rows, of which many more than enough are kept back
 RARE = 8  # no row of a class with fewer rows is kept back
 
 
@@ -61,6 +62,22 @@ def in_the_end(rows: int, first: int = 0) -> np.ndarray:
     kept = np.flatnonzero(luck(0, rows) < share_of(rows))
     kept = kept[kept >= first]
     return kept if len(kept) >= ENOUGH else kept[:0]
+
+
+def among(first: int, stop: int, rows: int) -> np.ndarray:
+    """The rows from ``first`` to ``stop`` that are kept back of so many, counted from ``first``.
+
+    >>> whole = in_the_end(50_000)
+    >>> parts = [among(first, first + 10_000, 50_000) + first for first in range(0, 50_000, 10_000)]
+    >>> np.array_equal(np.concatenate(parts), whole)
+    True
+    """
+    return np.flatnonzero(luck(first, stop) < share_of(rows))
+
+
+def keeps_any(rows: int) -> bool:
+    """Whether any rows are kept back of so many; of very many, this is sure without a look at each."""
+    return rows >= CERTAIN or len(in_the_end(rows)) > 0
 
 
 def of_rows(codes: np.ndarray, weight: np.ndarray | None, share: float | None = None) -> np.ndarray:
