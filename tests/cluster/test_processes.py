@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from onlearn.cluster.connection import ClusterError, Connection, Task, connect, 
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.training import prepare
 from onlearn.cluster.versions import versions_here
+from onlearn.models.evaluation import evaluate
 
 distributed = pytest.importorskip("distributed")
 
@@ -301,3 +303,52 @@ def test_a9a_is_learned_as_well_as_on_one_machine(cluster: Any, data: Callable[[
     for learner in (None, "AveragedPerceptron"):
         mixed = run_on(cluster, train, learner=learner).model.score(X, y)
         assert mixed >= onlearn.train(train, learner=learner).score(X, y) - 0.003
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["imdb", "20news"])
+def test_texts_are_learned_as_well_as_on_one_machine(
+    cluster: Any, data: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    train, test = (unpacked(data(f"{name}/{part}.jsonl.gz"), tmp_path) for part in ("train", "test"))
+    scores = [
+        accuracy(model, test)
+        for model in (run_on(cluster, train).model, onlearn.train(train))
+    ]
+    assert scores[0] >= scores[1] - 0.003
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_order", [False, True])
+def test_covtype_is_learned_as_well_as_on_one_machine(
+    cluster: Any, data: Callable[[str], Path], tmp_path: Path, in_order: bool
+) -> None:
+    """Class 2 against the rest; in the order of the file, rows from one place are alike."""
+    header, *rows = unpacked(data("covtype/covtype.csv.gz"), tmp_path).read_text().splitlines()
+    rng = random.Random(0)
+    rows = [f"{row[: row.rindex(',')]},{'two' if row.endswith(',2') else 'other'}" for row in rows]
+    order = list(range(len(rows)))
+    rng.shuffle(order)
+    held = set(order[: len(rows) // 5])
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text("\n".join([header, *(rows[n] for n in (sorted(order) if in_order else order) if n not in held)]))
+    test.write_text("\n".join([header, *(rows[n] for n in held)]))
+    target = header.rsplit(",", 1)[1]
+    for learner in (None, "AveragedPerceptron"):
+        options = {"target": target, "learner": learner}
+        scores = [
+            accuracy(model, test)
+            for model in (run_on(cluster, train, **options).model, onlearn.train(train, **options))
+        ]
+        assert scores[0] >= scores[1] - 0.003
+
+
+def accuracy(model: onlearn.Model, path: Path) -> float:
+    return float(evaluate(model, model.read(path)).report()["accuracy"])
+
+
+def unpacked(path: Path, folder: Path) -> Path:
+    """A file without its compression, which shards are cut from."""
+    made = folder / path.name.removesuffix(".gz")
+    made.write_bytes(gzip.decompress(path.read_bytes()))
+    return made

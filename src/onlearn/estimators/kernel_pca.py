@@ -321,7 +321,7 @@ def _largest(K: np.ndarray, most: int | None, total: float, kernel: Any, noise: 
     order = order[values[order] > noise]
     if not len(order):
         return np.zeros(1), np.zeros((n, 1))
-    return values[order], vectors[:, order]
+    return values[order], np.ascontiguousarray(vectors[:, order])  # as files give it back: BLAS rounds by the layout
 
 
 def _signs(columns: np.ndarray) -> np.ndarray:
