@@ -311,10 +311,7 @@ def test_texts_are_learned_as_well_as_on_one_machine(
     cluster: Any, data: Callable[[str], Path], tmp_path: Path, name: str
 ) -> None:
     train, test = (unpacked(data(f"{name}/{part}.jsonl.gz"), tmp_path) for part in ("train", "test"))
-    scores = [
-        accuracy(model, test)
-        for model in (run_on(cluster, train).model, onlearn.train(train))
-    ]
+    scores = [accuracy(model, test) for model in (run_on(cluster, train).model, onlearn.train(train))]
     assert scores[0] >= scores[1] - 0.003
 
 
