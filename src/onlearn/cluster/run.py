@@ -25,12 +25,13 @@ from onlearn.cluster.connection import ClusterError, Connection, Task
 from onlearn.cluster.message import Message
 from onlearn.cluster.rounds import Changing, Round, Shared, State, size_text, tree_of
 from onlearn.cluster.run_reading import ArraysReading, PartReader, ShardedReading
-from onlearn.cluster.shard_reading import Job, Shard, Survey, dealt
+from onlearn.cluster.shard_reading import Job
+from onlearn.cluster.shards import Shard, dealt
+from onlearn.cluster.survey import Survey, take_labels, take_rows
 from onlearn.cluster.tasks import Prepared
 from onlearn.cluster.worker_memory import forget
 from onlearn.data import DataError
 from onlearn.engine import objective, reserve
-from onlearn.engine.inputs import positions
 from onlearn.errors import PlanError
 from onlearn.features.merging import merged, with_names
 from onlearn.models.model import Model, as_learner, tell_sources
@@ -257,12 +258,12 @@ class ClusterRun(Run):
     def _merge(self, surveys: list[Survey]) -> Prepared:
         """Features, labels and counts of all shards; the learner is made ready for them."""
         model, reading = self.model, self.reading
-        self._count_rows(surveys)
+        take_rows(reading, self.shards, surveys)
         for one in surveys:
             model.far.include(one.far)
             reading.namespaces.found |= one.namespaces
         surveys, numbers = self._merge_features(surveys)
-        codes, weights = self._merge_labels(surveys)
+        codes, weights = take_labels(reading, surveys)
         if self.plan.min_count > 1:
             for one, places, own in zip(surveys, numbers, codes):
                 assert one.counts is not None
@@ -278,31 +279,6 @@ class ClusterRun(Run):
         model.before = None  # a run that is resumed has the features that are found here
         learned = [one.learned for one in surveys]
         return self._prepare(learned, [one.digest for one in surveys], reading.label_counts)
-
-    def _count_rows(self, surveys: list[Survey]) -> None:
-        """Count rows and values, and tell of bad rows by the lines of their files."""
-        reading = self.reading
-        for one in surveys:
-            reading.bad.seen(one.rows)
-            reading.rows += one.rows
-            reading.values += one.values
-        lines: dict[str, int] = {}
-        for number, place in dealt(self.shards):
-            name, one = self.shards[number].pieces[place].name, surveys[number]
-            before = lines.setdefault(name, 0)
-            lines[name] += one.lines[place]
-            for bad in (bad for there, bad in one.bad if there == place):
-                reading.bad.add(name, bad._replace(line=bad.line + before))
-        for shard, one in zip(self.shards, surveys):
-            for bad in (bad for there, bad in one.bad if there is None):
-                reading.bad.add(shard.name, bad)
-            reading.bad.untold(one.bad_count - len(one.bad))
-        reading.bad.check()
-        reading.bad.close()
-        if not reading.rows:
-            raise DataError(f"none of the rows could be read; {reading.bad.first()}")
-        if not any(one.learned for one in surveys):
-            raise DataError("all rows are held out, so there is nothing to learn from")
 
     def _merge_features(self, surveys: list[Survey]) -> tuple[list[Survey], list[np.ndarray]]:
         """Merge the features that the shards found; returns the surveys and the numbers of each shard's features.
@@ -320,25 +296,6 @@ class ClusterRun(Run):
         if found.features.kind_ is None or found.features.n_features_out_ == 0:
             raise DataError("there are no features to learn from")
         return surveys, found.numbers
-
-    def _merge_labels(self, surveys: list[Survey]) -> tuple[list[np.ndarray], np.ndarray]:
-        """List the labels of all shards; returns the codes of each shard's labels, and the weight of each class."""
-        model, reading = self.model, self.reading
-        if model.labels is None:
-            return [np.zeros(0, np.int64)] * len(surveys), np.zeros(0)
-        for one in surveys:
-            names = one.labels or []
-            reading._add_labels(model.labels, names, list(range(len(names))))
-        reading.sort_labels()
-        counts, weights = np.zeros(len(model.labels), np.int64), np.zeros(len(model.labels))
-        codes = []
-        for one in surveys:
-            own = np.array(positions(one.labels or [], model.labels, dots=False), dtype=np.int64)
-            np.add.at(counts, own[: len(one.label_counts)], one.label_counts)
-            np.add.at(weights, own[: len(one.label_weights)], one.label_weights)
-            codes.append(own)
-        reading.label_counts = counts
-        return codes, weights
 
     def _prepare(self, learned: list[int], digests: list[Any], label_counts: np.ndarray) -> Prepared:
         """What tasks share from now on; and what a run needs that goes on with this one."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlearn import data
 from onlearn.cluster.collections import Columns
-from onlearn.cluster.shard_reading import APART, Shard
+from onlearn.cluster.shards import APART, Shard
 from onlearn.models.run_reading import Reading, held_out
 
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from onlearn import data
 from onlearn.cluster.collections import batches_of
+from onlearn.cluster.shards import APART, Shard
+from onlearn.cluster.survey import Survey
 from onlearn.data import Batch
 from onlearn.data.bad_rows import Bad
 from onlearn.engine.csr import CSR, stacked
@@ -25,39 +27,8 @@ from onlearn.models.plan import Plan
 from onlearn.models.run_reading import Reading, Start, naming_file, refuse_other_kind
 from onlearn.models.run_report import RunReport
 
-APART = 1 << 32  # between the numbers of the first rows of shards, by which rows are held out, and of lines of pieces
 SHOWN_BAD = 5  # bad rows that a shard tells about, if they are not written to a file
 EVERY = 1 << 62
-
-
-class Shard(NamedTuple):
-    """One part of the data, whose rows are always the same: pieces from all over the files, or a part of a collection.
-
-    Files are cut into more pieces than there are shards, which get them by turns. A shard of one piece would be unlike
-    the others where rows come in an order, and weights that were learned from such shards do not mix.
-    """
-
-    number: int
-    name: str
-    pieces: tuple[Any, ...] = ()  # ``Source``s; none: the rows are an argument of the task
-
-
-def deal(pieces: Sequence[Any], count: int) -> list[Shard]:
-    """Shards that have the pieces by turns, as cards are dealt.
-
-    >>> [shard.pieces for shard in deal("abcde", 2)]
-    [('a', 'c', 'e'), ('b', 'd')]
-    """
-    count = min(count, len(pieces))
-    return [Shard(number, f"shard {number}", tuple(pieces[number::count])) for number in range(count)]
-
-
-def dealt(shards: Sequence[Shard]) -> Iterator[tuple[int, int]]:
-    """The shard of each piece and its place there, in the order in which the pieces were before they were dealt."""
-    for place in range(max(len(shard.pieces) for shard in shards)):
-        for shard in shards:
-            if place < len(shard.pieces):
-                yield shard.number, place
 
 
 class ShardBadRows(data.BadRows):
@@ -112,26 +83,6 @@ def joined(parts: Sequence[Rows]) -> Rows:
     if any(part.weight is not None for part in parts):
         weight = np.concatenate([np.ones(len(one.y)) if one.weight is None else one.weight for one in parts])
     return Rows(stacked([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight)
-
-
-class Survey(NamedTuple):
-    """What one shard holds."""
-
-    rows: int  # good ones, those held out included
-    lines: list[int]  # of each piece
-    values: int
-    learned: int  # rows that are not held out
-    digest: Any  # of the content, by which a change is noticed
-    labels: list[str] | None  # in the order in which they came
-    label_counts: np.ndarray  # rows of each, held-out ones left out
-    label_weights: np.ndarray  # their weights
-    features: tuple[dict[str, Any], dict[str, np.ndarray]]
-    counts: Counts | None  # rows of each feature, for min_count
-    far: Any
-    namespaces: set[str]
-    bad: list[tuple[int | None, Bad]]  # with the places of their pieces
-    bad_count: int
-    where: str | None = None  # the worker
 
 
 class ShardReading(Reading):

@@ -17,7 +17,9 @@ from onlearn.cluster import descent, ways
 from onlearn.cluster.collections import batches_of, first_rows
 from onlearn.cluster.connection import Refused
 from onlearn.cluster.message import Message, changed
-from onlearn.cluster.shard_reading import Job, Rows, Shard, ShardReading, Survey
+from onlearn.cluster.shard_reading import Job, Rows, ShardReading
+from onlearn.cluster.shards import Shard
+from onlearn.cluster.survey import Survey
 from onlearn.cluster.worker_memory import MEMORY
 from onlearn.data import BadRows, DataError
 from onlearn.data.sources import state_of

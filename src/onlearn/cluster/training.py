@@ -13,7 +13,7 @@ from onlearn.cluster.collections import Columns, columns_of, is_collection, part
 from onlearn.cluster.connection import Connection, connect
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.run import ClusterRun
-from onlearn.cluster.shard_reading import Shard, deal
+from onlearn.cluster.shards import Shard, deal
 from onlearn.compiler import compile_seconds
 from onlearn.data import BadRows
 from onlearn.data.shards import cut
