@@ -286,6 +286,14 @@ def test_a_file_that_changes_between_rounds_is_noticed(few: Path) -> None:
     assert run.model.trained["ended"] == 2
 
 
+def test_a_run_that_fails_before_learning_says_why(few: Path, tmp_path: Path) -> None:
+    path, other = tmp_path / "m.onl", tmp_path / "other.svm"
+    train_here(few, path)
+    other.write_text("7 1:1\n8 2:1\n" * 50)
+    with pytest.raises(DataError, match="label '7' is not one of the labels"):
+        run_here(other, resume=path)
+
+
 def test_a_file_that_is_only_touched_is_the_same(few: Path) -> None:
     import os
 

@@ -43,6 +43,7 @@ from onlearn.models.run_report import is_unfinished
 KEPT_SHARE = 0.4  # of a worker's memory, for rows and states between tasks
 NEEDED = 5  # times the size of a model that a worker needs to learn
 UNKNOWN = 4 << 30  # bytes that a worker may use if it does not say
+TOLD = ("shards", "rounds", "mix")  # what the model of a run that is over tells of it
 LBFGS = 20  # iterations, unless a number is given, for objectives with a penalty
 
 
@@ -86,6 +87,7 @@ class ClusterRun(Run):
         self._asked_rounds, self._asked_lbfgs = rounds, lbfgs
         of_arrays = columns is not None and columns.target is None
         self.reading_type = ArraysReading if of_arrays else ShardedReading
+        self._kept: dict[str, Any] = {}  # what a run needs that goes on with this one
         self._near: dict[int, str | None] = {}  # the worker that has the rows of a shard, as far as is known
         super().__init__(plan, model, bad)
         self.reading.shards = shards
@@ -167,8 +169,9 @@ class ClusterRun(Run):
     def _record(self, unfinished: int | None) -> None:
         """Write into the model how it was trained; a run that goes on needs to know its shards."""
         self.report.record(self, unfinished)
-        if self.model.learner is not None and self.model.learner.training is not None:
-            self.model.trained["cluster"] = self._kept
+        if self._kept:
+            told = self._kept if unfinished is not None else {name: self._kept[name] for name in TOLD}
+            self.model.trained["cluster"] = told
 
     def _decide(self) -> None:
         """Decide by the first rows about features, learner and labels, as any run does."""
