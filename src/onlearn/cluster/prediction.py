@@ -16,9 +16,10 @@ from typing import Any
 from onlearn import data
 from onlearn.cluster import prediction_tasks as tasks
 from onlearn.cluster.collections import is_collection
-from onlearn.cluster.connection import PATIENCE, Connection, Task, connect
+from onlearn.cluster.connection import PATIENCE, Connection, Task
 from onlearn.cluster.prediction_tasks import Job, Output, Part
 from onlearn.cluster.rounds import Shared
+from onlearn.cluster.scheduler import connect
 from onlearn.data import BadRows, DataError
 from onlearn.data.shards import cut, first_decisions
 from onlearn.data.sources import Source, sources

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from onlearn.cluster.collections import Columns, columns_of, is_collection, parts_of
-from onlearn.cluster.connection import Connection, connect
+from onlearn.cluster.connection import Connection
 from onlearn.cluster.options import ClusterOptions
 from onlearn.cluster.run import ClusterRun
+from onlearn.cluster.scheduler import connect
 from onlearn.cluster.shards import Shard, deal
 from onlearn.compiler import compile_seconds
 from onlearn.data import BadRows
