@@ -167,7 +167,7 @@ def converted(column: Any, kind: Any) -> tuple[Any, np.ndarray] | None:
             return pa.nulls(len(column), kind), ~is_missing(column)
         return column.cast(kind), none
     if pa.types.is_string(kind):
-        return (None if rounded(column) else (number_names(column), none))
+        return None if rounded(column) else (number_names(column), none)
     column = without_nan(column)
     if pa.types.is_boolean(kind):
         return pa.nulls(len(column), kind), ~is_missing(column)

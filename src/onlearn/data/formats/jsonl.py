@@ -224,7 +224,9 @@ class Values:
 
     def __init__(self, spans: list[Span], block: Block, starts: np.ndarray) -> None:
         self._spans, self._block, self._starts = spans, block, starts
-        self._rows: dict[int, list[dict[str, Any]]] = {n: one.rows for n, one in enumerate(spans) if one.rows is not None}
+        self._rows: dict[int, list[dict[str, Any]]] = {
+            n: one.rows for n, one in enumerate(spans) if one.rows is not None
+        }
         self.names = dict.fromkeys(name for span in spans for name in span.names)
 
     def kind(self, name: str) -> Any:
