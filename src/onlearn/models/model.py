@@ -383,6 +383,9 @@ class Model:
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["expected"] = self.columns
         usual["table_required"] = False  # a model of CSV files takes other tables, too
+        if "types" in self.reading and all(one.column is not None for one in self.features.extractors_):
+            # files need not have columns that are no features
+            usual["types"] = {name: self.reading["types"][name] for name in {*self.columns} & {*self.reading["types"]}}
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return {**self.reading, **usual, **options}
 

@@ -151,7 +151,13 @@ class JsonLines(Format):
         return spans(line_starts_near(stream.source, stream.size, count), stream.size)
 
     def found(self) -> dict[str, Any]:
-        return {} if self.roles is None else self.roles.found()
+        import pyarrow as pa
+
+        if self.roles is None:
+            return {}
+        said = {pa.float64(): "number", pa.string(): "string"}
+        types = {name: said[kind] for name, kind in self.kinds.items() if kind in said}
+        return {**self.roles.found(), "types": {n: one for n, one in types.items() if n not in self.roles.columns}}
 
     def decisions(self) -> Any:
         return None if self.roles is None else (dict(self.kinds), self.roles)
