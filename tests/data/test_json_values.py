@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import contextmanager
 from decimal import Decimal
 
 import numpy as np
@@ -12,10 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from onlearn.data import BadRows, load, read
+from onlearn.data import BadRows, read
 from onlearn.data.formats import jsonl
 from onlearn.data.names import number_names
-from onlearn.data.table_roles import MISSING
 from onlearn.data.table_roles import MISSING
 from onlearn.engine.number_names import number_name
 
@@ -83,12 +83,49 @@ NUMBERS = st.one_of(
     st.integers(-(10**40), 10**40).map(str),
     st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**63, 2**64, 10**400]).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.sampled_from("-0 -0.0 1.0 1E5 1e5 1e+5 100000 0.1 1e22 1e-400 9007199254740993.0 1e23".split()),
+    st.sampled_from(
+        ["-0", "-0.0", "1.0", "1E5", "1e5", "1e+5", "100000", "0.1", "1e22", "1e-400", "9007199254740993.0", "1e23"]
+    ),
 )
 ODD = st.sampled_from(
-    "NaN Infinity -Infinity 1e400 -1e400 1.7976931348623159e308 01 +1 1. .5 0x10 nan tru 1_0 - {} [] [[]] [NaN] "
-    '[1,Infinity] {"c":NaN} {"c":Infinity} [{"c":NaN}] "\\ud800" ["\\ud800"] "\\u0000" "\\x" "\t" 1/**/ [1,] '
-    '{"c":1,"c":2} [{"c":1,"c":2}] [{"c":1},{"d":2.5}] [1e400] "x"x '.split(" ")
+    [
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e400",
+        "-1e400",
+        "1.7976931348623159e308",
+        "01",
+        "+1",
+        "1.",
+        ".5",
+        "0x10",
+        "nan",
+        "tru",
+        "1_0",
+        "-",
+        "{}",
+        "[]",
+        "[[]]",
+        "[NaN]",
+        "[1,Infinity]",
+        '{"c":NaN}',
+        '{"c":Infinity}',
+        '[{"c":NaN}]',
+        '"\\ud800"',
+        '["\\ud800"]',
+        '"\\u0000"',
+        '"\\x"',
+        '"\t"',
+        "1/**/",
+        "[1,]",
+        '{"c":1,"c":2}',
+        '[{"c":1,"c":2}]',
+        '[{"c":1},{"d":2.5}]',
+        "[1e400]",
+        '"x"x',
+        "",
+    ]
 )
 STRINGS = st.one_of(
     st.sampled_from(["x", "y", "1", "1.0", "1e5", "true", "NA", "NaN", "2012-01-01", "2012-01-01 10:00:00", "1_0"]),
@@ -109,7 +146,9 @@ LINES = st.one_of(
     st.dictionaries(st.sampled_from(["label", "a", "b", "b.c"]), VALUES, max_size=4).map(
         lambda row: "{" + ", ".join(f'"{key}": {value}' for key, value in row.items()) + "}"
     ),
-    st.sampled_from(["", "{", "[]", "null", '{"a": 1}}', '{"a": 1} {"a": 2}', '{"a": 1, "a": "x"}', "{}", '{"a": 1}\x00']),
+    st.sampled_from(
+        ["", "{", "[]", "null", '{"a": 1}}', '{"a": 1} {"a": 2}', '{"a": 1, "a": "x"}', "{}", '{"a": 1}\x00']
+    ),
 )
 NAMES = ["label", "a", "b", "b.c", "label.c", "a.c", "b.c.c"]
 DECIDED = [  # a value for each name
@@ -131,54 +170,86 @@ def decided(tmp_path_factory):
     return made
 
 
-@settings(max_examples=150, deadline=None)
-@given(lines=st.lists(LINES, min_size=1, max_size=8), which=st.integers(0, len(DECIDED) - 1), data=st.data())
-def test_a_row_does_not_depend_on_others(tmp_path_factory, decided, lines, which, data):
+ROWS = {
+    "lines": st.lists(LINES, min_size=1, max_size=8),
+    "which": st.integers(0, len(DECIDED) - 1),
+    "n": st.integers(0, 7),
+}
+
+
+@settings(max_examples=200)
+@given(**ROWS)
+def test_a_row_does_not_depend_on_others(tmp_path_factory, decided, lines, which, n):
+    check_rows(tmp_path_factory.getbasetemp() / "any.jsonl", decided[which], lines, n % len(lines))
+
+
+@pytest.mark.slow
+@settings(max_examples=3000)
+@given(**ROWS)
+def test_no_row_depends_on_others(tmp_path_factory, decided, lines, which, n):
+    check_rows(tmp_path_factory.getbasetemp() / "any.jsonl", decided[which], lines, n % len(lines))
+
+
+def check_rows(path, decided, lines, n):
     """Rows are the same by either parser, with any block size, and without the others."""
-    path = tmp_path_factory.getbasetemp() / "any.jsonl"
-    lines = [line.replace("\n", " ") for line in lines]
-    lines = [*lines, '{"label": "z"}']
+    lines = [*(line.replace("\n", " ") for line in lines), '{"label": "z"}']
     written(path, "\n".join(lines) + "\n")
-    expected = rows_by_line(path, decisions=decided[which])[:2]
-    few, arrow = jsonl.FEW, jsonl.by_arrow
-    try:
-        jsonl.FEW = 1
-        assert rows_by_line(path, decisions=decided[which])[:2] == expected
-        assert rows_by_line(path, decisions=decided[which], block_size=40)[:2] == expected
-        jsonl.by_arrow = lambda text, count: None
-        assert rows_by_line(path, decisions=decided[which])[:2] == expected
-    finally:
-        jsonl.FEW, jsonl.by_arrow = few, arrow
-    n = data.draw(st.integers(0, len(lines) - 1))
+    expected = rows_by_line(path, decisions=decided)[:2]
+    for few, arrow, size in ((1, True, 1 << 22), (1, True, 40), (1, False, 1 << 22)):
+        with parsing(few, arrow):
+            assert rows_by_line(path, decisions=decided, block_size=size)[:2] == expected, (few, arrow, size)
     if lines[n].strip():
-        written(path, lines[n] + "\n")
-        alone, bad, _ = rows_by_line(path, decisions=decided[which])
+        alone, bad, _ = rows_by_line(written(path, lines[n] + "\n"), decisions=decided)
         assert (alone.get(1), 1 in bad) == (expected[0].get(n + 1), n + 1 in expected[1])
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    lines=st.lists(LINES.filter(lambda line: '"label"' not in line), min_size=1, max_size=6),
-    labels=st.lists(PLAIN, min_size=6, max_size=6),
-    damage=st.sampled_from(["{", "[]", '{"a": [Infinity]}', '{"a": "\\ud800"}', '{"a": 1,}', '{"b": 1, "b": 2}x']),
-    at=st.integers(0, 6),
-)
-def test_a_damaged_line_changes_nothing(tmp_path_factory, lines, labels, damage, at):
-    """Not even the kinds of columns, which these first rows decide; nor does the parser."""
-    path = tmp_path_factory.getbasetemp() / "any.jsonl"
-    lines = ['{"label": %s, "n": %d, %s' % (one, n, line[1:]) if line.startswith('{"') else line
-             for n, (one, line) in enumerate(zip(labels, [*lines, '{"a": null}']))]  # fmt: skip
-    written(path, "\n".join(lines) + "\n")
-    expected, lost, reader = rows_by_line(path)
-    by_number = {row.get("n"): (label, row) for label, row in expected.values()}
-    few, arrow = jsonl.FEW, jsonl.by_arrow
+@contextmanager
+def parsing(few, arrow):
+    """Lines are parsed one by one only if there are few, or always."""
+    before = jsonl.FEW, jsonl.by_arrow
+    jsonl.FEW, jsonl.by_arrow = few, before[1] if arrow else lambda text, count: None
     try:
-        for jsonl.FEW, jsonl.by_arrow in ((1, arrow), (256, arrow), (1, lambda text, count: None)):
-            rows, bad, other = rows_by_line(written(path, "\n".join([*lines[:at], damage, *lines[at:]]) + "\n"))
-            assert {row.get("n"): (label, row) for label, row in rows.values()} == by_number
-            assert len(bad) == len(lost) + 1 and kinds_of(other) == kinds_of(reader)
+        yield
     finally:
-        jsonl.FEW, jsonl.by_arrow = few, arrow
+        jsonl.FEW, jsonl.by_arrow = before
+
+
+DAMAGED = {
+    "lines": st.lists(LINES.filter(lambda line: '"label"' not in line), min_size=1, max_size=6),
+    "labels": st.lists(PLAIN, min_size=7, max_size=7),
+    "damage": st.sampled_from(["{", "[]", '{"a": [Infinity]}', '{"a": "\\ud800"}', '{"a": 1,}', '{"b": 1, "b": 2}x']),
+    "at": st.integers(0, 6),
+}
+
+
+@settings(max_examples=200)
+@given(**DAMAGED)
+def test_a_damaged_line_changes_nothing(tmp_path_factory, lines, labels, damage, at):
+    check_damage(tmp_path_factory.getbasetemp() / "any.jsonl", lines, labels, damage, at)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000)
+@given(**DAMAGED)
+def test_no_damaged_line_changes_others(tmp_path_factory, lines, labels, damage, at):
+    check_damage(tmp_path_factory.getbasetemp() / "any.jsonl", lines, labels, damage, at)
+
+
+def check_damage(path, lines, labels, damage, at):
+    """Not even the kinds of columns, which these first rows decide; nor does the parser."""
+    lines = [*lines, '{"a": null}']
+    for n, line in enumerate(lines):
+        if line.startswith('{"'):
+            lines[n] = f'{{"label": {labels[n]}, "n": {n}, {line[1:]}'
+    written(path, "\n".join(lines) + "\n")
+    rows, lost, reader = rows_by_line(path)
+    expected = {row["n"]: (label, row) for label, row in rows.values() if "n" in row}
+    written(path, "\n".join([*lines[:at], damage, *lines[at:]]) + "\n")
+    for few, arrow in ((1, True), (1000, True), (1, False)):
+        with parsing(few, arrow):
+            rows, bad, other = rows_by_line(path)
+        assert {row["n"]: (label, row) for label, row in rows.values() if "n" in row} == expected, (few, arrow)
+        assert len(bad) == len(lost) + 1 and kinds_of(other) == kinds_of(reader)
 
 
 def kinds_of(reader):
@@ -186,7 +257,7 @@ def kinds_of(reader):
     return decided["jsonl"][0] if decided else {}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200)
 @given(values=st.lists(st.one_of(NUMBERS, STRINGS, st.sampled_from(["true", "false"])), min_size=1, max_size=8))
 def test_what_both_parsers_accept_is_what_json_has(tmp_path_factory, values):
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
@@ -201,3 +272,49 @@ def test_what_both_parsers_accept_is_what_json_has(tmp_path_factory, values):
             assert rows[line][0] == (None if value in MISSING else value)
         else:
             assert rows[line][0] == number_name(value)
+
+
+def test_one_other_value_among_many_changes_no_name(tmp_path):
+    """A text among numeric labels and a malformed line, in one of several blocks."""
+    rows = [{"label": [1.0, 2.0][n % 2], "c": [7, 2.0, 1e5][n % 3]} for n in range(60_000)]
+    lines = [json.dumps(row) for row in rows]
+    lines[40_000], lines[50_000] = '{"label": "other", "c": "x"}', "{"
+    path = written(tmp_path / "a.jsonl", "\n".join(lines))
+    with read(path, block_size=1 << 19, types={"c": "string"}) as reader:
+        categories = {name for batch in reader for name in batch.rows.column("c").unique().to_pylist()}
+    assert sorted(reader.label_names) == ["1", "2", "other"] and reader.bad.count == 1
+    assert categories == {"7", "2", "100000", "x"}
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**30, -(10**30), -(2**63) - 1])
+def test_large_whole_numbers_are_exact_names(tmp_path, value):
+    """In labels, ids and columns of strings, alone or with floats; a column that begins with one is of strings."""
+    lines = [f'{{"label": {value}, "id": {value}, "a": {value}, "b": {other}}}' for other in (value, 0.5, 1)]
+    path = written(tmp_path / "a.jsonl", "\n".join(lines))
+    for size in (1 << 20, 1):
+        with read(path, id="id", block_size=size, types={"b": "string"}) as reader:
+            batches = list(reader)
+        assert reader.label_names == [str(value)]
+        assert [one for batch in batches for one in batch.ids] == [str(value)] * 3
+        assert [one for batch in batches for one in batch.rows.column("a").to_pylist()] == [str(value)] * 3
+        assert [one for batch in batches for one in batch.rows.column("b").to_pylist()] == [str(value), "0.5", "1"]
+
+
+def test_infinity_and_nan_in_lists_are_bad_rows(tmp_path):
+    lines = ['{"y": "a", "x": 1, "l": [1]}', '{"y": "a", "x": NaN, "l": [2]}', '{"y": "a", "x": 2, "l": [NaN]}',
+             '{"y": "a", "x": -Infinity, "l": [3]}', '{"y": "a", "x": 3, "l": [1, Infinity]}', '{"y": "a", "x": 1e400}',
+             '{"y": "a", "x": 4, "l": [1e400]}', '{"y": "a", "x": 5, "s": "NaN and Infinity"}']  # fmt: skip
+    path = written(tmp_path / "a.jsonl", "\n".join(lines))
+    for damage in ("", "{"):
+        found, bad, _ = rows_by_line(written(path, "\n".join([*lines, damage])), target="y")
+        assert [*found] == [1, 2, 8] and bad - {9} == {3, 4, 5, 6, 7}
+        assert found[2] == ("a", {"l": [2.0]})
+
+
+def test_labels_in_lists_have_the_names_of_numbers(tmp_path):
+    lines = ['{"label": [1, 2.0]}', '{"label": ["1", "x"]}', '{"label": []}', '{"label": [100000000000000000000]}']
+    path = written(tmp_path / "a.jsonl", "\n".join(lines))
+    for size in (1 << 20, 1):
+        with read(path, task="multilabel", block_size=size) as reader:
+            sets = [batch.label_sets[code] for batch in reader for code in batch.codes]
+        assert sets == [("1", "2"), ("1", "x"), (), ("100000000000000000000",)]

@@ -37,6 +37,8 @@ def spread(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     >>> spread({"a": 1, "b": {"c": 2}})
     {'a': 1, 'b.c': 2}
     """
+    if not prefix and not any(isinstance(value, dict) for value in row.values()):
+        return row
     made: dict[str, Any] = {}
     for key, value in row.items():
         inner = spread(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}

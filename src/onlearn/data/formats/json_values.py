@@ -219,6 +219,11 @@ def column_of(values: Sequence[Any], kind: Any) -> tuple[Any, np.ndarray]:
     import pyarrow as pa
 
     made, wrong = list[Any](), np.zeros(len(values), dtype=bool)
+    types = {*map(type, values)} - {type(None)}
+    if pa.types.is_string(kind) and types <= {str}:
+        return from_strings([None if value in MISSING_WORDS else value for value in values]), wrong
+    if pa.types.is_floating(kind) and types <= {float}:
+        return _from_floats([np.nan if value is None else value for value in values]), wrong
     for row, value in enumerate(values):
         try:
             made.append(None if is_absent(value) else fitted(value, kind))
@@ -227,12 +232,16 @@ def column_of(values: Sequence[Any], kind: Any) -> tuple[Any, np.ndarray]:
             wrong[row] = True
     if pa.types.is_string(kind):
         return from_strings(made), wrong
-    if pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        absent = np.fromiter(map(is_absent, made), bool, len(made))
-        zero, dtype = (0.0, np.float64) if pa.types.is_floating(kind) else (False, np.bool_)
-        filled = np.array([zero if gone else value for value, gone in zip(made, absent.tolist())], dtype)
-        return from_numpy(filled, absent if absent.any() else None), wrong
+    if pa.types.is_floating(kind):
+        return _from_floats([np.nan if value is None else value for value in made]), wrong
     return pa.array(made, kind), wrong
+
+
+def _from_floats(values: list[float]) -> Any:
+    """A column of floats, in which NaN is missing."""
+    floats = np.array(values, dtype=np.float64)
+    absent = np.isnan(floats)
+    return from_numpy(floats, absent if absent.any() else None)
 
 
 def is_absent(value: Any) -> bool:

@@ -6,7 +6,7 @@ become strings; a string in a column of numbers makes its row a bad one. Keys th
 
 A compiled loop first checks that each line is one object, and how deeply it is nested: Arrow's parser ends the process
 at a ``null`` instead of an object, and deep nesting exhausts the stack of any parser. Lines that fail are left out. If
-Arrow refuses the others, because a line is malformed or because a column has values of several kinds, they are halved
+Arrow refuses the others, because a line is malformed or because a column has values of several kinds, they are divided
 until it accepts a part, or the part is small and is parsed line by line. Both ways give the same rows.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,8 @@ from onlearn.data.table_roles import KEPT_ID, Roles, flat, spread, take_roles
 ZERO, ONE = np.uint64(0), np.uint64(1)
 NEWLINE, QUOTE, BACKSLASH = 10, 34, 92
 DEEPEST = 64  # nested brackets
-FEW = 256  # lines that are parsed one by one if Arrow refuses them
+PARTS = 8  # of lines that Arrow refuses
+FEW = 1000  # lines that are parsed one by one if Arrow refuses them
 NOT_AN_OBJECT, NOT_A_NUMBER = -1, -2  # instead of a depth
 A_NEWLINE, A_QUOTE, A_BACKSLASH = np.uint64(NEWLINE), np.uint64(QUOTE), np.uint64(BACKSLASH)
 
@@ -281,9 +283,9 @@ class Values:
     def _values(self, n: int, name: str) -> list[Any]:
         """The values of a column in a span as ``json.loads`` has them: whole numbers of any size are exact."""
         if n not in self._rows:
-            text, stop = self._block.text, self._block.stop
-            lines = [raw_line(text, int(self._starts[line]), stop) for line in self._spans[n].lines.tolist()]
-            self._rows[n] = [spread(json.loads(line)) for line in lines]
+            self._rows[n] = [
+                spread(json.loads(raw)) for raw in raw_lines(self._block, self._starts, self._spans[n].lines)
+            ]
         return [row.get(name) for row in self._rows[n]]
 
 
@@ -294,7 +296,7 @@ def parsed_spans(block: Block, starts: np.ndarray, bad: list[Bad]) -> list[Span]
     depths(block.text, starts, lines, deep)
     fit = (deep > 0) & (deep <= DEEPEST)
     if wrong_bytes(block, lines):
-        fit &= [is_utf8(raw_line(block.text, start, block.stop)) for start in starts[lines].tolist()]
+        fit &= [*map(is_utf8, raw_lines(block, starts, lines))]
     text = block.text[: block.stop]
     if not fit.all():
         by_line(block, starts, lines[~fit], deep[~fit], bad)
@@ -314,8 +316,7 @@ def parsed_spans(block: Block, starts: np.ndarray, bad: list[Bad]) -> list[Span]
         elif len(some) <= FEW:
             made.append(by_line(block, starts, some, np.ones(len(some)), bad))
         else:
-            middle = (first + stop) // 2
-            parts += [(middle, stop), (first, middle)]
+            parts += reversed([*pairwise(first + n * len(some) // PARTS for n in range(PARTS + 1))])
     return made
 
 
@@ -325,6 +326,12 @@ def lines_with_text(block: Block, starts: np.ndarray) -> np.ndarray:
     short = np.flatnonzero(ends - starts < 100)
     blank = [line for line in short.tolist() if not block.text[starts[line] : ends[line]].tobytes().strip(b" \t\r\n")]
     return np.delete(np.arange(len(starts)), blank)
+
+
+def raw_lines(block: Block, starts: np.ndarray, lines: np.ndarray) -> list[bytes]:
+    """Some lines of a block."""
+    content, ends = block.text[: block.stop].tobytes(), np.append(starts[1:], block.stop)
+    return [content[start:end].removesuffix(b"\n") for start, end in zip(starts[lines].tolist(), ends[lines].tolist())]
 
 
 def is_utf8(line: bytes) -> bool:
@@ -346,26 +353,47 @@ def blanked(text: np.ndarray, starts: np.ndarray, lines: np.ndarray) -> np.ndarr
 def by_arrow(text: np.ndarray, count: int) -> dict[str, Any] | None:
     """Parse lines by Arrow; None if it refuses them, or finds another number of rows."""
     import pyarrow as pa
+
+    table = read_json(text, count, {})
+    if table is None:
+        return None
+    kinds = {field.name: without_times(field.type) for field in table.schema}
+    kinds = {name: kind for name, kind in kinds.items() if kind != table.schema.field(name).type}
+    if kinds:  # a string that looks like a date stays a string
+        table = read_json(text, count, kinds)
+        if table is None:
+            return None
+    whole = {name: pa.uint64() for name, column in zip(table.column_names, table.columns) if may_be_unsigned(column)}
+    if whole and (exact := read_json(text, count, kinds | whole)) is not None:
+        table = exact
+    table = flat(table)
+    names = table.column_names
+    return dict(zip(names, map(in_one_piece, table.columns))) if len(set(names)) == len(names) else None
+
+
+def read_json(text: np.ndarray, count: int, kinds: dict[str, Any]) -> Any:
+    """A table of lines in which some columns have the types that are given; None if Arrow refuses that."""
+    import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    options = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-    schema = None
-    for _ in range(2):
-        source = pa.BufferReader(pa.py_buffer(text))
-        try:
-            table = arrow_json.read_json(source, options, arrow_json.ParseOptions(explicit_schema=schema))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            return None
-        if table.num_rows != count or len(set(table.column_names)) < table.num_columns:
-            return None
-        texts = [pa.field(field.name, without_times(field.type)) for field in table.schema]
-        if texts != [*table.schema]:  # a string that looks like a date stays a string
-            schema = pa.schema([field for field, as_read in zip(texts, table.schema) if field != as_read])
-            continue
-        table = flat(table)
-        names = table.column_names
-        return dict(zip(names, map(in_one_piece, table.columns))) if len(set(names)) == len(names) else None
-    return None
+    how = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+    schema = arrow_json.ParseOptions(explicit_schema=pa.schema([*kinds.items()]))
+    try:
+        table = arrow_json.read_json(pa.BufferReader(pa.py_buffer(text)), how, schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return None
+    return table if table.num_rows == count and len(set(table.column_names)) == table.num_columns else None
+
+
+def may_be_unsigned(column: Any) -> bool:
+    """Whether floats may be whole numbers that only unsigned integers hold, such as hashes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_floating(column.type):
+        return False
+    least, most = pc.min_max(column).as_py().values()
+    return most is not None and least >= 0 and 2.0**63 <= most < 2.0**64
 
 
 def without_times(kind: Any) -> Any:
@@ -382,8 +410,7 @@ def without_times(kind: Any) -> Any:
 def by_line(block: Block, starts: np.ndarray, lines: np.ndarray, deep: np.ndarray, bad: list[Bad]) -> Span:
     """Parse line by line."""
     rows, kept = [], []
-    for line, depth in zip(lines.tolist(), deep.tolist()):
-        raw = raw_line(block.text, int(starts[line]), block.stop)
+    for line, depth, raw in zip(lines.tolist(), deep.tolist(), raw_lines(block, starts, lines)):
         try:
             rows.append(parsed_line(raw, depth))
             kept.append(line)
@@ -398,14 +425,14 @@ def by_line(block: Block, starts: np.ndarray, lines: np.ndarray, deep: np.ndarra
     return Span(np.array(kept, dtype=np.int64), {}, rows)
 
 
-class WrongLineError(Exception):
+class WrongLineError(ValueError):
     """A line is JSON, but no row."""
 
     column: int = 0
 
 
-def parsed_line(raw: bytes, depth: int) -> dict[str, Any]:
-    """The row that a line holds."""
+def parsed_line(raw: bytes, depth: int = 1) -> dict[str, Any]:
+    """The row that a line holds; raises ValueError or RecursionError if there is none."""
     if depth > DEEPEST:
         raise WrongLineError(f"it is nested more than {DEEPEST} deep")
     row = json.loads(raw.decode())
