@@ -55,7 +55,7 @@ def test_names_of_whole_numbers(values):
 @given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**70), 2**70)))
 def test_equal_numbers_have_one_name(value):
     name = number_name(value)
-    assert float(name) == value and type(value)(float(name) if isinstance(value, float) else int(name)) == value
+    assert (float(name) if isinstance(value, float) else int(name)) == value
     same = [np.float64(value)] if isinstance(value, float) else []
     if value == int(value):
         same += [int(value), Decimal(int(value))]

@@ -385,7 +385,8 @@ class Model:
         usual["table_required"] = False  # a model of CSV files takes other tables, too
         if "types" in self.reading and all(one.column is not None for one in self.features.extractors_):
             # files need not have columns that are no features
-            usual["types"] = {name: self.reading["types"][name] for name in {*self.columns} & {*self.reading["types"]}}
+            columns = {*self.columns}
+            usual["types"] = {name: kind for name, kind in self.reading["types"].items() if name in columns}
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return {**self.reading, **usual, **options}
 
