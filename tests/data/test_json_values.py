@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onlearn.data import BadRows, read
-from onlearn.data.formats import jsonl
+from onlearn.data.formats import json_spans
 from onlearn.data.names import number_names
 from onlearn.data.table_roles import MISSING
 from onlearn.engine.number_names import number_name
@@ -206,12 +206,12 @@ def check_rows(path, decided, lines, n):
 @contextmanager
 def parsing(few, arrow):
     """Lines are parsed one by one only if there are few, or always."""
-    before = jsonl.FEW, jsonl.by_arrow
-    jsonl.FEW, jsonl.by_arrow = few, before[1] if arrow else lambda text, count: None
+    before = json_spans.FEW, json_spans.by_arrow
+    json_spans.FEW, json_spans.by_arrow = few, before[1] if arrow else lambda text, count: None
     try:
         yield
     finally:
-        jsonl.FEW, jsonl.by_arrow = before
+        json_spans.FEW, json_spans.by_arrow = before
 
 
 DAMAGED = {

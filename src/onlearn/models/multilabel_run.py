@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.data import Batch, DataError
-from onlearn.data.formats.jsonl import parsed_line
+from onlearn.data.formats.json_spans import parsed_line
 from onlearn.data.registry import EXTENSIONS, readers, sniff
 from onlearn.data.sources import Source, Stream, first_lines, sources
 from onlearn.data.table_roles import is_list, usual_target
