@@ -21,6 +21,7 @@ from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, all_finite, check_positive, without_duplicates
 from onlearn.engine.inputs import check_weights, distinct, in_order, positions
+from onlearn.engine.number_names import label_name
 from onlearn.engine.tasks import check_numbers
 from onlearn.errors import PlanError
 from onlearn.features import Category, FeatureMap
@@ -382,6 +383,10 @@ class Model:
         usual: dict[str, Any] = {"labels": "optional", "task": self.task, "id_required": "id" in options}
         usual["expected"] = self.columns
         usual["table_required"] = False  # a model of CSV files takes other tables, too
+        if "types" in self.reading and all(one.column is not None for one in self.features.extractors_):
+            # files need not have columns that are no features
+            columns = {*self.columns}
+            usual["types"] = {name: kind for name, kind in self.reading["types"].items() if name in columns}
         usual["id_kept"] = "id" in options and options["id"] != self.reading.get("id")  # it may be a feature as well
         return {**self.reading, **usual, **options}
 
@@ -516,12 +521,6 @@ def as_learner(learner: Any) -> Any:
     return learner if learner is None or isinstance(learner, BaseLearner) else learner._as_learner()
 
 
-def as_written(label: Any) -> str:
-    """A class as a file would write it: whole numbers without a decimal point."""
-    label = label.item() if hasattr(label, "item") else label
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
 def feature_name(model: Model, number: int) -> str:
     """The name of a feature: that of the feature map, or of the data frame's column that the learner learned from."""
     if model.learner.names is not None:
@@ -653,7 +652,7 @@ def _as_rows(model: Model, rows: Any) -> Any:
 
 def _as_labels(y: Any) -> list[str]:
     """Labels as files have them."""
-    return [label if isinstance(label, str) else as_written(label) for label in y]
+    return [label if isinstance(label, str) else label_name(label) for label in y]
 
 
 def _begin(model: Model, source: Any, y: Any, labels: list[str]) -> None:
