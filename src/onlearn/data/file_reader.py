@@ -454,12 +454,9 @@ def concatenated(parts: list[Any]) -> Any:
 
 def concatenated_names(parts: list[NamedRows]) -> NamedRows:
     prefixes = list(dict.fromkeys(prefix for part in parts for prefix in part.prefixes))
-    if len(prefixes) > 1 << 16:
-        raise ValueError("there are too many namespaces to load at once: read the file in batches")
     shifts = np.cumsum([0, *(len(part.text) for part in parts)])
-    groups = [
-        np.array([prefixes.index(prefix) for prefix in part.prefixes], dtype=np.uint16)[part.groups] for part in parts
-    ]
+    places = {prefix: n for n, prefix in enumerate(prefixes)}
+    groups = [np.array([places[prefix] for prefix in part.prefixes], dtype=np.uint32)[part.groups] for part in parts]
     return NamedRows(
         concatenated_offsets([part.indptr for part in parts]),
         np.concatenate([part.hashes for part in parts]),

@@ -163,7 +163,7 @@ class Extraction:
             column.scale_by(facts)
 
     def _nothing(self) -> Part:
-        return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint16))
+        return Part(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, self.dtype), np.empty(0, np.uint32))
 
     # ------------------------------------------------------------------ weighting
 

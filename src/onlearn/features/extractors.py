@@ -229,7 +229,7 @@ class CategoryColumn(ReadColumn):
             np.ones(len(held)),
             self.starts[held],
             self.lengths[held],
-            np.zeros(len(held), np.uint16),
+            np.zeros(len(held), np.uint32),
             self.text,
             (self.prefix,),
         )

@@ -25,6 +25,7 @@ from onlearn.data.arrow import (
     string_parts,
 )
 from onlearn.data.batch import NamedRows
+from onlearn.data.table_roles import shown
 from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
 
@@ -201,13 +202,15 @@ def _refuse_halves(values: list[Any], name: str) -> None:
 
 def column(table: Any, name: str) -> Any:
     """A column by its name, in one piece."""
-    if name not in table.column_names:
-        close = difflib.get_close_matches(name, table.column_names, n=1)
-        there = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, table.column_names))}"
+    places = table.schema.get_all_field_indices(name)  # a look into a hash table, as ``column_names`` is not
+    if not places:
+        names = table.column_names
+        close = difflib.get_close_matches(name, names, n=1)
+        there = f"did you mean {close[0]!r}?" if close else f"there are {shown([*map(repr, names)])}"
         raise ValueError(f"there is no column {name!r}: {there}")
-    if table.column_names.count(name) > 1:
+    if len(places) > 1:
         raise ValueError(f"there are several columns {name!r}: name them apart")
-    found = in_one_piece(table.column(name))
+    found = in_one_piece(table.column(places[0]))
     if hasattr(found, "chunks"):  # an older PyArrow gives a chunked array
         found = found.chunk(0) if found.num_chunks else table.schema.field(name).type
     return found

@@ -162,12 +162,13 @@ class JsonLines(Format):
             return raw_line(piece.block.text, int(starts[parsed.lines[row]]), piece.block.stop)
 
         kept = np.ones(table.num_rows, dtype=bool)
+        here = dict(zip(table.column_names, table.columns))
         columns: dict[str, Any] = {}
-        for name in [*self.kinds, *(name for name in table.column_names if name not in self.kinds)]:
-            if name not in table.column_names:
+        for name in dict.fromkeys([*self.kinds, *here]):
+            if name not in here:
                 columns[name] = pa.nulls(table.num_rows, self.kinds[name])
                 continue
-            column = in_one_piece(table.column(name))
+            column = in_one_piece(here[name])
             if pa.types.is_null(column.type):
                 columns[name] = column.cast(self.kinds[name]) if name in self.kinds else column
                 continue
