@@ -301,7 +301,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
         raise TypeError(f"column {name!r} holds {kind}, not numbers")
     if pa.types.is_boolean(kind):
         values = values.cast(pa.uint8())
-    made = arrow.numbers(values.cast(pa.float64(), safe=False))
+    made = arrow.numbers(values if kind == pa.float64() else values.cast(pa.float64(), safe=False))
     bad = np.isinf(made)
     if bad.any():
         raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")

@@ -370,13 +370,15 @@ def count_kinds(cells: Any) -> tuple[int, int]:
 
     A whole number with leading zeros, or one that a float cannot hold, is a text: it is a name and not an amount.
     """
-    cells = cells.drop_null()
+    if cells.null_count:
+        cells = cells.drop_null()
     most = len(cells) // STRAY
     start = cells.slice(0, 2 * most + 100)
-    texts = count_texts(start)
+    texts = count_texts(start) if len(start) else 0
     if texts > most:
         return len(start) - texts, texts
-    texts = count_texts(cells)
+    if len(start) < len(cells):
+        texts = count_texts(cells)
     return len(cells) - texts, texts
 
 

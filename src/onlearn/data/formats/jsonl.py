@@ -172,10 +172,15 @@ class JsonLines(Format):
             if pa.types.is_null(column.type):
                 columns[name] = column.cast(self.kinds[name]) if name in self.kinds else column
                 continue
-            kind = self.kinds.setdefault(name, self.options.types.get(name) or kind_of(column))
-            if kind in ("number", "string"):
-                kind = self.kinds[name] = pa.float64() if kind == "number" else pa.string()
+            kind = self.kinds.get(name)
+            if kind is None:
+                kind = self.options.types.get(name) or kind_of(column)
+                if kind in ("number", "string"):
+                    kind = pa.float64() if kind == "number" else pa.string()
+                self.kinds[name] = kind
             columns[name], wrong = converted(column, kind)
+            if not wrong.any():
+                continue
             for row in np.flatnonzero(wrong & kept).tolist():
                 reason = f"{name!r} is not {named(kind)}, as it was before"
                 parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
