@@ -34,7 +34,8 @@ from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
 from onlearn.data.parts import Part
 from onlearn.data.registry import Apply, Format, Options, Parsed, reader
-from onlearn.data.sources import Block, Stream, blocks, raw_line
+from onlearn.data.blocks import Block, blocks, raw_line
+from onlearn.data.sources import Stream
 from onlearn.data.table_roles import MISSING, Roles, as_numbers, flat, spread, take_roles, usual_target
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -107,7 +108,7 @@ class JsonLines(Format):
         self.roles: Roles | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
-        for block in blocks(stream, self.options.block_size):
+        for block in blocks(stream, self.options.block_size, longest=self.options.max_line):
             yield Piece(block, stream.source.name)
             import pyarrow.compute  # noqa: F401  (``settle`` needs it: imported while the first pieces are parsed)
 

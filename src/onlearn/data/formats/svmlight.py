@@ -52,7 +52,7 @@ from onlearn.data.formats.scanning import (
     why_not,
 )
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sources import Block
+from onlearn.data.blocks import Block
 from onlearn.engine.csr import CSR
 
 NEWLINE, HASH, COLON = 10, 35, 58

@@ -47,7 +47,7 @@ from onlearn.data.formats.scanning import (
     wrong_bytes,
 )
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.sources import Block
+from onlearn.data.blocks import Block
 from onlearn.engine.csr import all_finite
 
 NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39
