@@ -1,8 +1,8 @@
 """Blocks: a stream as pieces of whole rows, in which rows that are too long are left out.
 
-A row is a line, but for CoNLL, where it is a sentence, and for CSV, where quoted cells may have several lines. A line (a
-sentence of CoNLL) that is longer than allowed becomes empty lines, which all formats skip: the numbers of lines stay
-right, and memory constant, however long the line is. Its place and beginning are kept for the report of bad rows.
+A row is a line, but for CoNLL, where it is a sentence, and for CSV, where quoted cells may have several lines. A line
+(of CoNLL, a sentence) that is longer than allowed becomes empty lines, which all formats skip: the numbers of lines
+stay right, and memory constant, however long the line is. Its place and beginning are kept for the report of bad rows.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.byte_sizes import size_text
 from onlearn.data.bad_rows import Bad
-from onlearn.data.byte_sizes import size_text
 from onlearn.data.sources import LONGEST, Stream, check_encoding
 
 SIZE = 4 << 20  # of a block
@@ -72,8 +72,8 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut a stream into blocks of about ``size`` bytes that end with a row; a longer row makes a longer block.
 
-    Only the bytes after the last row are copied. ``cut`` gives the place where a block ends. What ``row_ends`` says to be
-    a row is left out if it has more than ``longest`` bytes.
+    Only the bytes after the last row are copied. ``cut`` gives the place where a block ends. What stands between two of
+    the ``row_ends`` is left out if it has more than ``longest`` bytes.
     """
     check_encoding(stream)
     rest = np.empty(0, dtype=np.uint8)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.byte_sizes import parse_size
 from onlearn.data.bad_rows import BadRows, DataError
 from onlearn.data.batch import Batch, NamedRows, Sentences, as_parsed, as_public, rows_in
+from onlearn.data.blocks import SIZE, Block
 from onlearn.data.label_sets import labels_in, set_name
 from onlearn.data.registry import EXTENSIONS, Format, Options, Parsed, format_name, readers
 from onlearn.data.row_store import DamagedError, RowStore
-from onlearn.data.blocks import SIZE, Block
-from onlearn.data.byte_sizes import parse_size
 from onlearn.data.sources import LONGEST, Source, Stream, sources
 from onlearn.engine.csr import CSR, stacked
 from onlearn.threads import ahead

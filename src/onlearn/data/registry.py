@@ -21,8 +21,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
-from onlearn.data.parts import Part
 from onlearn.data.blocks import NEWLINE, SIZE
+from onlearn.data.parts import Part
 from onlearn.data.sources import LONGEST, Stream, first_lines
 
 SNIFFED_LINES = 50

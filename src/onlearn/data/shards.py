@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onlearn.byte_sizes import parse_size
 from onlearn.data.bad_rows import BadRows, DataError
+from onlearn.data.blocks import SIZE
 from onlearn.data.file_reader import read
 from onlearn.data.registry import Apply, Content, Format, Options, format_name, readers
-from onlearn.data.blocks import SIZE
-from onlearn.data.byte_sizes import parse_size
 from onlearn.data.sources import LONGEST, Source, Stream, check_encoding, sources
 
 FIRST_BATCH = {"workers": 0, "table_required": False, "strict": False, "cache": False, "live": False}

@@ -18,10 +18,10 @@ import numpy as np
 
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.batch import Aside, Sentences
+from onlearn.data.blocks import Block, blank_line_ends, blocks
 from onlearn.data.cut_points import Nearby, line_start, places, spans
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, reader
-from onlearn.data.blocks import Block, blank_line_ends, blocks
 from onlearn.data.sources import Stream
 from onlearn.data.table_roles import find_column
 

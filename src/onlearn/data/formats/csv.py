@@ -15,13 +15,13 @@ import numpy as np
 
 from onlearn.data.arrow import booleans, from_numpy, from_strings, in_one_piece, null, numbers, scalar
 from onlearn.data.bad_rows import Bad, DataError
+from onlearn.data.blocks import Block, blocks
 from onlearn.data.cut_points import spans
 from onlearn.data.formats import csv_cuts, csv_layout
 from onlearn.data.formats.csv_cuts import Beginning, RowBlocks
 from onlearn.data.formats.csv_layout import Layout
 from onlearn.data.formats.csv_rows import (
     AFTER,
-    GAP,
     NEWLINE,
     OPEN,
     QUOTE,
@@ -34,7 +34,6 @@ from onlearn.data.formats.csv_rows import (
 )
 from onlearn.data.parts import Part, Span
 from onlearn.data.registry import Apply, Format, Options, Parsed, guess_delimiter, is_json, reader
-from onlearn.data.blocks import Block, blocks
 from onlearn.data.sources import Stream, first_lines
 from onlearn.data.table_roles import KEPT_ID, MISSING, Roles, take_roles
 
@@ -433,7 +432,6 @@ def bad_row(rows: RowTable, line: int, row: Row, width: int) -> Bad:
         WIDTH: wrong_width(row.width, width),
         OPEN: "a quote is opened and never closed",
         AFTER: "there is text after a closing quote",
-        GAP: "a quote is opened, and closed after a line that is too long",
     }
     return Bad(line, 0, reasons[row.wrong], rows.raw[row.start : row.stop])
 

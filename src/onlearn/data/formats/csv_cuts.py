@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onlearn.data.blocks import Block, blocks
 from onlearn.data.cut_points import LARGEST, WINDOW, Bytes, Nearby, line_start, places, windows
 from onlearn.data.formats.csv_layout import most_common_width
 from onlearn.data.formats.csv_rows import Dialect, Lines, RowScanner, RowTable, find_lines, first_widths
 from onlearn.data.parts import Span
 from onlearn.data.registry import Apply
-from onlearn.data.blocks import Block, blocks
 from onlearn.data.sources import BOM, NEW_LINE, Source, Stream
 
 NEAR = 1 << 20  # bytes after a place in which a quote is looked for first
@@ -105,9 +105,9 @@ class Stretch(NamedTuple):
 def row_starts(source: Source, size: int, count: int, beginning: Beginning, apply: Apply) -> list[int]:
     """The starts of rows near the places that cut a file into ``count`` parts, in ascending order.
 
-    Reads about a megabyte at each place. Where it has no quote, the next one is looked for by ``apply``, in at most
-    as many bytes as a row may have: a file without any quote is searched through once, unless it is very large. If the quotes after a
-    place do not tell, the rows from the last cut to this one are read, one block after another.
+    Reads about a megabyte at each place. Where it has no quote, the next one is looked for by ``apply``, in as many
+    bytes as a row may have: a file without any quote is searched through once, unless it is very large. If the quotes
+    after a place do not tell, the rows from the last cut to this one are read, one block after another.
     """
     wanted = places(size, count)
     limits = [*wanted[1:], size]

@@ -4,7 +4,7 @@ The rules: a cell is quoted if its first byte after blanks is the quote; a quote
 line breaks inside belong to the cell. Blanks around cells, but not inside quotes, are no part of them. If a row spans
 several lines and has the wrong number of cells, its quote is assumed to be a mistake: its first line is a bad row, and
 the next row begins with its second line. So it is if a quote is not closed within the length that a line may have, from
-the beginning of its row on, or if the row has a line that was left out for its length.
+the beginning of its row on. A row with a line that was left out for its length is left out, too.
 
 Most lines are plain: each is one row, and PyArrow's rules agree with these. NumPy finds the lines that may not be
 plain, and ``RowScanner`` examines them byte by byte. Bad rows are removed from the text. A row with a carriage return
@@ -176,7 +176,7 @@ class Lines(NamedTuple):
 def find_lines(
     text: np.ndarray, stop: int, final: bool, dialect: Dialect, width: int, gaps: Sequence[int] = ()
 ) -> tuple[Lines, int]:
-    """Find the lines of ``text[:stop]``, and the end of its last complete row; ``gaps`` are lines that were left out."""
+    """Find the lines of ``text[:stop]``, and the end of its last complete row. ``gaps``: lines that were left out."""
     ends = np.flatnonzero(text[:stop] == NEWLINE)
     if not len(ends):
         return Lines(ends, [], ends), 0
@@ -194,8 +194,8 @@ def find_lines(
             if row is None or row.stop > end:
                 end = start
                 break
-            if row.several_lines and any(row.start < gap < row.stop for gap in gaps):
-                row = row._replace(stop=raw.find(b"\n", row.start) + 1, wrong=GAP)
+            if not row.wrong and row.several_lines and any(row.start < gap < row.stop for gap in gaps):
+                row = row._replace(wrong=GAP)
             p = row.stop
             examined.append(row)
             if row.wrong or row.several_lines or row.lone_return or not dialect.usual:
@@ -383,6 +383,8 @@ class RowTable:
         for row, first, after in zip(self.odd, firsts.tolist(), nexts.tolist()):
             kept[first:after] = False
             if not row.is_empty(self.raw):
+                if row.wrong == GAP:
+                    continue  # the line that was left out is reported
                 if row.wrong:
                     self.bad.append((first, row))
                 else:

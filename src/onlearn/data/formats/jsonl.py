@@ -30,11 +30,11 @@ from onlearn.data.arrow import (
     scalar,
 )
 from onlearn.data.bad_rows import Bad
+from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.scanning import keep_rows, line_starts, wrong_bytes
 from onlearn.data.parts import Part
 from onlearn.data.registry import Apply, Format, Options, Parsed, reader
-from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.sources import Stream
 from onlearn.data.table_roles import MISSING, Roles, as_numbers, flat, spread, take_roles, usual_target
 

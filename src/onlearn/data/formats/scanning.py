@@ -15,11 +15,11 @@ from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight
 from onlearn.data.bad_rows import Bad
 from onlearn.data.batch import finish, mix, rows_at
+from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.numbers import INFINITE, MISSING
 from onlearn.data.parts import Part
 from onlearn.data.registry import Apply, Format, Parsed
-from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.sources import Stream
 
 ONE, EIGHT, SIXTY_FOUR = np.uint64(1), np.uint64(8), np.uint64(64)

@@ -14,6 +14,7 @@ import numpy as np
 from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, below, eight, ends_among, equal, trailing_zeros
 from onlearn.data.batch import START, NamedRows, finish, mix
+from onlearn.data.blocks import Block
 from onlearn.data.formats.numbers import (
     DIGITS,
     EXACT,
@@ -47,7 +48,6 @@ from onlearn.data.formats.scanning import (
     wrong_bytes,
 )
 from onlearn.data.registry import Options, Parsed, reader
-from onlearn.data.blocks import Block
 from onlearn.engine.csr import all_finite
 
 NEWLINE, BAR, COLON, QUOTE = 10, 124, 58, 39

@@ -8,16 +8,16 @@ UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 WRITTEN = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([KMG]?)I?B?", re.IGNORECASE)
 
 
-def parse_size(given: int | str, parameter: str) -> int:
+def parse_size(given: int | str, what: str = "it") -> int:
     """A number of bytes, of at least 1, from such a number or from text.
 
-    >>> parse_size("64MB", "max_line"), parse_size("1.5 kb", "max_line"), parse_size(1000, "max_line")
+    >>> parse_size("64MB"), parse_size("1.5 kb"), parse_size(1000)
     (67108864, 1536, 1000)
     """
     found = WRITTEN.fullmatch(str(given).strip())
     size = 0 if found is None else int(float(found[1]) * UNITS[f"{found[2].upper()}B" if found[2] else ""])
     if size < 1 or isinstance(given, bool):
-        raise ValueError(f"{parameter} must be a number of bytes, such as 1000000, 64MB or 1GB, not {given!r}")
+        raise ValueError(f"{what} must be a number of bytes, such as 1000000, 64MB or 1GB, not {given!r}")
     return size
 
 
