@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from onlearn.cli.options import Data, Format, Json, Quiet
+from onlearn.cli.options import Data, Format, Json, MaxLine, Quiet, line_limit
 from onlearn.cli.terminal import as_options, echo_json, group, index_range, print_message
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def describe(
         bool | None,
         typer.Option("--header/--no-header", help="Whether a CSV file begins with names; guessed by default."),
     ] = None,
+    max_line: MaxLine = None,
     json: Json = False,
 ) -> None:
     """Show what is in the data: rows, columns, labels, and what looks wrong.
@@ -107,6 +108,8 @@ def describe(
         raise typer.BadParameter("it is for --task multilabel", param_hint="--label-separator")
     options: dict[str, Any] = dict(format=format, target=target, header="auto" if header is None else header)
     options["label_separator"] = label_separator
+    if max_line is not None:
+        options["max_line"] = line_limit(max_line)
     with read(data, task=task, labels="optional", bad=bad, **options) as reader:
         report = described(reader)
     for key in ("notes", "problems"):

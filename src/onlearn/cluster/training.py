@@ -190,7 +190,7 @@ def shards_of(plan: Plan, model: Model | None, count: int | None) -> tuple[int, 
     count = count or usual_shards(nbytes)
     pieces = count * min(max(nbytes // (count * PIECE), 1), PIECES)
     reading = {**({} if model is None else model.reading), **plan.reading}
-    options = {name: reading[name] for name in ("format", "delimiter") if name in reading}
+    options = {name: reading[name] for name in ("format", "delimiter", "max_line") if name in reading}
     return count, deal(cut(named, pieces, **options), count)
 
 

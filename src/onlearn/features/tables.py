@@ -27,6 +27,7 @@ from onlearn.data.arrow import (
 )
 from onlearn.data.batch import NamedRows
 from onlearn.data.names import is_number, number_names
+from onlearn.data.table_roles import shown
 from onlearn.engine.csr import CSR
 from onlearn.engine.inputs import refuse_lazy
 from onlearn.engine.number_names import label_name
@@ -215,13 +216,15 @@ def _refuse_halves(values: list[Any], name: str) -> None:
 
 def column(table: Any, name: str) -> Any:
     """A column by its name, in one piece."""
-    if name not in table.column_names:
-        close = difflib.get_close_matches(name, table.column_names, n=1)
-        there = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, table.column_names))}"
+    places = table.schema.get_all_field_indices(name)  # a look into a hash table, as ``column_names`` is not
+    if not places:
+        names = table.column_names
+        close = difflib.get_close_matches(name, names, n=1)
+        there = f"did you mean {close[0]!r}?" if close else f"there are {shown([*map(repr, names)])}"
         raise ValueError(f"there is no column {name!r}: {there}")
-    if table.column_names.count(name) > 1:
+    if len(places) > 1:
         raise ValueError(f"there are several columns {name!r}: name them apart")
-    found = in_one_piece(table.column(name))
+    found = in_one_piece(table.column(places[0]))
     if hasattr(found, "chunks"):  # an older PyArrow gives a chunked array
         found = found.chunk(0) if found.num_chunks else table.schema.field(name).type
     return found
@@ -311,7 +314,7 @@ def numbers(table: Any, name: str) -> np.ndarray:
         raise TypeError(f"column {name!r} holds {kind}, not numbers")
     if pa.types.is_boolean(kind):
         values = values.cast(pa.uint8())
-    made = arrow.numbers(values.cast(pa.float64(), safe=False))
+    made = arrow.numbers(values if kind == pa.float64() else values.cast(pa.float64(), safe=False))
     bad = np.isinf(made)
     if bad.any():
         raise ValueError(f"column {name!r}, row {int(bad.argmax())}: {made[bad.argmax()]} is not a finite number")

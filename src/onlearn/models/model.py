@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlearn import data, model_file
-from onlearn.data.arrow import decoded, from_strings, null
+from onlearn.data.arrow import decoded, from_strings, in_one_piece, null
 from onlearn.data.batch import as_parsed, as_public
 from onlearn.data.table_roles import MISSING, flat
 from onlearn.engine.base_learner import BaseLearner
@@ -26,7 +26,7 @@ from onlearn.engine.tasks import check_numbers
 from onlearn.errors import PlanError
 from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
-from onlearn.features.tables import as_source, column, is_plain_texts, is_text
+from onlearn.features.tables import as_source, is_plain_texts, is_text
 from onlearn.inert_text import facts_html, number, number_of
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar
@@ -62,21 +62,22 @@ def as_in_files(rows: Any, extractors: Any, columns: list[str]) -> Any:
     if kind_of(table) != TABLE or is_plain_texts(table):
         return table
     table = flat(table)
-    if isinstance(rows, (list, tuple)) and not {*columns}.isdisjoint(table.column_names):
-        for name in columns:
-            if name not in table.column_names:
-                table = table.append_column(name, pa.nulls(table.num_rows))
+    names, made = table.column_names, table.columns
+    known = {*names}
+    if isinstance(rows, (list, tuple)) and not known.isdisjoint(columns):
+        lacking = [name for name in columns if name not in known]
+        names, made = names + lacking, made + [pa.nulls(table.num_rows)] * len(lacking)
+    places = {name: n for n, name in enumerate(names)}
     for one in extractors:
-        name = str(one.column)
-        if name not in table.column_names or (isinstance(one, Category) and one.missing == "absent"):
+        place = places.get(str(one.column))
+        if place is None or (isinstance(one, Category) and one.missing == "absent"):
             continue
-        values = column(table, name)
+        values = in_one_piece(made[place])
         if is_text(values.type):
             values = decoded(values).cast(pa.large_string())
             absent = pc.is_in(values, value_set=from_strings(MISSING, pa.large_string()))
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.if_else(absent, null(pa.large_string()), values))
-    return table
+            made[place] = pc.if_else(absent, null(pa.large_string()), values)
+    return pa.table(made, names=names) if names else table
 
 
 class Model:

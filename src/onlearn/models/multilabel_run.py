@@ -96,7 +96,8 @@ class MultilabelReading(Reading):
         model = self.model
         if self.plan.labels is None and self.start.from_first_row and model.labels is not None:
             names = in_order(model.labels)
-            numbers = np.array([names.index(name) for name in model.labels], dtype=np.int64)
+            places = {name: n for n, name in enumerate(names)}
+            numbers = np.array([places[name] for name in model.labels], dtype=np.int64)
             self.sets.sets[:] = self.sets.renumbered(numbers).sets
             model.labels = names
         return np.arange(len(self.sets))

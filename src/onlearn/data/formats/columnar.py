@@ -91,9 +91,9 @@ def as_text(row: Any) -> bytes:
     """A bad row as text, without values that only pandas could convert."""
     import pyarrow as pa
 
-    kinds = [str(kind) for kind in row.schema.types]
-    shown = [n for n, kind in enumerate(kinds) if not (pa.types.is_nested(row.schema.types[n]) and "[ns" in kind)]
-    columns = {row.column_names[n]: tellable(row.column(n)).to_pylist()[0] for n in shown}
+    shown = [n for n, kind in enumerate(row.schema.types) if not (pa.types.is_nested(kind) and "[ns" in str(kind))]
+    names = row.column_names
+    columns = {names[n]: tellable(row.column(n)).to_pylist()[0] for n in shown}
     return repr(columns).encode()
 
 

@@ -18,8 +18,8 @@ from onlearn.compiler import compiled
 from onlearn.compiler.intrinsics import BITS, eight, equal, trailing_zeros
 from onlearn.data.arrow import in_one_piece
 from onlearn.data.bad_rows import Bad
+from onlearn.data.blocks import Block
 from onlearn.data.formats.scanning import wrong_bytes
-from onlearn.data.sources import Block
 from onlearn.data.table_roles import flat, spread
 
 ZERO, ONE = np.uint64(0), np.uint64(1)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.data.bad_rows import Bad
+from onlearn.data.blocks import Block, blocks, raw_line
 from onlearn.data.cut_points import line_starts_near, spans
 from onlearn.data.formats.json_spans import Span, parsed_spans, raw_lines
 from onlearn.data.formats.json_values import (
@@ -30,7 +31,7 @@ from onlearn.data.formats.json_values import (
 from onlearn.data.formats.scanning import keep_rows, line_starts
 from onlearn.data.parts import Part
 from onlearn.data.registry import Apply, Format, Options, Parsed, reader
-from onlearn.data.sources import Block, Stream, blocks, raw_line
+from onlearn.data.sources import Stream
 from onlearn.data.table_roles import KEPT_ID, Roles, spread, take_roles
 
 
@@ -51,7 +52,7 @@ class JsonLines(Format):
         self.roles: Roles | None = None
 
     def pieces(self, stream: Stream) -> Iterator[Piece]:
-        for block in blocks(stream, self.options.block_size):
+        for block in blocks(stream, self.options.block_size, longest=self.options.max_line):
             yield Piece(block, stream.source.name)
             import pyarrow.compute  # noqa: F401  (``settle`` needs it: imported while the first pieces are parsed)
 
@@ -104,6 +105,8 @@ class JsonLines(Format):
         columns: dict[str, Any] = {}
         for name in names:
             columns[name], wrong = found.column(name, kind := self._kind(name, found))
+            if not wrong.any():
+                continue
             for row in np.flatnonzero(wrong & kept).tolist():
                 reason = f"{name!r} is not {named(kind)}, as it was before"
                 parsed.bad.append(Bad(int(parsed.lines[row]), 0, reason, raw(row)))
