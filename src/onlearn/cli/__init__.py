@@ -24,10 +24,11 @@ try:
         Stopped,
         as_options,
         command_line,
+        echo,
         one_line_warnings,
         option_name,
+        prepare_streams,
         print_message,
-        replace_closed_streams,
     )
     from onlearn.errors import PlanError
 except KeyboardInterrupt:  # before anything has begun
@@ -72,7 +73,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"onlearn {__version__}")
+        echo(f"onlearn {__version__}")
         raise typer.Exit
 
 
@@ -100,13 +101,13 @@ def _start(
       onlearn demo --help                      what a command can do
     """
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        echo(context.get_help())
 
 
 def main() -> None:
     """The ``onlearn`` command."""
     try:
-        replace_closed_streams()
+        prepare_streams()
         # OpenBLAS threads spin before they sleep, from the moment NumPy is imported: on a core that parsing needs.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         code = run(sys.argv[1:])
