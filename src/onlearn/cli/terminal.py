@@ -280,7 +280,12 @@ def prepare_streams() -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings in one line, and never lose Ctrl-C."""
+    """Print warnings, and those of our log, in one line each; and never lose Ctrl-C."""
+    import logging
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warn(record.getMessage())
 
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
         print_message(f"warning: {' '.join(str(message).split())}")
@@ -295,9 +300,14 @@ def one_line_warnings() -> Iterator[None]:
             sys.__unraisablehook__(lost)
 
     sys.unraisablehook = unraisable
-    with warnings.catch_warnings():
-        warnings.showwarning = warn
-        yield
+    log, lines = logging.getLogger("onlearn"), Lines(logging.WARNING)
+    log.addHandler(lines)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = warn
+            yield
+    finally:
+        log.removeHandler(lines)
 
 
 @contextmanager
