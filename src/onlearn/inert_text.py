@@ -1,7 +1,8 @@
 """Text of others made inert: labels, names of features and rows are shown as what they are, and do nothing.
 
 Characters that are not seen, or that change how others are seen (controls, directional overrides, lone surrogates),
-are written as escapes; a text that is too long is cut. Small facts become HTML for notebooks, escaped, with no script.
+are written as escapes: ``escaped`` for terminals, ``inert`` for places of limited size, where a longer text is cut.
+Small facts become HTML for notebooks, escaped, with no script.
 """
 
 from __future__ import annotations
@@ -13,6 +14,22 @@ MOST = 80  # characters of a name
 JOINERS = "\u200c\u200d"  # not seen, but words of several languages need them
 NOTHING = "\u2013"  # where there is no number
 PLAIN_SPACES = "\u00a0\u2007\u202f"
+
+
+def escaped(text: str, kept: str = "\n") -> str:
+    r"""A text in which every character is seen, but those ``kept``: nothing that a terminal obeys is left.
+
+    >>> escaped("spam\x1b[31m\x00\u202egnp.exe\n")
+    'spam\\x1b[31m\\x00\\u202egnp.exe\n'
+    """
+    return text if text.isprintable() else "".join(one if one in kept else _seen(one) for one in text)
+
+
+def _seen(character: str) -> str:
+    """A character, or what is shown in its place."""
+    if character.isprintable() or character in JOINERS:
+        return character
+    return " " if character in PLAIN_SPACES else character.encode("unicode_escape").decode("ascii")
 
 
 def inert(text: object, most: int = MOST) -> str:
@@ -28,12 +45,7 @@ def inert(text: object, most: int = MOST) -> str:
     whole = text if isinstance(text, str) else str(text)
     made, length, cut = [], 0, len(whole) > most
     for character in whole[: most + 1]:
-        if character.isprintable() or character in JOINERS:
-            shown = character
-        elif character in PLAIN_SPACES or character in "\t\n\r":
-            shown = " "
-        else:
-            shown = character.encode("unicode_escape").decode("ascii")
+        shown = " " if character in "\t\n\r" else _seen(character)
         if length + len(shown) > most:
             cut = True
             break

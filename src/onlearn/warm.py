@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlearn.compiler.cache import ADVICE
 from onlearn.engine.csr import CSR
 from onlearn.features.assemble import rows_of_names
 from onlearn.features.extractors import Category, Number
@@ -164,7 +165,9 @@ def compile_features() -> Iterator[str]:
     full.keep(np.array([0]))
 
 
-WHY_NOT = "there is nothing to compile: NUMBA_DISABLE_JIT is set, or no folder for compiled code can be written to"
+WHY_NOT = (
+    f"there is nothing to compile: NUMBA_DISABLE_JIT is set, or no folder for compiled code can be written to; {ADVICE}"
+)
 
 
 class Loop(NamedTuple):

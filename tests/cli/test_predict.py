@@ -374,3 +374,36 @@ def test_standard_output_that_takes_a_part_at_a_time():
 
 def test_no_bad_row_and_some_bad_rows_contradict_each_other(kit, refused):
     assert "--max-bad has no use" in refused("predict", kit.table_onl, kit.table_csv, "--strict", "--max-bad", "5%")
+
+
+# ---------------------------------------------------------------------- spreadsheets
+
+
+@pytest.fixture(scope="module")
+def formulas(tmp_path_factory):
+    """A model of labels that are formulas, and its data, whose ids are formulas, too."""
+    folder = tmp_path_factory.mktemp("formulas")
+    labels, path = ["=cmd|' /C calc'!A0", "-1", "@x;=y"], folder / "=1.jsonl"
+    rows = [{"kind": "xyz"[n % 3], "key": f"+{n}a", "label": labels[n % 3]} for n in range(60)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    trained(path, id="key").save(folder / "m.onl")
+    return str(folder / "m.onl"), str(path)
+
+
+def test_text_that_a_spreadsheet_would_take_for_formulas(formulas, run, tmp_path):
+    model, path = formulas
+    exact = run("predict", model, path, "--proba", "--scores")
+    assert {row["prediction"] for row in table(exact)} == {"=cmd|' /C calc'!A0", "-1", "@x;=y"}
+    rows = table(run("predict", model, path, "--proba", "--scores", "--spreadsheet-safe"))
+    assert {row["prediction"] for row in rows} == {"'=cmd|' /C calc'!A0", "-1", "'@x;'=y"}
+    assert [row["id"] for row in rows] == [f"'+{n}a" for n in range(60)]
+    assert "proba:@x;'=y" in rows[0] and "score:=cmd|' /C calc'!A0" in rows[0]
+    assert [row["score:-1"] for row in rows] == [row["score:-1"] for row in table(exact)]  # numbers stay numbers
+    assert any(float(row["score:-1"]) < 0 for row in rows)
+    out = tmp_path / "out.csv"
+    run("predict", model, path, "-o", out, "--spreadsheet-safe", "--top", "2")
+    assert {row["label1"] for row in table(out.read_text())} == {"'=cmd|' /C calc'!A0", "-1", "'@x;'=y"}
+
+
+def test_only_csv_goes_into_spreadsheets(formulas, refused):
+    assert "--spreadsheet-safe" in refused("predict", *formulas, "--spreadsheet-safe", "--format-out", "jsonl")

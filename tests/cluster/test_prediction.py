@@ -110,6 +110,7 @@ def same_output(run, *arguments, shards=7):
         ("named", "named.vw", "--top 1"),  # tags, which later rows may lack
         ("named", "named.vw", "--format-out jsonl"),
         ("numbers", "numbers.csv", ""),
+        ("sparse", "sparse.svm", "--spreadsheet-safe --proba"),
     ],
 )
 def test_the_same_bytes(model, file, options, kit, run):
@@ -229,6 +230,7 @@ def figures(value):
         ("table", "table.csv", "--threshold 0.5"),
         ("named", "named.vw", ""),
         ("numbers", "numbers.csv", ""),
+        ("sparse", "sparse.svm", "--spreadsheet-safe --proba"),
     ],
 )
 def test_the_same_figures(model, file, options, kit, run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -15,6 +16,9 @@ from time import perf_counter
 import pytest
 
 import onlearn
+from onlearn.compiler import cache as files
+from onlearn.compiler import compiled, functions
+from onlearn.compiler.backends import is_tried
 
 PACKAGE = Path(onlearn.__file__).parent
 
@@ -143,13 +147,96 @@ def test_a_read_only_package_uses_the_users_cache(copied, tmp_path):
 @pytest.mark.slow
 def test_without_any_place_for_a_cache_learning_works(copied, tmp_path):
     """Where no folder can be written there is no cache, and that is all."""
-    (copied / "__pycache__").write_text("")
-    (tmp_path / "user").write_text("")
-    environment = dict(package=copied, NUMBA_CACHE_DIR=None, XDG_CACHE_HOME=tmp_path / "user")
-    outcome = run(FIT, **environment)
+    outcome = run(FIT, **nowhere(copied, tmp_path))
     assert outcome["folder"] is None
     assert outcome["made"]
     assert outcome["weights"] == run(FIT)["weights"]
+
+
+SMALL = """
+from onlearn.compiler import compiled
+
+@compiled
+def double(x):
+    return x + x
+
+@compiled
+def square(x):
+    return x * x
+"""
+CALL = """
+import json, os, sys
+from onlearn.cli.terminal import one_line_warnings
+from onlearn.compiler import cache_folder, object_code
+if UNWRITABLE:
+    os.access = lambda path, mode: False  # also what root may write to
+sys.path.insert(0, os.getcwd())
+import small
+with one_line_warnings() if COMMAND else open(os.devnull):
+    assert (small.double(3.0), small.square(3.0)) == (6.0, 9.0)
+print(json.dumps({"made": object_code.made, "folder": cache_folder()}))
+"""
+
+
+def nowhere(copied, tmp_path):
+    """An environment in which no folder can be made, not even by root."""
+    (copied / "__pycache__").write_text("")
+    (tmp_path / "file").write_text("")
+    return dict(package=copied, NUMBA_CACHE_DIR=None, XDG_CACHE_HOME=tmp_path / "file" / "user")
+
+
+def called(tmp_path, package=PACKAGE, command=True, unwritable=False, **environment):
+    """What a program compiled that calls two small functions, and what it said on stderr."""
+    (tmp_path / "small.py").write_text(SMALL)
+    whole = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    whole = {name: str(value) for name, value in whole.items() if value is not None}
+    program = f"COMMAND, UNWRITABLE = {command}, {unwritable}\n{CALL}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=whole, cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("backend", ["object_code", "numba"])
+@pytest.mark.parametrize("command", [True, False])
+def test_where_nothing_is_kept_one_line_says_so(command, backend, copied, tmp_path):
+    if backend == "object_code" and not is_tried():
+        pytest.skip("not tried on this platform")
+    found, said = called(tmp_path, command=command, ONLEARN_BACKEND=backend, **nowhere(copied, tmp_path))
+    assert found["folder"] is None
+    assert said == ("onlearn: warning: " if command else "") + (
+        "compiled code is not kept, so every process waits for the compiler: "
+        f"{copied / '__pycache__'} and {tmp_path / 'file' / 'user' / 'onlearn'} cannot be written to; "
+        "set NUMBA_CACHE_DIR to a folder that only you can write to\n"
+    )
+
+
+def test_without_a_home(copied, tmp_path):
+    environment = {**nowhere(copied, tmp_path), "XDG_CACHE_HOME": None, "HOME": tmp_path / "file"}
+    assert f"and {tmp_path / 'file' / '.cache' / 'onlearn'} cannot be written to" in called(tmp_path, **environment)[1]
+
+
+def test_nothing_is_said_where_code_is_kept_or_there_already(copied, tmp_path):
+    """Also where it is in a folder that can only be read, as in an image, whose maker ran ``onlearn warm``."""
+    environment = {**nowhere(copied, tmp_path), "NUMBA_CACHE_DIR": tmp_path / "cache"}
+    found, said = called(tmp_path, **environment)
+    assert found["made"] == ["double", "square"] and said == ""
+    found, said = called(tmp_path, unwritable=True, **environment)
+    assert found == {"made": [], "folder": None} and said == ""
+
+
+def test_a_full_disk_is_named(monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "write", full)
+    files._warn_once.cache_clear()
+    namespace = {}
+    exec("def same(x):\n    return x", namespace)  # which no process has compiled before
+    monkeypatch.setattr(functions, "identity", lambda *_: functions.Identity(f"same {os.urandom(8)}", True))
+    assert compiled(namespace["same"])(1.5) == 1.5
+    assert f"{files.cache_folder()}: No space left on device; set NUMBA_CACHE_DIR" in caplog.text
 
 
 TRAIN = """

@@ -28,7 +28,7 @@ def root(tmp_path, monkeypatch):
 
 
 def chosen() -> Path | None:
-    found = files.cache_folder.__wrapped__("code")
+    found = files.places.__wrapped__("code").writable
     return None if found is None else Path(found)
 
 
@@ -44,6 +44,29 @@ def test_folders_are_the_users_alone(root):
     assert mode(folder / "a.code") == 0o600
     assert files.read(folder, "a.code") == b"text"
     assert chosen() == folder
+
+
+def test_code_in_the_package_may_be_read_by_whoever_may_read_the_package(root, monkeypatch):
+    """In an image, its maker compiles as root, and others use it."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    package = root.parent / "package"
+    package.mkdir()
+    monkeypatch.setattr(files, "PACKAGE", package)
+    folder = chosen()
+    assert folder.parent == package / "__pycache__" and mode(folder) == mode(folder.parent) == 0o755
+    files.write(folder, "a.code", b"text")
+    assert mode(folder / "a.code") == 0o644
+    assert files.read(folder, "a.code") == b"text"
+
+
+def test_folders_that_can_only_be_read_are_read(root, monkeypatch):
+    chosen()
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(root)))
+    found = files.places.__wrapped__("code")
+    assert [Path(one).parent for one in found.readable] == [root, root.parent / "home" / "onlearn"]
+    assert found.writable == found.readable[1]
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert files.places.__wrapped__("code") == (found.readable, None)
 
 
 def test_a_sticky_folder_may_hold_ones_own(root):

@@ -24,10 +24,11 @@ try:
         Stopped,
         as_options,
         command_line,
+        echo,
         one_line_warnings,
         option_name,
+        prepare_streams,
         print_message,
-        replace_closed_streams,
     )
     from onlearn.errors import ClusterError, PlanError
 except KeyboardInterrupt:  # before anything has begun
@@ -72,7 +73,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"onlearn {__version__}")
+        echo(f"onlearn {__version__}")
         raise typer.Exit
 
 
@@ -100,13 +101,13 @@ def _start(
       onlearn demo --help                      what a command can do
     """
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        echo(context.get_help())
 
 
 def main() -> None:
     """The ``onlearn`` command."""
     try:
-        replace_closed_streams()
+        prepare_streams()
         # OpenBLAS threads spin before they sleep, from the moment NumPy is imported: on a core that parsing needs.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         code = run(sys.argv[1:])
@@ -173,6 +174,12 @@ def _print_error(error: Exception, command: str) -> int:
         where = context.command_path if context is not None else command
         print_message(f"{error.format_message().rstrip('.')} (see {where} --help)")
         return int(getattr(error, "exit_code", 2))
+    from onlearn.cli.origin import user_error
+
+    if (found := user_error(error, says_enough=_is_a_sentence)) is not None:
+        cause, place = found
+        print_message(f"{_named(cause)} ({place})")
+        return 1
     if isinstance(error, PlanError):
         which = "" if error.parameter is None else f" for {option_name(error.parameter)}"
         text = as_options(" ".join(error.message.split())).rstrip(".")
@@ -185,8 +192,13 @@ def _print_error(error: Exception, command: str) -> int:
         print_message(as_options(text))
         return 2
     plain = text and isinstance(error, ClusterError)
-    print_message(text if plain else f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    print_message(text if plain else _named(error))
     return 1
+
+
+def _named(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _is_about_input(error: Exception) -> bool:
@@ -194,6 +206,11 @@ def _is_about_input(error: Exception) -> bool:
     if isinstance(error, OSError):
         files = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
         return error.errno is not None or isinstance(error, files)
+    return _is_a_sentence(error)
+
+
+def _is_a_sentence(error: BaseException) -> bool:
+    """Whether an error is a sentence about an option, the data or the model file; users' code may raise it as well."""
     # By name: importing the modules takes long, and a module that is not imported has raised nothing.
     homes = ("onlearn.data.bad_rows", "onlearn.model_file")
-    return any(cls.__module__ in homes for cls in type(error).__mro__)
+    return isinstance(error, PlanError) or any(cls.__module__ in homes for cls in type(error).__mro__)

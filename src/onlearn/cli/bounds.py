@@ -11,7 +11,7 @@ import typer
 
 from onlearn.cli.options import Data, Format, Json, MaxBad, MaxLine, Quiet, Report, Strict, print_bad_rows
 from onlearn.cli.reporting import check_report, evidence_of, write_report
-from onlearn.cli.terminal import echo_json, group, output, print_message
+from onlearn.cli.terminal import echo, echo_files, echo_json, group, output, print_message
 from onlearn.models.train_options import MAX_BAD, TrainOptions
 
 app = group("Mistake bounds, advice on data, and pictures.")
@@ -186,17 +186,17 @@ def _print(
         echo_json(facts)
         return
     if name == "best_eta":
-        typer.echo(f"eta = {value:.6g}")
+        echo(f"eta = {value:.6g}")
     elif math.isinf(value):
-        typer.echo("no bound: the theorem promises nothing for these numbers")
+        echo("no bound: the theorem promises nothing for these numbers")
     else:
         near = min(1e-3, ROUNDING * value)
         whole = round(value) if abs(value - round(value)) <= near else math.floor(value)
-        typer.echo(f"at most {whole:,} mistakes" + (f" ({value:.6g})" if abs(value - whole) > near else ""))
-    typer.echo(about)
+        echo(f"at most {whole:,} mistakes" + (f" ({value:.6g})" if abs(value - whole) > near else ""))
+    echo(about)
     for key, one in found.items():
         if key != "value":
-            typer.echo(f"{key} = {one:.6g}")
+            echo(f"{key} = {one:.6g}")
 
 
 def _numbers(text: str, option: str) -> list[float]:
@@ -370,7 +370,7 @@ def recommend(
     if json:
         echo_json(advice.to_dict())
     else:
-        typer.echo(str(advice))
+        echo(str(advice))
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -420,7 +420,7 @@ def plot(
     if json:
         echo_json({"picture": picture.name, "file": file, "format": format, **_texts(picture)})
     else:
-        typer.echo(file)
+        echo_files([file])
 
 
 def _texts(picture: Any) -> dict[str, str]:

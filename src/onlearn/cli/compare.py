@@ -112,21 +112,19 @@ def _short(entry: Any) -> str:
 
 
 def _print(found: Any) -> None:
-    from rich.text import Text
-
     from onlearn.cli.terminal import plain_table, show
 
-    show(Text(f"{found.rows:,} rows to learn from, {found.tested_on}"))
+    show(f"{found.rows:,} rows to learn from, {found.tested_on}")
     table = plain_table(*found.table()[0])
     for line in found.table()[1:]:
-        table.add_row(*map(Text, line))
+        table.add_row(*line)
     if table.row_count:
         show(table)
     for header, *lines in (found.verdicts(), found.failures()):
         table = plain_table(header[0])
         for name in header[1:]:
-            table.add_column(Text(name))
+            table.add_column(name)
         for line in lines:
-            table.add_row(Text(line[0]), *map(Text, map(as_options, line[1:])))  # names are spelled as in Python
+            table.add_row(line[0], *map(as_options, line[1:]))  # names are spelled as in Python
         if lines:
             show(table)

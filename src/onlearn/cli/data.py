@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from onlearn.cli.options import Data, Format, Json, MaxLine, Quiet, line_limit
-from onlearn.cli.terminal import as_options, echo_json, group, index_range, print_message
+from onlearn.cli.terminal import as_options, echo_files, echo_json, group, index_range, print_message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,7 +208,7 @@ def fetch(
     if json:
         echo_json({"name": name, "source": source, "files": [str(path) for path in files]})
     else:
-        typer.echo("\n".join(str(path) for path in files))
+        echo_files(files)
 
 
 def _is_of(path: Path, name: str) -> bool:

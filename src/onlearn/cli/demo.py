@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onlearn.cli.terminal import echo_json, print_message, progress
+from onlearn.cli.terminal import echo_json, print_message, progress, show
 
 if TYPE_CHECKING:
     from onlearn.reproduce.demo import Result
@@ -91,12 +91,10 @@ def _print_tables(found: list[Result]) -> None:
     from itertools import groupby
 
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from onlearn.reproduce.demo import DATA
 
-    console = Console()
     for name, group in groupby(found, key=lambda result: result.data):
         about = (DATA[name].__doc__ or "").rstrip(".")
         table = Table(
@@ -117,5 +115,4 @@ def _print_tables(found: list[Result]) -> None:
             bound = "" if r.bound is None else f"{r.bound:,.0f}"
             theorem, speed = (r.theorem or "").replace("_", " "), f"{r.examples_per_second:,.0f}"
             table.add_row(r.learner, f"{r.accuracy:.3f}", f"{r.mistakes:,}", bound, theorem, speed)
-        console.print(table)
-        console.print()
+        show(table)

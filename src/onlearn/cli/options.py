@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onlearn.cli.terminal import as_options, option_name, print_message, progress_of
+from onlearn.cli.terminal import as_options, option_name, print_line, print_message, progress_of
 from onlearn.cluster.options import ClusterOptions
 from onlearn.models.train_options import MAX_BAD, About, about, keep_apart, longest_line, part
 
@@ -221,4 +220,4 @@ def print_bad_rows(bad: BadRows) -> None:
         first, *rest = bad.summary().splitlines()
         print_message(first)
         for line in rest:
-            print(as_options(line), file=sys.stderr)
+            print_line(as_options(line))

@@ -56,6 +56,13 @@ def predict(
             help="Format of the output: csv or jsonl, of taggers conll or jsonl; by default by FILE's extension.",
         ),
     ] = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe",
+            help="Of CSV: put an apostrophe before text that a spreadsheet would take for a formula.",
+        ),
+    ] = False,
     format: Format = None,
     id: Annotated[str | None, typer.Option(metavar="COL", help="The column that identifies rows.")] = None,
     unconstrained: Unconstrained = False,
@@ -93,6 +100,7 @@ def predict(
         from onlearn.cli import tagging
 
         refuse(scores=scores, id=id, top=top, threshold=threshold, positive=positive, cluster=cluster)
+        refuse(spreadsheet_safe=spreadsheet_safe)
         return tagging.predict(
             model, tagger, data, output, proba, format_out, unconstrained, quiet,
             format=format, bad_rows=bad_rows, max_bad=max_bad, strict=strict, max_line=max_line,
@@ -110,12 +118,13 @@ def predict(
         from onlearn.cluster.prediction import Shards, predicted
         from onlearn.cluster.prediction_tasks import Output
 
-        WRITERS[form](opened)  # refuses labels that it cannot write
+        WRITERS[form](opened, safe=spreadsheet_safe)  # refuses labels that it cannot write
+        asked = Output(form, scores=scores, proba=proba, top=top, safe=spreadsheet_safe)
         bad = bad_rows_of(bad_rows, max_bad, strict)
         over = Shards(opened, data, count=shards, bad=bad, format=format, max_line=line_limit(max_line), id=id)
         silent = quiet or (output is None and sys.stdout.isatty())
         with written(output, model, *over.names) as file, over_shards(over, cluster, patience, quiet, silent) as client:
-            for lines in predicted(over, client, Output(form, scores=scores, proba=proba, top=top)):
+            for lines in predicted(over, client, asked):
                 file.write(lines)
                 if output is None:
                     sys.stdout.flush()
@@ -126,7 +135,7 @@ def predict(
     options["live"] = output is None  # a file appears only when it is whole
     with reading(opened, data, **options) as reader:
         files = [source.name for source in reader.sources]
-        writer = WRITERS[form](opened, files=len(files) > 1)
+        writer = WRITERS[form](opened, files=len(files) > 1, safe=spreadsheet_safe)
         with written(output, model, *files) as file:
             begun = False
             for batch in batches(reader, quiet or (output is None and sys.stdout.isatty()), id=id):

@@ -10,7 +10,7 @@ import typer
 
 from onlearn.cli.options import Report
 from onlearn.cli.reporting import check_report, write_report
-from onlearn.cli.terminal import echo_json, group, progress
+from onlearn.cli.terminal import echo, echo_json, group, progress
 
 app = group("Compute published results again and show both.")
 
@@ -83,4 +83,4 @@ def _run(work: Callable[[Callable[[str], None]], Any], lines: int, json: bool, r
     if json:
         echo_json(table.to_dict())
     else:
-        typer.echo(str(table))
+        echo(str(table))

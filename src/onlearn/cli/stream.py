@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from onlearn.cli.options import BadRowsFile, Data, Format, MaxBad, MaxLine, Quiet, Strict, line_limit, print_bad_rows
-from onlearn.cli.terminal import Stopped, announce_compiling, echo_json, print_message
+from onlearn.cli.terminal import Stopped, announce_compiling, echo, echo_json, print_message
 from onlearn.errors import PlanError
 from onlearn.models.train_options import MAX_BAD, check_output, keep_apart, part
 
@@ -107,7 +107,7 @@ def stream(
             if json:
                 echo_json(_facts(record), indent=None)
             elif not quiet:
-                typer.echo(record.line())
+                echo(record.line())
     except KeyboardInterrupt:
         stopped = True
     except (TypeError, ValueError) as error:

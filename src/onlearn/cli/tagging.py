@@ -17,6 +17,7 @@ from onlearn.cli.terminal import (
     Stopped,
     as_line,
     as_options,
+    echo,
     echo_json,
     plain_table,
     print_message,
@@ -69,8 +70,8 @@ def train(options: TrainOptions, as_json: bool, report_file: str | None, quiet: 
         run.read()
         if not silent:
             for note in run.notes:
-                typer.echo(as_options(note))
-            typer.echo(f"learning: {run.tagger.learner!r}")
+                echo(as_options(note))
+            echo(f"learning: {run.tagger.learner!r}")
         with _progress_line(silent) as watch:
             run.learn(watch if report_file is None else recorded(turns, watch))
     except KeyboardInterrupt:
@@ -106,11 +107,12 @@ def _progress_line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
     if silent or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.live import Live
 
+    from onlearn.cli.console import PlainConsole
+
     began = perf_counter()
-    with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
+    with Live(console=PlainConsole(stderr=True), transient=True, auto_refresh=False) as live:
 
         def watch(now: Any) -> None:
             seconds = perf_counter() - began

@@ -2,6 +2,10 @@
 
 Results go to standard output, or to a file that appears only when it is complete; all else goes to stderr. Colours and
 progress bars appear on a terminal only.
+
+Names of columns, labels, words and files come from others, and may hold what a terminal obeys. So commands print by
+what is here alone: ``echo``, ``show`` and ``print_message`` write escapes in its place wherever they write to, and
+``output`` does on a terminal; to files and pipes it writes data as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
@@ -28,6 +32,7 @@ import typer
 
 from onlearn.cluster.options import ClusterOptions
 from onlearn.errors import PlanError
+from onlearn.inert_text import escaped
 from onlearn.models.train_options import keep_apart
 
 if TYPE_CHECKING:
@@ -44,20 +49,25 @@ def group(what: str) -> typer.Typer:
     @made.callback(invoke_without_command=True, help=what)
     def alone(context: typer.Context) -> None:
         if context.invoked_subcommand is None:
-            typer.echo(context.get_help())
+            echo(context.get_help())
 
     return made
+
+
+def echo(text: str) -> None:
+    """Print lines for people on standard output."""
+    print(escaped(text), flush=True)
 
 
 def plain_table(first: str | None = None, *numbers: str, title: str | None = None) -> Table:
     """A table without a frame: a first column of names and further ones of numbers; or without columns."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(
         box=box.SIMPLE if first is not None else None,
-        title=None if title is None else Text(title, style="bold"),
+        title=title,
+        title_style="bold",
         title_justify="left",
         show_header=first is not None,
         show_edge=False,
@@ -65,29 +75,34 @@ def plain_table(first: str | None = None, *numbers: str, title: str | None = Non
         collapse_padding=True,
     )
     if first is not None:
-        table.add_column(Text(first), style="cyan", overflow="fold")
+        table.add_column(first, style="cyan", overflow="fold")
     for name in numbers:
-        table.add_column(Text(name), justify="right")
+        table.add_column(name, justify="right")
     return table
 
 
 def visible(name: str) -> str:
-    """A name, in quotes if it begins or ends with spaces or has characters that are not printed."""
+    """A name, in quotes if it begins or ends with spaces or has characters that are not seen."""
     return name if name == name.strip() and name.isprintable() else repr(name)
 
 
 def show(what: Any) -> None:
-    """Print something and an empty line. Markup is off: a label may look like ``[red]``."""
-    from rich.console import Console
+    """Print a table or a text, wrapped, and an empty line."""
+    from onlearn.cli.console import PlainConsole
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = PlainConsole()
     console.print(what)
     console.print()
 
 
 def echo_json(report: Any, indent: int | None = 2) -> None:
     """Print a report as JSON. NaN and infinity, which JSON does not have, are null."""
-    typer.echo(json.dumps(_strict(report), indent=indent, allow_nan=False))
+    echo(_as_ascii(json.dumps(_strict(report), indent=indent, allow_nan=False)))
+
+
+def _as_ascii(json_text: str) -> str:
+    """JSON without characters that are not seen: of ASCII, ``json`` leaves the last one."""
+    return json_text.replace("\x7f", "\\u007f")
 
 
 def _strict(value: Any) -> Any:
@@ -112,6 +127,17 @@ class UnbufferedWriter:
         return done
 
 
+class TerminalWriter:
+    """Lines of data for a terminal, where characters that are not seen, but for tabs, are written as escapes."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def write(self, lines: bytes | memoryview) -> int:
+        self.file.write(escaped(bytes(lines).decode("utf-8", "backslashreplace"), kept="\n\t").encode())
+        return len(lines)
+
+
 @contextmanager
 def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterator[IO[bytes]]:
     """A file to write to, which appears when it is complete; standard output for None and ``-``.
@@ -121,7 +147,8 @@ def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterato
     if path is None or path == "-":
         sys.stdout.flush()
         out = sys.stdout.buffer
-        yield cast(IO[bytes], UnbufferedWriter(out)) if isinstance(out, io.RawIOBase) else out
+        whole = UnbufferedWriter(out) if isinstance(out, io.RawIOBase) else out
+        yield cast(IO[bytes], TerminalWriter(whole) if sys.stdout.isatty() else whole)
         out.flush()
         return
     target = Path(path)
@@ -143,6 +170,12 @@ def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterato
         if isinstance(error, BrokenPipeError) or error.errno is None or error.filename == str(target):
             raise
         raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
+
+
+def echo_files(paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Print names of files, one a line, on standard output: they are data, for programs that open the files."""
+    with output(None) as out:
+        out.write(b"".join(os.fsencode(path) + b"\n" for path in paths))
 
 
 def hashed_line(report: dict[str, Any]) -> str | None:
@@ -173,7 +206,12 @@ class Stopped(Exception):  # noqa: N818 (it is no error)
 
 def print_message(text: str) -> None:
     """One line on stderr."""
-    print(f"onlearn: {text}", file=sys.stderr, flush=True)
+    print_line(f"onlearn: {text}")
+
+
+def print_line(text: str) -> None:
+    """One line on stderr that goes on with the message before."""
+    print(escaped(text, kept=""), file=sys.stderr, flush=True)
 
 
 def announce_compiling(quiet: bool) -> None:
@@ -226,17 +264,28 @@ class Closed(io.RawIOBase):
         raise OSError(errno.EBADF, "standard output is closed")
 
 
-def replace_closed_streams() -> None:
-    """Replace the streams that the shell closed, for which Python has None; what is written to stderr is lost."""
+def prepare_streams() -> None:
+    """Make standard output and error fit to write any text to.
+
+    Of those that the shell closed, for which Python has None, what is written to stderr is lost. What the encoding of
+    standard output does not have is written as escapes, as on stderr.
+    """
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(Closed(), "utf-8", write_through=True)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (as long as the process lives)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings in one line, and never lose Ctrl-C."""
+    """Print warnings, and those of our log, in one line each; and never lose Ctrl-C."""
+    import logging
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warn(record.getMessage())
 
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
         print_message(f"warning: {' '.join(str(message).split())}")
@@ -251,24 +300,30 @@ def one_line_warnings() -> Iterator[None]:
             sys.__unraisablehook__(lost)
 
     sys.unraisablehook = unraisable
-    with warnings.catch_warnings():
-        warnings.showwarning = warn
-        yield
+    log, lines = logging.getLogger("onlearn"), Lines(logging.WARNING)
+    log.addHandler(lines)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = warn
+            yield
+    finally:
+        log.removeHandler(lines)
 
 
 @contextmanager
 def progress(doing: str, total: int) -> Iterator[Callable[[str], None]]:
     """A progress bar on stderr; call what it yields with the name of each part that is done."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    from onlearn.cli.console import PlainConsole
+
+    console = PlainConsole(stderr=True)
     columns = (
         TextColumn(doing),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total)
@@ -281,12 +336,13 @@ def progress_of(total: int | None, quiet: bool) -> Iterator[Callable[[int, int],
     if quiet or not sys.stderr.isatty():
         yield lambda bytes_read, rows: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from onlearn.cli.console import PlainConsole
 
     text = "{task.fields[rows]:,} rows"
     columns = (BarColumn(), TextColumn(text), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=PlainConsole(stderr=True), transient=True) as bar:
         task, seen = bar.add_task("", total=total, rows=0), 0
 
         def advance(bytes_read: int, rows: int) -> None:

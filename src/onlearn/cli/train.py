@@ -200,10 +200,11 @@ def _progress_line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
     if silent:
         yield None
         return
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
+    from onlearn.cli.console import PlainConsole
+
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield None
         return
@@ -229,53 +230,52 @@ def _progress_line(silent: bool) -> Iterator[Callable[[Any], None] | None]:
 
 def _print_decisions(decisions: list[str]) -> None:
     """Print decisions, one sentence a line."""
-    from rich.console import Console
+    from onlearn.cli.console import PlainConsole
 
-    console = Console(highlight=False)
+    console = PlainConsole()
     for one in decisions:
-        console.print(one, style="dim", markup=False, soft_wrap=True)
+        console.print(one, style="dim", soft_wrap=True)
     console.file.flush()
 
 
 def print_report(report: dict[str, Any], printed: list[str]) -> None:
     """The report as a table; decisions that were printed before are not repeated."""
     from rich import box
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from onlearn.cli.console import PlainConsole
+
     _print_decisions([note for note in report["notes"] if note not in printed])
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     rate = report["examples"] / max(report["seconds"], 1e-9)
-    table.add_row("learner", escape(report["learner"]))
+    table.add_row("learner", report["learner"])
     if report["labels"] is not None:
         shown = ", ".join(report["labels"][:8]) + (", ..." if len(report["labels"]) > 8 else "")
-        table.add_row("labels", escape(f"{len(report['labels'])}: {shown}"))
+        table.add_row("labels", f"{len(report['labels'])}: {shown}")
     table.add_row("rows", f"{report['rows']:,}" + (f", {report['bad_rows']:,} bad" if report["bad_rows"] else ""))
     if report["features"] is not None:
         table.add_row("features", terminal.feature_count(report["features"], report))
     if (shared := terminal.hashed_line(report)) is not None:
         table.add_row("hashed features", shared)
     if "kernel" in report:
-        table.add_row("support examples", f"{report['support_examples']:,}, kernel {escape(report['kernel'])}")
+        table.add_row("support examples", f"{report['support_examples']:,}, kernel {report['kernel']}")
     if "mixture" in report:
         leader = max(report["mixture"]["learners"], key=lambda one: one["weight"])
-        table.add_row("mixture", escape(report["mixture"]["theorem"]))
-        table.add_row("its leader", escape(f"{leader['learner']}, which counts {leader['weight']:.3g}"))
+        table.add_row("mixture", report["mixture"]["theorem"])
+        table.add_row("its leader", f"{leader['learner']}, which counts {leader['weight']:.3g}")
     for name, value in report.get("described", {}).items():
-        table.add_row(escape(name.replace("_", " ")), escape(terminal.as_line(value)))
+        table.add_row(name.replace("_", " "), terminal.as_line(value))
     of_all = f"{report['passes_ended']} of " if report["stopped"] else ""
     table.add_row("passes", f"{of_all}{report['passes']}, {report['seconds']:.2f} s, {rate:,.0f} examples/s")
     for name, title in (("progressive", "first pass, before learning"), ("holdout", "held-out rows"), ("test", "test")):
         if name in report:
             table.add_row(title, _figures(report[name]))
     if report["cache"] is not None:
-        table.add_row("parsed rows", escape(report["cache"]["said"]))
-    table.add_row("model", escape(report["model"]))
-    console.print(table)
+        table.add_row("parsed rows", report["cache"]["said"])
+    table.add_row("model", report["model"])
+    PlainConsole().print(table)
 
 
 def _figures(found: dict[str, Any]) -> str:

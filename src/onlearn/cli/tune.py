@@ -211,9 +211,9 @@ def _race(run: Any, silent: bool) -> None:
 @contextmanager
 def _rung_line(silent: bool) -> Iterator[Callable[[Any, list[Any]], None] | None]:
     """One line of progress on a terminal; nothing elsewhere."""
-    from rich.console import Console
+    from onlearn.cli.console import PlainConsole
 
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     if silent or not console.is_terminal:
         yield None
         return
@@ -236,20 +236,20 @@ def _rung_line(silent: bool) -> Iterator[Callable[[Any, list[Any]], None] | None
 def print_table(found: dict[str, Any]) -> None:
     """The table of a race, from the winner on, and the command that repeats the winner."""
     from rich import box
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from onlearn.cli.console import PlainConsole
+
+    console = PlainConsole()
     if found["why_not"] is not None:
-        console.print(f"no race: {found['why_not']}", markup=False, soft_wrap=True)
+        console.print(f"no race: {found['why_not']}", soft_wrap=True)
     else:
         table = Table(box=box.SIMPLE, pad_edge=False)
         for name in ("", "wrong", "loss", "examples", "passes"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("configuration", overflow="fold")
         for one in sorted(found["configurations"], key=lambda one: int(one["rank"])):
-            table.add_row(*(escape(cell) for cell in _cells(one, found)))
+            table.add_row(*_cells(one, found))
         console.print(table)
         early = ", ended early" if found["ended_early"] else ""
         console.print(
@@ -257,7 +257,7 @@ def print_table(found: dict[str, Any]) -> None:
             f"{found['examples']:,} examples learned from in all, {found['seconds']:.2f} s{early}",
             soft_wrap=True,
         )
-    console.print(found["command"], markup=False, soft_wrap=True, style="bold")
+    console.print(found["command"], soft_wrap=True, style="bold")
 
 
 def _cells(one: dict[str, Any], found: dict[str, Any]) -> list[str]:

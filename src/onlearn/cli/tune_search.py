@@ -50,20 +50,19 @@ def search_learner(
 
 def print_search(found: dict[str, Any]) -> None:
     """The best trials, the interval of the best, and the command that trains by it."""
-    from rich.console import Console
-    from rich.text import Text
+    from onlearn.cli.console import PlainConsole
 
     rows = plain_table("", "score", "state")
     rows.add_column("parameters", overflow="fold")
     ordered = sorted(found["configurations"], key=lambda one: int(one["rank"]))
     for one in ordered[:SHOWN]:
         score = "" if one["score"] is None else f"{one['score']:.4f}"
-        rows.add_row("*" if one["rank"] == 1 else str(one["rank"]), score, one["state"], Text(one["spelling"]))
+        rows.add_row("*" if one["rank"] == 1 else str(one["rank"]), score, one["state"], one["spelling"])
     show(rows)
     more = f"; {len(ordered) - SHOWN} more are not shown" if len(ordered) > SHOWN else ""
     interval = f"95 % interval {found['low']:.4f} to {found['high']:.4f}"
-    show(Text(f"score {found['score']:.4f}, {interval}, {found['folds']} folds, {len(ordered)} trials{more}"))
-    Console(highlight=False).print(found["command"], markup=False, soft_wrap=True, style="bold")
+    show(f"score {found['score']:.4f}, {interval}, {found['folds']} folds, {len(ordered)} trials{more}")
+    PlainConsole().print(found["command"], soft_wrap=True, style="bold")
 
 
 def validate_winner(options: TrainOptions, found: dict[str, Any], folds: int) -> Any:
@@ -76,12 +75,10 @@ def validate_winner(options: TrainOptions, found: dict[str, Any], folds: int) ->
 
 def print_validation(found: Any) -> None:
     """The figures of the default and of the winner, and whether they differ."""
-    from rich.text import Text
-
-    show(Text(f"cross-validated: {found.tested_on}"))
+    show(f"cross-validated: {found.tested_on}")
     for header, *lines in (found.table(), found.verdicts(), found.failures()):
         table = plain_table(*header)
         for line in lines:
-            table.add_row(*map(Text, map(as_options, line)))
+            table.add_row(*map(as_options, line))
         if lines:
             show(table)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from onlearn.cli.terminal import print_message, progress
+from onlearn.cli.terminal import echo, print_message, progress
 
 
 def warm(
@@ -54,4 +54,4 @@ def warm(
         for _ in compile_features():
             pass
     seconds = perf_counter() - start
-    typer.echo(f"{compiled} loops compiled, {len(loops) - compiled} were ready, {seconds:.1f} s")
+    echo(f"{compiled} loops compiled, {len(loops) - compiled} were ready, {seconds:.1f} s")

@@ -248,6 +248,7 @@ def predict(
     scores: bool = False,
     top: int | None = None,
     format_out: str | None = None,
+    spreadsheet_safe: bool = False,
     format: str | None = None,
     id: str | None = None,
     bad: BadRows | None = None,
@@ -264,13 +265,14 @@ def predict(
     :param model: a ``Model``, or the file of one; to predict by a threshold, call its ``set_threshold`` first
     :param data: paths, patterns or URLs that all workers can read
     :param client: a client of Dask's, the address of a scheduler, or ``"local:4"``
+    :param spreadsheet_safe: put an apostrophe before text in CSV that a spreadsheet would take for a formula
     :param bad: collects the rows that cannot be read; by default more than 1 % of them raise an error
     :param shards: into how many parts the data are cut, about
     :param patience: seconds to wait for a worker when there is none
     :return: the number of ``rows`` that are predicted, and of ``bad_rows``
     """
     opened = as_model(model)
-    asked = Output(format_of(format_out, output), False, scores, proba, top)
+    asked = Output(format_of(format_out, output), False, scores, proba, top, spreadsheet_safe)
     check_asked(opened, scores, proba, top)
     asked.writer(opened)  # refuses labels that it cannot write
     given = Shards(opened, data, count=shards, bad=bad, format=format, id=id)

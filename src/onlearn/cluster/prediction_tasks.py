@@ -27,10 +27,11 @@ class Output(NamedTuple):
     scores: bool = False
     proba: bool = False
     top: int | None = None
+    safe: bool = False  # whether a spreadsheet takes no text for a formula
 
     def writer(self, model: Model) -> Any:
         """What writes the predictions of a model in this format."""
-        return WRITERS[self.format](model, files=self.files)
+        return WRITERS[self.format](model, files=self.files, safe=self.safe)
 
 
 class Job(NamedTuple):

@@ -8,7 +8,7 @@ Numba, or by ``numba_backend``. ``cache`` has the files that hold it, and names 
 from __future__ import annotations
 
 from onlearn.compiler.backends import before_compiling, compile_seconds
-from onlearn.compiler.cache import cache_folder
+from onlearn.compiler.cache import cache_folder, cache_folders
 from onlearn.compiler.functions import (
     INTERPRETED,
     REORDER,
@@ -31,6 +31,7 @@ __all__ = [
     "before_compiling",
     "borrow",
     "cache_folder",
+    "cache_folders",
     "compile_seconds",
     "compiled",
     "give_back",

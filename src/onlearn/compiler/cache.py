@@ -2,8 +2,9 @@
 
 Whoever can write to a file of machine code, or to the folder that holds it, can run programs as whoever loads it. So
 code is loaded, as ``ssh`` loads keys, only from files and folders that belong to the user or to root and that nobody
-else can write to. A folder that is refused is named in the log, and the next candidate is used, or none: the code is
-then compiled in memory.
+else can write to. A folder that is refused is named in the log, and the next candidate is used. One that the user
+cannot write to, as in an image, is read, and the next is written to. If there is none, every process compiles anew, and
+the log says so.
 
 The names carry digests of everything the code depends on, so stale code cannot be loaded: the sources of the compiler
 name the folder; the function with the sources of all it calls, the types of its arguments, the processor and the
@@ -24,7 +25,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,42 +49,77 @@ class UntrustedError(PermissionError):
 # ---------------------------------------------------------------------------------------------------- folders
 
 
-@cache
-def cache_folder(kind: str = "code", *sources: Path) -> str | None:
-    """A writable folder for what is derived from some files, or else from the compiler.
+PRIVATE, SHARED = 0o700, 0o755  # modes of folders
+ADVICE = "set NUMBA_CACHE_DIR to a folder that only you can write to"
 
-    It is in NUMBA_CACHE_DIR, in the package, or in the user's cache; None if there is none.
-    """
+
+class Places(NamedTuple):
+    """The folders of what is derived from some files."""
+
+    readable: tuple[str, ...]  # in the order in which they are looked into
+    writable: str | None  # the last of them
+
+
+def cache_folder(kind: str = "code", *sources: Path) -> str | None:
+    """A writable folder for what is derived from some files, or else from the compiler; None if there is none."""
+    return places(kind, *sources).writable
+
+
+def cache_folders(kind: str = "code", *sources: Path) -> tuple[str, ...]:
+    """The folders in which it may be found."""
+    return places(kind, *sources).readable
+
+
+@cache
+def places(kind: str, *sources: Path) -> Places:
+    """The folders in NUMBA_CACHE_DIR, in the package and in the user's cache, up to the first one that is writable."""
+    readable = []
     name = f"{kind}-{digest_of(*sources) if sources else compiler_digest()}"
     for root in _roots():
         folder = root / name
         try:
-            _make(root)
-            # Whoever can write to the package can change its sources, so the folders above it need no check.
-            if root.parent != PACKAGE:
+            # Whoever can write to the package can change its sources, so the folders above it need no check. And code
+            # in it may be read by all who may read the sources: in an image these are other users than its maker.
+            own = root.parent == PACKAGE
+            _make(root, SHARED if own else PRIVATE)
+            if not own:
                 check_parents(folder)
-            _make(folder)
+            _make(folder, SHARED if own else PRIVATE)
             check_folder(folder)
         except UntrustedError as error:
-            _warn_once(f"{error}; set NUMBA_CACHE_DIR to a folder that only you can write to")
+            _warn_once(f"a folder is not used for compiled code: {error}; {ADVICE}")
         except OSError:
             continue
         else:
+            readable.append(str(folder))
             if os.access(folder, os.W_OK):
-                return str(folder)
-    return None
+                return Places(tuple(readable), str(folder))
+    return Places(tuple(readable), None)
+
+
+def folder_to_keep() -> str | None:
+    """The folder for what is about to be compiled; without one, the log says once what that means."""
+    folder = cache_folder()
+    if folder is None:
+        warn_not_kept(f"{' and '.join(map(str, _roots()))} cannot be written to")
+    return folder
+
+
+def warn_not_kept(why: str) -> None:
+    """Say once that later processes have to compile again."""
+    _warn_once(f"compiled code is not kept, so every process waits for the compiler: {why}; {ADVICE}")
 
 
 @cache
-def _warn_once(reason: str) -> None:
-    log.warning("a folder is not used for compiled code: %s", reason)
+def _warn_once(what: str) -> None:
+    log.warning("%s", what)
 
 
-def _make(folder: Path) -> None:
-    """Make a folder, with those above it, that only the user can enter."""
+def _make(folder: Path, mode: int) -> None:
+    """Make a folder, with those above it, that only the user can write to."""
     if not folder.parent.exists():
-        _make(folder.parent)
-    folder.mkdir(exist_ok=True, mode=0o700)
+        _make(folder.parent, mode)
+    folder.mkdir(exist_ok=True, mode=mode)
 
 
 def subfolder(folder: str | None, name: str) -> str | None:
@@ -172,9 +208,14 @@ def read(folder: str | Path, name: str) -> bytes:
 
 
 def write(folder: str | Path, name: str, content: bytes) -> None:
-    """Write a file under a random name that did not exist, and move it into place."""
+    """Write a file under a random name that did not exist, and move it into place.
+
+    Whoever may read the folder may read it.
+    """
     descriptor, beside = tempfile.mkstemp(suffix=".tmp", dir=folder)
     try:
+        if POSIX:
+            os.fchmod(descriptor, 0o600 | os.stat(folder).st_mode & 0o044)
         with open(descriptor, "wb") as file:
             file.write(content)
         os.replace(beside, Path(folder, name))

@@ -297,12 +297,13 @@ def _shipped(who: Identity, types: str) -> tuple[str, int] | None:
 
 
 def _found(who: Identity, types: str) -> tuple[str, int] | None:
-    folder = files.cache_folder() if who.kept and shipped.destination.folder is None else None
-    if folder is None:
+    if not who.kept or shipped.destination.folder is not None:
         return None
     symbol = _symbol(who, types)
-    with suppress(OSError):
-        return _linked(symbol, files.read(folder, _file_name(who, symbol)))
+    for folder in files.cache_folders():
+        with suppress(OSError):
+            if (linked := _linked(symbol, files.read(folder, _file_name(who, symbol)))) is not None:
+                return linked
     return None
 
 
@@ -315,16 +316,20 @@ def _linked(symbol: str, content: bytes) -> tuple[str, int] | None:
 
 
 def _compiled(who: Identity, symbol: str, compile_now: Callable[[str], ObjectFile]) -> tuple[str, int]:
-    with compiling(who.kept):
+    shipping = shipped.destination
+    folder = files.folder_to_keep() if who.kept and shipping.folder is None else None
+    with compiling(folder is not None):
         new = compile_now(symbol)
         address = object_code.link(symbol, new.code)
     if who.kept:
         made.append(who.short)
-        if shipped.destination.folder is not None:
-            (shipped.destination.folder / shipped.destination.level / _file_name(who, symbol)).write_bytes(new.packed())
-        elif (folder := files.cache_folder()) is not None:
-            with suppress(OSError):  # the disk is full, say: what is compiled serves all the same
-                files.write(folder, _file_name(who, symbol), new.packed())
+        if shipping.folder is not None:
+            (shipping.folder / shipping.level / _file_name(who, symbol)).write_bytes(new.packed())
+    if folder is not None:
+        try:
+            files.write(folder, _file_name(who, symbol), new.packed())
+        except OSError as error:  # the disk is full, say: what is compiled serves all the same
+            files.warn_not_kept(f"{folder}: {error.strerror}")
     return new.results, address
 
 

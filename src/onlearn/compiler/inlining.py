@@ -38,7 +38,7 @@ import numpy as np
 
 from onlearn.compiler import cache as files
 from onlearn.compiler import shipped
-from onlearn.compiler.cache import PACKAGE, cache_folder
+from onlearn.compiler.cache import PACKAGE, cache_folder, cache_folders
 from onlearn.compiler.functions import INTERPRETED, REORDER, Identity, Replaced, code
 from onlearn.compiler.object_code import Call, Dispatch
 
@@ -367,14 +367,12 @@ def _digest(text: str) -> str | None:
 
 def _kept(name: str, stamp: str) -> str | None:
     """The text that the package, as it is now, has inlined before; None if it has not."""
-    folder = cache_folder()
-    if folder is None:
-        return None
-    try:
-        first, _, text = files.read(folder, f"{name}.py").decode().partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text if first == INLINED_BY + stamp else None
+    for folder in cache_folders():
+        with suppress(OSError, UnicodeDecodeError):
+            first, _, text = files.read(folder, f"{name}.py").decode().partition("\n")
+            if first == INLINED_BY + stamp:
+                return text
+    return None
 
 
 def _keep(name: str, text: str, stamp: str) -> None:

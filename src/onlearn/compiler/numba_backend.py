@@ -18,7 +18,7 @@ import numba
 from numba import extending, types
 
 from onlearn.compiler.backends import compiling, lock, made
-from onlearn.compiler.cache import cache_folder, function_digest, subfolder
+from onlearn.compiler.cache import folder_to_keep, function_digest, subfolder
 from onlearn.compiler.functions import Replaced
 from onlearn.compiler.object_code import Call, Pointer
 
@@ -58,7 +58,7 @@ def disk_cache(digest: str | None) -> Iterator[bool]:
     what is in it cannot be stale. Numba reads the setting when a function is decorated; a user's own compiled functions
     keep their place.
     """
-    folder = None if digest is None else subfolder(cache_folder(), f"numba-{digest}")
+    folder = None if digest is None else subfolder(folder_to_keep(), f"numba-{digest}")
     with lock:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder or before
@@ -73,7 +73,7 @@ def call(compiled: Any, name: str, arguments: tuple[Any, ...], kept: bool) -> Ca
     with lock:
         folder, hits = compiled.stats.cache_path, sum(compiled.stats.cache_hits.values())
         found = folder is not None and any(Path(folder).glob("*.nbi"))
-        with compiling(kept and not found):
+        with compiling(kept and folder is not None and not found):
             compiled.compile(tuple(numba.typeof(_for_numba(one)) for one in arguments))
         if kept and sum(compiled.stats.cache_hits.values()) == hits:
             made.append(name)

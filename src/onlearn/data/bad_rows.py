@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from onlearn.inert_text import escaped
+
 SHOWN = 5
 EARLY_CHECK = 1000  # rows after which too many bad rows raise before the end of the data
 
@@ -92,7 +94,7 @@ class BadRows:
         if not self.count:
             return f"all {self.rows} rows could be read"
         lines = [f"{self.count} of {self.rows} rows could not be read:"]
-        lines += [f"  {place(file, bad)}: {bad.reason}" for file, bad in self.examples]
+        lines += [escaped(f"  {place(file, bad)}: {bad.reason}", kept="") for file, bad in self.examples]
         if self.count > len(self.examples):
             lines.append(f"  and {self.count - len(self.examples)} more")
         return "\n".join(lines)

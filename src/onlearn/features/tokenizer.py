@@ -24,7 +24,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from onlearn.compiler import INTERPRETED, cache_folder, compiled
+from onlearn.compiler import INTERPRETED, cache_folder, cache_folders, compiled
 from onlearn.data.batch import combine, finish, mix
 
 PLANES = 0x40000  # the tables have the code points below this one, and the variation selectors
@@ -48,13 +48,17 @@ class Characters(NamedTuple):
 @cache
 def characters(lowercase: bool, beyond_ascii: bool) -> Characters:
     """The tables. Those for all of Unicode take time to compute, so they are computed on first use and stored."""
-    folder = cache_folder("tables", Path(__file__)) if beyond_ascii else None
-    if folder is None:
+    if not beyond_ascii:
         return make_characters(lowercase, beyond_ascii)
-    file = Path(folder) / f"unicode-{unicodedata.unidata_version}-{'lower' if lowercase else 'as-is'}-marks.npz"
-    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(file) as stored:
-        return Characters(*(stored[name] for name in Characters._fields))
+    name = f"unicode-{unicodedata.unidata_version}-{'lower' if lowercase else 'as-is'}-marks.npz"
+    for place in cache_folders("tables", Path(__file__)):
+        with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(Path(place) / name) as stored:
+            return Characters(*(stored[one] for one in Characters._fields))
     made = make_characters(lowercase, beyond_ascii)
+    folder = cache_folder("tables", Path(__file__))
+    if folder is None:
+        return made
+    file = Path(folder) / name
     with suppress(OSError):
         temporary = file.with_suffix(f".{os.getpid()}.tmp.npz")
         np.savez(temporary, **made._asdict())

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onlearn.errors import PlanError
+from onlearn.models.spreadsheet import without_formulas
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,12 +75,14 @@ def check_asked(model: Model, scores: bool, proba: bool, top: int | None) -> Non
 class CsvWriter:
     """A header, and a line for each row; with ``files``, each line names the file.
 
-    Several labels of a row have the separator between them that the model learned from, or a semicolon.
+    Several labels of a row have the separator between them that the model learned from, or a semicolon. With ``safe``,
+    a spreadsheet takes no text for a formula.
     """
 
-    def __init__(self, model: Model, files: bool = False) -> None:
+    def __init__(self, model: Model, files: bool = False, safe: bool = False) -> None:
         self.labels: list[str] | None = model.labels
         self.files: bool = files
+        self.safe: bool = safe
         self.separator: str = model.reading.get("label_separator") or ";"
         self.several: bool = model.task == "multilabel"
         if self.several and (unclear := [label for label in self.labels or () if self.separator in label]):
@@ -104,6 +107,10 @@ class CsvWriter:
             names += ["score"] if len(labels) == 2 and not self.several else [f"score:{label}" for label in labels]
         if proba:
             names += [f"proba:{label}" for label in labels]
+        if self.safe:
+            from onlearn.data.arrow import from_strings
+
+            names = without_formulas(from_strings(names)).to_pylist()
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(names)
         return text.getvalue().encode()
@@ -126,6 +133,8 @@ class CsvWriter:
         for numbers in (made.scores, made.proba):
             if numbers is not None:
                 columns += [from_numpy(column) for column in numbers.T]
+        if self.safe:
+            columns = [without_formulas(column) for column in columns]
         table = pa.table(columns, names=[str(n) for n in range(len(columns))])
         sink = pa.BufferOutputStream()
         try:
@@ -141,7 +150,9 @@ class CsvWriter:
 class JsonWriter:
     """An object for each row, on a line; with ``files``, each names the file."""
 
-    def __init__(self, model: Model, files: bool = False) -> None:
+    def __init__(self, model: Model, files: bool = False, safe: bool = False) -> None:
+        if safe:
+            raise PlanError("it is about CSV, and the output is JSON lines", "spreadsheet_safe")
         self.labels: list[str] | None = model.labels
         self.files: bool = files
 

@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from onlearn.inert_text import escaped
+
 INTERVAL = 0.1  # seconds
 
 
@@ -27,7 +29,8 @@ class TerminalLine:
         """Show the text now."""
         if self.shown:
             width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[K{text[:width]}")
+            shown = escaped(text, kept="")
+            sys.stderr.write(f"\r\x1b[K{shown[:width]}")
             sys.stderr.flush()
             self._due, self._written = time.monotonic() + INTERVAL, True
 
