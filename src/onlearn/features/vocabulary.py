@@ -17,6 +17,7 @@ from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.assemble import to_matrix
 from onlearn.features.tables import fixed
+from onlearn.model_schema import NAMES, Arrays, Record, check_facts, one_of, whole
 
 SMALLEST = 1 << 10  # slots
 FULLEST = 0.6  # the share of used slots at which the table grows
@@ -129,7 +130,7 @@ class Vocabulary:
 
     def _fill_up(self) -> None:
         self.state = "hash"
-        self._seen = np.zeros(max(1, (1 << self.bits) // 64), np.uint64)
+        self._seen = np.zeros(_words(self.bits), np.uint64)
 
     def _prefix_number(self, prefix: str) -> int:
         return self._prefixes.setdefault(prefix, len(self._prefixes))
@@ -312,12 +313,13 @@ class Vocabulary:
         return facts, arrays
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Vocabulary:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays) -> Vocabulary:
         """The vocabulary that was packed; raises ValueError if it contradicts itself."""
+        check_facts(facts, FILED, "vocabulary")
         self = cls(facts["max_names"], facts["bits"])
         hashes, ends, prefix, pool = (arrays[key] for key in ("hashes", "ends", "prefix", "pool"))
         kinds = {"hashes": np.uint64, "ends": np.int64, "prefix": np.uint32, "pool": np.uint8}
-        n, prefixes = len(hashes), facts["prefixes"]
+        n, prefixes = hashes.size, facts["prefixes"]
         consistent = (
             all(arrays[key].dtype == kind and arrays[key].ndim == 1 for key, kind in kinds.items())
             and n <= self.max_names
@@ -326,9 +328,7 @@ class Vocabulary:
             and ends[0] == 0
             and (np.diff(ends) >= 0).all()
             and ends[-1] == len(pool)
-            and facts["state"] in STATES
             and len(set(prefixes)) == len(prefixes)
-            and all(isinstance(p, str) for p in prefixes)
             and (n == 0 or prefix.max() < len(prefixes))
             and not _has_duplicates(hashes)
         )
@@ -341,10 +341,10 @@ class Vocabulary:
         self._prefixes = {p: k for k, p in enumerate(prefixes)}
         self._seen = np.zeros(0, np.uint64)
         if self.state == "hash":
-            self._fill_up()
-            if arrays["seen"].shape != self._seen.shape or arrays["seen"].dtype != np.uint64:
+            seen = arrays["seen"]
+            if seen.shape != (_words(self.bits),) or seen.dtype != np.uint64:
                 raise ValueError("the vocabulary contradicts itself: its buckets have another number")
-            self._seen = arrays["seen"].copy()
+            self._seen = seen.copy()
         self._rebuild(_slots_for(n))
         return self
 
@@ -353,7 +353,8 @@ class Vocabulary:
         return self.pack()
 
     def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
-        self.__dict__.update(Vocabulary.unpack(*state).__dict__)
+        facts, arrays = state
+        self.__dict__.update(Vocabulary.unpack(facts, Arrays(arrays)).__dict__)
 
 
 def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
@@ -361,6 +362,14 @@ def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
     used = int(hash_table.count_bits(seen))
     features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
     return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
+
+
+FILED = Record(max_names=whole(0), bits=whole(1, 30), state=one_of(*STATES), prefixes=NAMES)
+
+
+def _words(bits: int) -> int:
+    """The words that have a bit for each of ``2**bits`` buckets."""
+    return max(1, (1 << bits) // 64)
 
 
 def _slots_for(names: int) -> int:

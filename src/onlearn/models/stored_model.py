@@ -17,6 +17,7 @@ from onlearn.engine.csr import CSR, is_sparse, select
 from onlearn.engine.geometry import GEOMETRIES
 from onlearn.engine.stabilizers import STABILIZERS
 from onlearn.features.feature_map import Strings
+from onlearn.model_schema import under
 from onlearn.models.far_indices import AllColumns
 from onlearn.models.model import Model, as_written
 from onlearn.models.tag_files import is_tagger_file
@@ -80,8 +81,7 @@ class StoredModel(Model):
     def learner(self) -> Any:
         """The whole learner."""
         if self._learner is None:
-            own = {key: self._arrays[key] for key in self._arrays if key.startswith("learner.")}
-            self._learner = model_file.rebuild(self._facts, {key.removeprefix("learner."): own[key] for key in own})
+            self._learner = model_file.rebuild(self._facts, under("learner.", self._arrays))
             self._check()
         return self._learner
 

@@ -15,6 +15,7 @@ from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed
 from onlearn.features.vocabulary import LONGEST, Vocabulary
+from onlearn.model_schema import Arrays
 from onlearn.sequence.inputs import GivenAttributes
 from onlearn.sequence.token_hashes import hash_attributes, number_attributes
 from onlearn.sequence.token_rows import TokenRows
@@ -147,7 +148,7 @@ def pack_names(vocabulary: Vocabulary, kept: np.ndarray) -> dict[str, np.ndarray
     return {"lengths": lengths, "text": pool, "long": arrays["hashes"][kept][lengths >= LONGEST]}
 
 
-def unpack_names(arrays: Mapping[str, np.ndarray]) -> Vocabulary:
+def unpack_names(arrays: Arrays) -> Vocabulary:
     """The vocabulary of packed names, numbered in their order."""
     lengths, text, long = (arrays[name] for name in ("lengths", "text", "long"))
     fits = lengths.ndim == text.ndim == long.ndim == 1 and lengths.dtype.kind in "iu" and text.dtype == np.uint8
@@ -163,7 +164,7 @@ def unpack_names(arrays: Mapping[str, np.ndarray]) -> Vocabulary:
     hashes[cut] = long
     facts = {"max_names": MOST, "bits": 1, "state": "grow", "prefixes": [""]}
     prefix = np.zeros(len(hashes), np.uint32)
-    return Vocabulary.unpack(facts, {"hashes": hashes, "ends": ends, "prefix": prefix, "pool": text})
+    return Vocabulary.unpack(facts, Arrays({"hashes": hashes, "ends": ends, "prefix": prefix, "pool": text}))
 
 
 class NamedFeatures:
@@ -233,7 +234,7 @@ class NamedFeatures:
         return {}, pack_names(self.vocabulary, np.arange(self.size))
 
     @classmethod
-    def unpack(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NamedFeatures:
+    def unpack(cls, facts: Mapping[str, Any], arrays: Arrays) -> NamedFeatures:
         """The features that were packed; a ValueError if they contradict themselves."""
         self = cls()
         self.vocabulary = unpack_names(arrays)
