@@ -2,6 +2,7 @@
 
 The header of a model file is JSON that anybody may have written. Each part of it is a ``Record``: the facts by name,
 and for each the kind it must be of. ``check_facts`` holds the header against it and says in one sentence what is wrong.
+Facts that come from no file, as those that another process was sent, may have tuples for lists.
 
 >>> PASSES = Record(passes=COUNT, names=either(None, NAMES), rows=Record(shape=ListOf(COUNT)))
 >>> check_facts({"passes": 3, "names": None, "rows": {"shape": [2, -1]}}, PASSES)
@@ -78,7 +79,7 @@ class ListOf:
         self.wanted: str = f"a list of {'' if length is None else f'{length} '}{of or 'facts'}"
 
     def fault(self, value: Any, name: str) -> str | None:
-        if not isinstance(value, list) or (self.length is not None and len(value) != self.length):
+        if not isinstance(value, (list, tuple)) or (self.length is not None and len(value) != self.length):
             return f"has {reprlib.repr(value)} for {name}, which must be {self.wanted}"
         faults = (self.kind.fault(one, f"{name}.{n}") for n, one in enumerate(value))
         return next((found for found in faults if found is not None), None)
@@ -92,7 +93,7 @@ class TupleOf:
         self.wanted: str = f"a list of {len(kinds)} facts"
 
     def fault(self, value: Any, name: str) -> str | None:
-        if not isinstance(value, list) or len(value) != len(self.kinds):
+        if not isinstance(value, (list, tuple)) or len(value) != len(self.kinds):
             return f"has {reprlib.repr(value)} for {name}, which must be {self.wanted}"
         faults = (kind.fault(one, f"{name}.{n}") for n, (kind, one) in enumerate(zip(self.kinds, value)))
         return next((found for found in faults if found is not None), None)
@@ -180,7 +181,7 @@ NUMBERS = ListOf(NUMBER, "numbers")
 TRUTH = Plain(lambda value: isinstance(value, bool), "true or false")
 TEXT = Plain(lambda value: isinstance(value, str), "a text")
 NAMES = Plain(  # of which there may be very many
-    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of names"
+    lambda value: isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value), "a list of names"
 )
 PRECISION = one_of("float64", "float32")
 SHARE = Plain(lambda value: is_number(value) and 0 < value < 1, "a number between 0 and 1")

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 try:
     import fcntl
@@ -35,7 +36,7 @@ class FileBeside:
         self.target: Path = target
         remove_leftovers(target)
         while True:
-            handle, name = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
+            handle, name = tempfile.mkstemp(".tmp", f"{_hidden(target)}.", target.parent)
             self.path: Path = Path(name)
             self.handle: int = handle
             with contextlib.suppress(OSError):  # a file system may have no locks
@@ -45,6 +46,10 @@ class FileBeside:
             os.close(handle)  # before it was locked, it was taken for a leftover
         if fcntl is None:  # Windows renames no open file
             self._close()
+
+    def open(self) -> IO[bytes]:
+        """The file to write to; closing it keeps it locked."""
+        return open(self.handle, "wb", closefd=False) if self.handle >= 0 else open(self.path, "wb")
 
     def replace(self) -> None:
         """Put it in the place of the target."""
@@ -63,9 +68,14 @@ class FileBeside:
         self.handle = -1
 
 
+def _hidden(target: Path) -> str:
+    """The name of the target as that of a hidden file."""
+    return f".{target.name.removeprefix('.')}"
+
+
 def remove_leftovers(target: Path) -> None:
     """Remove what processes that have ended were writing for the same target; only our own files."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.\w{{8}}\.tmp")
+    pattern = re.compile(rf"{re.escape(_hidden(target))}\.\w{{8}}\.tmp")
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if pattern.fullmatch(entry.name):

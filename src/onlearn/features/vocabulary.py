@@ -16,6 +16,7 @@ import numpy as np
 from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.assemble import to_matrix
+from onlearn.features.hash_table import SECRET
 from onlearn.features.tables import fixed
 from onlearn.model_schema import NAMES, Arrays, Record, check_facts, one_of, whole
 
@@ -26,6 +27,7 @@ MANY = 1 << 16  # names from which memory for ROOMY names is allocated at once
 ROOMY = 1 << 22  # names; memory that is not written yet takes no space
 NAME = 16  # bytes of an average name
 LONGEST = 256  # bytes of a name that are stored; the hash includes all bytes
+WRAPS = np.errstate(over="ignore")  # products of hashes, which NumPy reports if the loops run interpreted
 STATES = ("grow", "hash", "drop")  # what happens to a new name: it gets a number, a bucket, or nothing
 
 
@@ -86,15 +88,17 @@ class Vocabulary:
         """The number of each hash, or -1. Changes nothing, so several threads may call it."""
         return self._find(hashes, note=False)
 
+    @WRAPS
     def known(self, hashes: np.ndarray) -> np.ndarray:
         """The number of each stored hash, or -1, while another thread may be learning.
 
         A name that is just being added may be reported as unknown. Numbers never change, so no number is wrong.
         """
         ids = np.empty(len(hashes), np.int32)
-        hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
+        hash_table.find(self._slots, SECRET, self._hashes, fixed(hashes), ids)
         return ids
 
+    @WRAPS
     def learn(self, rows: NamedRows, known: np.ndarray | None = None) -> np.ndarray:
         """The number of each feature; new names get the next numbers. ``known`` has those found before."""
         if self.state != "grow":
@@ -108,7 +112,7 @@ class Vocabulary:
         while True:
             room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots)))
             done, self._count = hash_table.find_or_add(
-                self._slots, *features, prefix_of,
+                self._slots, SECRET, *features, prefix_of,
                 self._hashes, self._ends, self._prefix, self._pool, LONGEST, done, room, self._count, ids,
             )  # fmt: skip
             if done == len(ids):
@@ -119,10 +123,11 @@ class Vocabulary:
                 return ids
             self._make_room()
 
+    @WRAPS
     def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
         """The numbers of names and, if in use, of buckets; ``note`` records which buckets are used."""
         ids = np.empty(len(hashes), np.int32)
-        hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
+        hash_table.find(self._slots, SECRET, self._hashes, fixed(hashes), ids)
         if self.state == "hash":
             mask = np.uint64((1 << self.bits) - 1)
             hash_table.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
@@ -174,12 +179,13 @@ class Vocabulary:
         if _slots_for(names) > len(self._slots):
             self._rebuild(_slots_for(names))
 
+    @WRAPS
     def _rebuild(self, size: int) -> None:
         """Build a table of ``size`` slots."""
         # The memory is written first: a page that is read first is allocated twice by the kernel.
         self._slots = np.empty(size, np.uint64)
         self._slots.fill(0)
-        hash_table.place(self._slots, self._hashes, 0, self._count)
+        hash_table.place(self._slots, SECRET, self._hashes, 0, self._count)
 
     # ------------------------------------------------------------------ names
 

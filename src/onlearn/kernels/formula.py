@@ -222,6 +222,8 @@ def _unpacked(facts: Any, arrays: Arrays, depth: int) -> Kernel:
         return cls(**values)
     except TypeError as error:
         raise ValueError(f"the description of the kernel {facts['name']} is not complete: {error}") from error
+    except OverflowError as error:
+        raise ValueError(f"the kernel {facts['name']} is damaged: its parameters are too large") from error
 
 
 # -- stored examples
