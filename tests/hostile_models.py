@@ -29,8 +29,12 @@ import numpy as np
 
 import onlearn
 from onlearn import model_file
+from onlearn.compact_arrays import compact
 from onlearn.model_file import ModelFileError
+from onlearn.models import stored_model
+from onlearn.models.stored_model import open_for_prediction
 
+stored_model.LARGE = 0  # so that small files, too, are read in parts
 LONG = 60  # seconds of a case
 MEMORY = 6 << 30  # bytes of address space; a file of some kilobytes has no use for them
 
@@ -189,8 +193,8 @@ def deep(levels: int) -> Any:
 
 
 HOSTILE: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 3, 7, 100, 2**31, 2**40, 2**63, 2**64, -(2**63), 10**30, 0.5, -0.5, 1e300, float("nan"),
-    float("inf"), float("-inf"), "", "x", "a" * 1000, "\x1b[2J\u202e", "perceptron", "additive", "Perceptron", "Model",
+    None, True, False, 0, 1, -1, 2, 3, 7, 100, 2**31, 2**40, 2**63, 2**64, -(2**63), 10**30, 0.5, -0.5, 1e300,
+    float("nan"), float("inf"), float("-inf"), "", "x", "a" * 1000, "\x1b[2J\u202e", "perceptron", "additive", "Perceptron", "Model",
     [], [0], [1, 2, 3], ["a"], ["a", "a"], [None], [[]], [["a", 1]], [float("nan")], {}, {"a": 1}, {"pairs": []},
     {"pairs": [1]}, {"pairs": [[[], 1]]}, {"kernel": {}}, {"array": "tally"}, deep(50),
 )  # fmt: skip
@@ -214,6 +218,8 @@ def at(header: Any, path: tuple[Any, ...]) -> Any:
 
 def damage_header(header: dict[str, Any], draw: random.Random) -> str:
     paths = [path for path in places(header) if path and path != ("format",)]
+    if not paths:
+        return "nothing"
     path = draw.choice(paths)
     owner, key = at(header, path[:-1]), path[-1]
     way = draw.choice(("replace", "replace", "replace", "near", "delete", "swap", "repeat", "add"))
@@ -311,6 +317,12 @@ def damaged(path: Path, out: Path, case: int) -> str:
     if draw.random() < 0.1:
         told += "; " + (damage_array(arrays, draw) if arrays else "")
     stored = {key: np.ascontiguousarray(array).reshape(array.shape) for key, array in arrays.items()}
+    if draw.random() < 0.3:
+        stored, header["compact"] = compact(stored, large=1)
+        header["format"] = 2
+        if draw.random() < 0.5:
+            known = header["compact"]
+            told += "; compact: " + (damage_array(stored, draw) if draw.random() < 0.5 else damage_header(known, draw))
     model_file.write_arrays(str(out), stored, {"onlearn": json.dumps(header)})
     return told
 
@@ -339,6 +351,7 @@ def use(sample: Sample, path: Path, again: Path) -> None:
         tries.append(partial(inspect, path))
     if isinstance(model, onlearn.Model):
         tries.append(lambda: model.explain(rows[:1]))
+        tries.append(lambda: open_for_prediction(path).predict(few))
     tries.append(partial(_call, model, "save", again))
     for attempt in tries:
         try:
@@ -377,9 +390,10 @@ def verdict(sample: Sample, path: Path, again: Path) -> str | None:
         cause = error.__context__
         if str(error).count("\n") or not str(error).isprintable():
             return f"not one plain line: {error!r}"
-        if not is_ours(error) or (cause is not None and isinstance(cause, Exception) and not is_ours(cause)):
-            if not isinstance(cause, (OSError, UnicodeDecodeError, json.JSONDecodeError)) and "Safetensor" not in repr(cause):
-                return f"not foreseen: {error}\n" + "".join(traceback.format_exception(cause or error)[-3:])
+        foreign = isinstance(cause, Exception) and not is_ours(cause)
+        told = isinstance(cause, (OSError, UnicodeDecodeError, json.JSONDecodeError)) or "Safetensor" in repr(cause)
+        if not is_ours(error) or (foreign and not told):
+            return f"not foreseen: {error}\n" + "".join(traceback.format_exception(cause or error)[-3:])
         return None
     except Exception as error:
         return "".join(traceback.format_exception(error)[-4:])

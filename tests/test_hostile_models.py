@@ -1,4 +1,4 @@
-"""Damaged model files: each is refused in one sentence, or loads as a model that works. None ends or blocks a process."""
+"""Damaged model files: each is refused in one sentence, or works. None ends or blocks a process."""
 
 import json
 import os
@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hostile_models
 import numpy as np
 import pytest
 
+import hostile_models
 import onlearn
 from onlearn.model_file import ModelFileError, load, read_file, read_header, write_arrays
 
@@ -87,9 +87,10 @@ def test_a_header_nested_deeply_is_refused(saved, depth):
 @pytest.mark.parametrize("value", [None, 0.5, "x", [1], {}])
 def test_a_part_of_the_header_that_is_something_else_is_named(saved, part, value):
     _rewritten(saved, lambda header, arrays: header.update({part: value}))
+    if (part, value) == ("params", {}):  # as they are by default
+        assert load(saved)
+        return
     with pytest.raises(ModelFileError, match=r"header (has|lacks)|does not know|labels are missing|array training"):
-        if part == "params" and value == {}:
-            raise ModelFileError("the header has all parameters as they are by default")
         load(saved)
 
 

@@ -137,7 +137,10 @@ DAMAGE = {
     "too few names": (lambda h, a: h["estimator"].update(feature_names_in=["a"]), "1 names do not go with 4"),
     "no names": (lambda h, a: h["estimator"].update(feature_names_in="abcd"), "must be a list of names or None"),
     "no precision": (lambda h, a: h["estimator"].update(dtype="int8"), "'int8' for estimator.dtype"),
-    "truth for a count": (lambda h, a: h["training"].update(outputs=True), "True for training.outputs, which must be a whole"),
+    "truth for a count": (
+        lambda h, a: h["training"].update(outputs=True),
+        "True for training.outputs, which must be a whole",
+    ),
     "no pass": (lambda h, a: h["training"].update(by_pass=[3]), "3 for training.by_pass.0"),
     "single counters": (
         lambda h, a: a.update(counts=a["counts"].astype("f4")),

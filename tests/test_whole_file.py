@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -141,7 +142,12 @@ def test_a_file_that_was_taken_for_a_leftover_is_made_anew(tmp_path, monkeypatch
 def test_an_error_while_writing_leaves_the_old_file(tmp_path):
     target = tmp_path / "m.onl"
     target.write_text("old")
-    with pytest.raises(RuntimeError), whole_file(target) as temporary:
-        open(temporary, "w").write("half")
-        raise RuntimeError
+
+    def fail():
+        with whole_file(target) as temporary:
+            Path(temporary).write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert target.read_text() == "old" and os.listdir(tmp_path) == ["m.onl"]

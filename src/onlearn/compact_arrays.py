@@ -29,15 +29,15 @@ COMPACT = MappingOf(
     "how arrays are stored, by name",
 )
 
-Arrays = dict[str, np.ndarray]
+Named = dict[str, np.ndarray]
 
 
-def compact(arrays: Arrays, large: int = LARGE) -> tuple[Arrays, dict[str, Any]]:
+def compact(arrays: Named, large: int = LARGE) -> tuple[Named, dict[str, Any]]:
     """The arrays to store, and what must be known to expand them."""
     items = list(arrays.items())
     size = sum(array.nbytes for _, array in items)
     made = over_rows(lambda a, b: [_stored(array, large) for _, array in items[a:b]], len(items), size)
-    stored: Arrays = {}
+    stored: Named = {}
     known: dict[str, Any] = {}
     for (key, _), (values, differs, how) in zip(items, (one for some in made for one in some)):
         stored[key] = values
@@ -66,7 +66,7 @@ def _stored(array: np.ndarray, large: int) -> tuple[np.ndarray, np.ndarray | Non
     return (narrow, where, how) if where is not None or narrow.itemsize < flat.itemsize else (array, None, {})
 
 
-def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:
+def expand(stored: Named, known: dict[str, Any]) -> Named:
     """The arrays that were compacted; a ValueError if they cannot have been. ``known`` is a ``COMPACT``.
 
     An array takes 64 times the room that its bits take in the file, at most.

@@ -17,6 +17,7 @@ import os
 import reprlib
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from onlearn.model_schema import (
     MappingOf,
     Record,
     TupleOf,
+    as_arrays,
     check_facts,
     check_labels_differ,
     one_of,
@@ -121,7 +123,7 @@ def rebuild(header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
         raise ModelFileError(f"{name} has no parameter {first}: the file may come from a newer version of onlearn")
     if params:
         made.set_params(**params)
-    made._unpack(header, arrays if isinstance(arrays, Arrays) else Arrays(arrays))
+    made._unpack(header, as_arrays(arrays))
     return made
 
 
@@ -139,8 +141,17 @@ def estimator_of(learner: Any) -> Any:
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """The same, but learners as such, without the estimators around them, which need scikit-learn."""
     header, arrays = read_file(path)
-    try:
+    with errors_of(path):
         return rebuild(header, arrays)
+
+
+@contextmanager
+def errors_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of an error of what a file holds that it is about this file."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot load {path}: {error}") from None
     except ValueError as error:
         raise ModelFileError(f"cannot load {path}: {error}") from None
     except Exception as error:  # no schema foresaw it
@@ -181,7 +192,7 @@ class StoredArrays(Mapping[str, np.ndarray]):
 
     def __getitem__(self, key: str) -> np.ndarray:
         needed = {name: self._stored[name] for name in (key, bits_name(key)) if name in self._stored}
-        return expand(needed, {key: self._how[key]} if key in self._how else {})[key]
+        return _finite(key, expand(needed, {key: self._how[key]} if key in self._how else {})[key])
 
     def size(self, key: str) -> int:
         """How many numbers an array has."""
@@ -193,16 +204,27 @@ class StoredArrays(Mapping[str, np.ndarray]):
         places = (rows[:, np.newaxis] * width + np.arange(width)).reshape(-1)
         dtype = np.dtype(how["dtype"]) if how else values.dtype
         if how.get("common") is None:
-            return values[places].astype(dtype, copy=False)
-        bits = self._stored[bits_name(key)]
+            if len(values) != self.size(key):
+                raise ValueError(f"{key} contradicts itself")
+            return _finite(key, values[places].astype(dtype, copy=False))
+        bits = self._stored.get(bits_name(key))
+        if bits is None or bits.dtype != np.uint8 or bits.shape != ((self.size(key) + 7) // 8,):
+            raise ValueError(f"{key} contradicts itself")
         before = np.concatenate([np.zeros(1, np.uint32), np.cumsum(BITS_OF[bits], dtype=np.uint32)])
-        if len(bits) != (self.size(key) + 7) // 8 or before[-1] != len(values):
+        if before[-1] != len(values):
             raise ValueError(f"{key} contradicts itself")
         here, place = bits[places >> 3].astype(np.int64), 7 - (places & 7)  # the first bit of a byte is the highest
         differs = (here >> place & 1).astype(bool)
         made = np.full(len(places), index(how["common"]), f"u{dtype.itemsize}").view(dtype)
         made[differs] = values[(before[places >> 3] + BITS_OF[here >> (place + 1)])[differs]]
-        return made
+        return _finite(key, made)
+
+
+def _finite(key: str, array: np.ndarray) -> np.ndarray:
+    """The array, which must hold finite numbers."""
+    if _not_finite({key: array}):
+        raise ValueError(f"{reprlib.repr(key)} holds values that are not finite numbers")
+    return array
 
 
 def _mapped(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ Facts that come from no file, as those that another process was sent, may have t
 >>> PASSES = Record(passes=COUNT, names=either(None, NAMES), rows=Record(shape=ListOf(COUNT)))
 >>> check_facts({"passes": 3, "names": None, "rows": {"shape": [2, -1]}}, PASSES)
 Traceback (most recent call last):
-ValueError: the header has -1 for rows.shape.1, which must be a whole number of at least 0
+ValueError: the header has -1 for rows.shape.1, which must be a whole number of at least 0 (and below 2**63)
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def is_plain(value: Any) -> bool:
 def whole(low: int, high: int | None = None) -> Kind:
     """A whole number of at least ``low``, and of at most ``high``, if that is given."""
     most = LARGEST_WHOLE if high is None else high
-    limits = f"from {low} to {high}" if high is not None else f"of at least {low}"
+    limits = f"from {low} to {high}" if high is not None else f"of at least {low} (and below 2**63)"
     return Plain(lambda value: is_whole(value) and low <= value <= most, f"a whole number {limits}")
 
 
@@ -209,6 +209,11 @@ class Arrays(dict[str, np.ndarray]):
 
     def __missing__(self, name: str) -> np.ndarray:
         raise ValueError(f"the array {self.prefix}{name} is missing")
+
+
+def as_arrays(arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """The same arrays by name, which must be there when they are asked for."""
+    return arrays if isinstance(arrays, Arrays) else Arrays(arrays)
 
 
 def under(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:

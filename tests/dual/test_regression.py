@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import onlearn
 import reference as ref
 from onlearn import KernelRegressor, OnlineRegressor, kernels, rule
-from onlearn.dual.regression import MeanLength, mean_level, part_of_steps
+from onlearn.dual.regression import mean_level, part_of_steps
 from onlearn.dual.regressor import DualRegressor
 from onlearn.model_file import ModelFileError, read_file, write_arrays
 

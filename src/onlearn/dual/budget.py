@@ -54,7 +54,7 @@ class BudgetTrainingSet:
         """All but the data, as plain facts and arrays."""
         return {"passes": self.passes}, {"place": self.slot_of, "owner": self.row_in}
 
-    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack`` described; the support examples must be restored already."""
         slot_of, row_in = arrays["place"], arrays["owner"]
         for found, like, most in ((slot_of, self.slot_of, len(row_in)), (row_in, self.row_in, len(slot_of))):

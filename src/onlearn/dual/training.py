@@ -65,7 +65,7 @@ class TrainingSet(Protocol):
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """All but the data and what follows from them, as plain facts and arrays."""
 
-    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack`` described."""
 
 

@@ -236,7 +236,10 @@ class FeatureHasher(NumericTransformer):
         return {"width": self._pack_columns(), "params": {**params, "dtype": dtype}}, {}
 
     FILED: ClassVar[Record] = Record(
-        width=WIDTH, params=Record(n_features=whole(1), signed=TRUTH, seed=SEED, dtype=OrMissing(PRECISION))
+        width=WIDTH,
+        params=Record(
+            n_features=whole(1), signed=TRUTH, seed=whole(-(1 << 63), (1 << 64) - 1), dtype=OrMissing(PRECISION)
+        ),
     )
 
     def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:

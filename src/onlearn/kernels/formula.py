@@ -12,7 +12,7 @@ import copy
 import difflib
 import operator
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -22,10 +22,10 @@ from onlearn.engine.csr import CSR
 from onlearn.kernels.base import Kernel
 from onlearn.kernels.family import HOMES, MEMBERS, member
 from onlearn.kernels.products import is_scipy, numeric
-from onlearn.model_schema import COUNT, TEXT, ListOf, OrMissing, Record, check_facts, one_of
+from onlearn.model_schema import COUNT, TEXT, Arrays, ListOf, OrMissing, Record, as_arrays, check_facts, one_of
 
 Facts = dict[str, Any]
-Arrays = dict[str, np.ndarray]
+Made = dict[str, np.ndarray]
 
 SIGNS = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
 OPERATORS = ("sum", "product", "scale", "power")  # written as signs, not by name
@@ -166,13 +166,13 @@ def _literal(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:
 KERNEL = Record(name=TEXT)  # and its parameters, which its class checks
 
 
-def pack(kernel: Kernel) -> tuple[Facts, Arrays]:
+def pack(kernel: Kernel) -> tuple[Facts, Made]:
     """A kernel as facts and arrays; an error if it holds a Python function, since that is code."""
-    arrays: Arrays = {}
+    arrays: Made = {}
     return _packed(kernel, arrays), arrays
 
 
-def _packed(kernel: Kernel, arrays: Arrays) -> Facts:
+def _packed(kernel: Kernel, arrays: Made) -> Facts:
     facts: Facts = {"name": kernel.name}
     for key, value in kernel.get_params(deep=False).items():
         if isinstance(value, Kernel):
@@ -193,9 +193,9 @@ def _packed(kernel: Kernel, arrays: Arrays) -> Facts:
     return facts
 
 
-def unpack(facts: Any, arrays: Arrays) -> Kernel:
+def unpack(facts: Any, arrays: Mapping[str, np.ndarray]) -> Kernel:
     """The kernel that ``pack`` stored."""
-    return _unpacked(facts, arrays, 0)
+    return _unpacked(facts, as_arrays(arrays), 0)
 
 
 def _unpacked(facts: Any, arrays: Arrays, depth: int) -> Kernel:
@@ -229,7 +229,7 @@ def _unpacked(facts: Any, arrays: Arrays, depth: int) -> Kernel:
 # -- stored examples
 
 
-def pack_data(X: Any) -> tuple[Facts, Arrays]:
+def pack_data(X: Any) -> tuple[Facts, Made]:
     """Examples as facts and arrays: dense or sparse rows, strings or bytes, trees (as bracketed strings)."""
     X = X.tocsr() if is_scipy(X) else X
     if is_scipy(X) or isinstance(X, CSR):
@@ -246,7 +246,7 @@ def pack_data(X: Any) -> tuple[Facts, Arrays]:
     return pack_data(numeric(X, "a model file"))
 
 
-def _pack_texts(kind: str, texts: list[bytes]) -> tuple[Facts, Arrays]:
+def _pack_texts(kind: str, texts: list[bytes]) -> tuple[Facts, Made]:
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     return {"kind": kind}, {"text": np.frombuffer(b"".join(texts), np.uint8), "ends": ends}
 
@@ -292,22 +292,22 @@ def bracketed(tree: Any) -> str:
 
 
 EXAMPLES = Record(kind=one_of("csr", "dense", "strings", "bytes"), shape=OrMissing(ListOf(COUNT, "sizes", length=2)))
-NUMBERS = ("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)), "float32", "float64")
+OF_NUMBERS = ("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)), "float32", "float64")
 
 
-def unpack_data(facts: Any, arrays: Arrays) -> Any:
+def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """The examples that ``pack_data`` stored; sparse rows as a SciPy matrix."""
     found = unpack_rows(facts, arrays)
     return found.to_scipy() if isinstance(found, CSR) else found
 
 
-def unpack_rows(facts: Any, arrays: Arrays) -> Any:
+def unpack_rows(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """The examples that ``pack_data`` stored; sparse rows as CSR."""
     check_facts(facts, EXAMPLES, "examples")
-    kind = facts["kind"]
+    kind, arrays = facts["kind"], as_arrays(arrays)
     if kind == "dense":
         data = arrays["data"]
-        if data.ndim != 2 or data.dtype.name not in NUMBERS:
+        if data.ndim != 2 or data.dtype.name not in OF_NUMBERS:
             raise ValueError(f"dense examples need rows and columns of numbers, but are {data.dtype.name} {data.shape}")
         return data
     return _unpack_csr(facts, arrays) if kind == "csr" else _unpack_texts(kind, arrays)
@@ -333,7 +333,9 @@ def _unpack_csr(facts: Facts, arrays: Arrays) -> CSR:
     shape = facts.get("shape")
     if shape is None:
         problem = "there is no shape"
-    elif data.ndim != 1 or data.dtype.name not in NUMBERS or any(a.dtype.kind not in "iu" for a in (indices, indptr)):
+    elif (
+        data.ndim != 1 or data.dtype.name not in OF_NUMBERS or any(a.dtype.kind not in "iu" for a in (indices, indptr))
+    ):
         problem = "the values must be numbers, and the indices whole numbers"
     elif indices.shape != data.shape or indptr.shape != (shape[0] + 1,):
         problem = f"there are {data.size} values, {indices.size} columns and {indptr.size} ends of {shape[0]} rows"

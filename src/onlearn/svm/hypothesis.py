@@ -14,12 +14,12 @@ from onlearn.dual.collapse import collapse, reduce_supports, worth_collapsing
 from onlearn.dual.examples import pick
 from onlearn.dual.scores import staged_scores
 from onlearn.dual.supports import SupportSet
-from onlearn.dual.training import DualTraining, under
+from onlearn.dual.training import DualTraining
 from onlearn.engine.geometry import Additive
 from onlearn.engine.rules import Hinge
 from onlearn.engine.scoring import linear_scores
 from onlearn.engine.stabilizers import Last
-from onlearn.model_schema import NESTED, Arrays, Record, check_array, check_facts, either
+from onlearn.model_schema import NESTED, Arrays, Record, check_array, check_facts, either, under
 
 UNKNOWN = -1  # the row of a support vector that is no row of the last ``fit``
 NONE = np.empty(0)
