@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 import onlearn
 from onlearn import model_file
-from onlearn.model_file import compact, expand
+from onlearn.compact_arrays import compact, expand
 
 KINDS = st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "<u2", "<u1"])
 
@@ -72,10 +72,10 @@ DAMAGE = {
     "bits that contradict the values": (_flip, "contradicts itself"),
     "a shape that would not fit in memory": (lambda k, a: k.update(shape=[10**15]), "contradicts itself"),
     "a value that is no number": (lambda k, a: k.update(common=np.float64("nan").view(np.uint64).item()), "not finite"),
-    "a value of too many bits": (lambda k, a: k.update(common=2**70), "not a sound"),
-    "a value that is no bits": (lambda k, a: k.update(common=1.5), "not a sound"),
-    "an unknown type": (lambda k, a: k.update(dtype="O"), "no type"),
-    "no type": (lambda k, a: k.pop("dtype"), "not a sound"),
+    "a value of too many bits": (lambda k, a: k.update(common=2**70), "must be a whole number"),
+    "a value that is no bits": (lambda k, a: k.update(common=1.5), "must be a whole number"),
+    "an unknown type": (lambda k, a: k.update(dtype="O"), "'O' for compact.training.g.w.dtype"),
+    "no type": (lambda k, a: k.pop("dtype"), "lacks compact.training.g.w.dtype"),
 }
 
 

@@ -124,9 +124,9 @@ DAMAGE = {
     "no format": (lambda h, a: h.pop("format"), "no format version"),
     "unknown learner": (lambda h, a: h.update(learner="Oracle"), "does not know"),
     "a module for a learner": (lambda h, a: h.update(learner="theory"), "does not know"),
-    "unknown parameter": (lambda h, a: h["params"].update(speed=3), "not a sound model file"),
+    "unknown parameter": (lambda h, a: h["params"].update(speed=3), "has no parameter 'speed'"),
     "unknown rule": (lambda h, a: h["training"].update(rule="mine"), "unknown rule 'mine'"),
-    "missing part": (lambda h, a: a.pop("training.g.w"), "not a sound model file"),
+    "missing part": (lambda h, a: a.pop("training.g.w"), "the array training.g.w is missing"),
     "wrong shape": (lambda h, a: a.update({"training.g.w": a["training.g.w"][:-1]}), "shape"),
     "wrong type": (lambda h, a: a.update({"training.g.w": a["training.g.w"].astype("f4")}), "shape or type"),
     "NaN": (lambda h, a: a["training.g.w"].__setitem__(0, np.nan), "not finite"),
@@ -136,9 +136,12 @@ DAMAGE = {
     "fewer features": (lambda h, a: h["estimator"].update(n_features_in=3), "3 features do not go with 4"),
     "too few names": (lambda h, a: h["estimator"].update(feature_names_in=["a"]), "1 names do not go with 4"),
     "no names": (lambda h, a: h["estimator"].update(feature_names_in="abcd"), "must be a list of names or None"),
-    "no precision": (lambda h, a: h["estimator"].update(dtype="int8"), "'int8' for dtype"),
-    "truth for a count": (lambda h, a: h["training"].update(outputs=True), "True for outputs, which must be a whole"),
-    "no pass": (lambda h, a: h["training"].update(by_pass=[3]), r"\[3\] for by_pass"),
+    "no precision": (lambda h, a: h["estimator"].update(dtype="int8"), "'int8' for estimator.dtype"),
+    "truth for a count": (
+        lambda h, a: h["training"].update(outputs=True),
+        "True for training.outputs, which must be a whole",
+    ),
+    "no pass": (lambda h, a: h["training"].update(by_pass=[3]), "3 for training.by_pass.0"),
     "single counters": (
         lambda h, a: a.update(counts=a["counts"].astype("f4")),
         "counts does not have the shape",
@@ -165,7 +168,7 @@ HELD_OUT = {
     "unknown code": (lambda h, a: a["held_out.codes"].__setitem__(0, 3), "held_out.codes holds what"),
     "no whole codes": (lambda h, a: a.update({"held_out.codes": a["held_out.codes"] * 1.0}), "held_out.codes does not"),
     "strange fraction": (lambda h, a: h.update(held_out="x"), "must be a number between 0 and 1"),
-    "no scores": (lambda h, a: a.pop("held_out.scores"), "not a sound model file"),
+    "no scores": (lambda h, a: a.pop("held_out.scores"), "the array held_out.scores is missing"),
 }
 
 

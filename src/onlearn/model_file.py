@@ -2,8 +2,9 @@
 
 A learner is stored by its public name, its parameters (choices by their spelling) and whatever its
 ``_pack`` returns: plain facts and arrays. ``_unpack`` takes them back. Files are written beside the old one and
-renamed over it, so a crash leaves the old model or the new one, whole. Large arrays are stored in less room where that
-loses nothing (see ``compact``).
+renamed over it (``whole_file``), so a crash leaves the old model or the new one, whole. Large arrays are stored in less
+room where that loses nothing (``compact_arrays``). What a file may say is stated beside each ``_pack``, as a schema
+(``model_schema``): whatever a file holds, it loads as a sound model, or is refused in one sentence.
 """
 
 from __future__ import annotations
@@ -14,99 +15,39 @@ import math
 import mmap
 import os
 import reprlib
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import stat
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from operator import index
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from onlearn.threads import over_rows
-
-# ----------------------------------------------------------------------------------------------------
-# What a model file says of a learner, held against what a learner can be: no damaged file may load, and then lie.
-
-
-class Kind(NamedTuple):
-    """What a fact of the header may be."""
-
-    fits: Callable[[Any], bool]
-    wanted: str
-
-
-def is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_number(value: Any) -> bool:
-    return is_whole(value) or isinstance(value, float)
-
-
-def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and {"seen", "loss"} <= value.keys() and all(map(is_number, value.values()))
-
-
-def either(value: Any, kind: Kind) -> Kind:
-    """That kind, or a single value."""
-    return Kind(lambda given: given is value or kind.fits(given), f"{kind.wanted} or {value!r}")
-
-
-def a_list(fits: Callable[[Any], bool], of: str) -> Kind:
-    return Kind(lambda value: isinstance(value, list) and all(map(fits, value)), f"a list of {of}")
-
-
-COUNT = Kind(lambda value: is_whole(value) and value >= 0, "a whole number of at least 0")
-NUMBER = Kind(is_number, "a number")
-TRUTH = Kind(lambda value: isinstance(value, bool), "true or false")
-NAMES = a_list(lambda value: isinstance(value, str), "names")
-PRECISION = Kind(lambda value: value in ("float64", "float32"), "'float64' or 'float32'")
-SHARE = Kind(lambda value: is_number(value) and 0 < value < 1, "a number between 0 and 1")
-
-TRAINING = {
-    **dict.fromkeys(("features", "outputs", "capacity", "passes"), COUNT),
-    **dict.fromkeys(("classifies", "even"), TRUTH),
-    "bias": NUMBER,
-    "by_pass": a_list(_is_entry, "passes, each with what was seen and lost"),
-    "since": a_list(is_number, "numbers"),
-}
-ESTIMATOR = {
-    "n_features_in": COUNT,
-    "feature_names_in": either(None, NAMES),
-    "seed": COUNT,
-    "dtype": PRECISION,
-}
-
-
-def check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
-    """Refuse a header in which something is of another kind than it can be."""
-    for name, kind in kinds.items():
-        if not kind.fits(facts[name]):
-            raise ValueError(f"the header has {reprlib.repr(facts[name])} for {name}, which must be {kind.wanted}")
-
-
-def check_array(name: str, array: np.ndarray, kinds: str, shape: tuple[int, ...], low: float = -np.inf,
-                high: float = np.inf, whole: bool = False) -> None:  # fmt: skip
-    """Refuse an array of other kinds of numbers, of another shape, or with values outside of a range."""
-    if array.dtype.name not in kinds.split() or array.shape != shape:
-        raise ValueError(f"{name} does not have the shape or type that this learner has")
-    if (array < low).any() or (array > high).any() or (whole and (array != np.floor(array)).any()):
-        raise ValueError(
-            f"{name} holds what it cannot hold: values must be {'whole and ' * whole}from {low:g} to {high:g}"
-        )
-
-
-def check_labels_differ(labels: np.ndarray) -> None:
-    """Refuse classes that are not a plain list of different labels, all words or all numbers."""
-    known = labels.dtype.kind in "iufbU" or all(isinstance(label, (str, int, float)) for label in labels.ravel())
-    if labels.ndim != 1 or not known or len({isinstance(label, str) for label in labels.tolist()}) > 1:
-        raise ValueError("the classes are not a list of words or of numbers")
-    if len(set(labels.tolist())) < len(labels):
-        raise ValueError("the classes hold a label twice")
-
+from onlearn.compact_arrays import BITS_OF, COMPACT, bits_name, compact, expand
+from onlearn.model_schema import (
+    PLAIN,
+    TEXT,
+    AnyOf,
+    Arrays,
+    Kind,
+    ListOf,
+    MappingOf,
+    Record,
+    TupleOf,
+    as_arrays,
+    check_facts,
+    check_labels_differ,
+    one_of,
+)
+from onlearn.whole_file import whole_file
 
 FORMAT = 2
+
+# The values of a learner's parameters; a dict is stored as pairs, for its keys need not be texts.
+VALUE: Kind = AnyOf(PLAIN, ListOf(TEXT, "texts"), Record(pairs=ListOf(TupleOf(PLAIN, PLAIN), "pairs")))
+DESCRIBED = Record(learner=TEXT, params=MappingOf(VALUE, "parameters by name"))  # what ``describe`` gives, at least
+LABELS = Record(dtype=one_of("object", "str"), values=ListOf(PLAIN, "labels"))
 
 
 class ModelFileError(ValueError):
@@ -164,56 +105,26 @@ def describe(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return {"learner": name, "params": _spell_params(estimator), **facts}, arrays
 
 
-def rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def rebuild(header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """What was described; a learner as such, without the estimator around it."""
+    check_facts(header, DESCRIBED)
     name = header["learner"]
     params = {key: _parameter(value) for key, value in header["params"].items()}
     registry = importlib.import_module("onlearn.engine.registry")  # above this module, so by name
     if registry.is_learner(name):
-        made = registry.make_learner(name, **params)
+        made = registry.make_learner(name)
     else:
         cls = _public(name)
         if cls is None:
-            raise ModelFileError(f"it holds a {name!r}, which this version of onlearn does not know")
-        made = cls(**params)
-    made._unpack(header, arrays)
+            raise ModelFileError(f"it holds a {reprlib.repr(name)}, which this version of onlearn does not know")
+        made = cls()
+    if unknown := params.keys() - made.get_params(deep=False).keys():
+        first = reprlib.repr(min(unknown))
+        raise ModelFileError(f"{name} has no parameter {first}: the file may come from a newer version of onlearn")
+    if params:
+        made.set_params(**params)
+    made._unpack(header, as_arrays(arrays))
     return made
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside its place, then rename it."""
-    with whole_file(path) as temporary:
-        Path(temporary).write_bytes(content)
-
-
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
-    """The name of a file to write, beside its place; renamed when that went well: nobody ever sees half of it."""
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a directory, not a file to write to")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, temporary):
-            # the temporary name is nobody's business
-            raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -230,23 +141,32 @@ def estimator_of(learner: Any) -> Any:
 def load_learner(path: str | os.PathLike[str]) -> Any:
     """The same, but learners as such, without the estimators around them, which need scikit-learn."""
     header, arrays = read_file(path)
-    try:
+    with errors_of(path):
         return rebuild(header, arrays)
-    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
+
+
+@contextmanager
+def errors_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of an error of what a file holds that it is about this file."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot load {path}: {error}") from None
     except ValueError as error:
         raise ModelFileError(f"cannot load {path}: {error}") from None
+    except Exception as error:  # no schema foresaw it
+        raise ModelFileError(f"{path} is damaged ({type(error).__name__}: {error})") from error
 
 
-def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays of a model file, checked as far as can be without knowing the learner."""
     header, stored, known = _read(path, arrays=True)
     try:
-        arrays = expand(stored, known)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
+        arrays = Arrays(expand(stored, known))
+    except ValueError as error:
+        raise ModelFileError(f"{path} is damaged: {error}") from None
     if wrong := _not_finite(arrays):
-        raise ModelFileError(f"{path} is damaged: {wrong} holds values that are not finite numbers")
+        raise ModelFileError(f"{path} is damaged: {reprlib.repr(wrong)} holds values that are not finite numbers")
     return header, arrays
 
 
@@ -263,14 +183,16 @@ class StoredArrays(Mapping[str, np.ndarray]):
         self._stored = _mapped(path)
 
     def __iter__(self) -> Iterator[str]:
-        return (key for key in self._stored if not (key.endswith(_where("")) and key[: -len(_where(""))] in self._how))
+        return (
+            key for key in self._stored if not (key.endswith(bits_name("")) and key[: -len(bits_name(""))] in self._how)
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __getitem__(self, key: str) -> np.ndarray:
-        needed = {name: self._stored[name] for name in (key, _where(key)) if name in self._stored}
-        return expand(needed, {key: self._how[key]} if key in self._how else {})[key]
+        needed = {name: self._stored[name] for name in (key, bits_name(key)) if name in self._stored}
+        return _finite(key, expand(needed, {key: self._how[key]} if key in self._how else {})[key])
 
     def size(self, key: str) -> int:
         """How many numbers an array has."""
@@ -281,17 +203,28 @@ class StoredArrays(Mapping[str, np.ndarray]):
         values, how = self._stored[key].reshape(-1), self._how.get(key, {})
         places = (rows[:, np.newaxis] * width + np.arange(width)).reshape(-1)
         dtype = np.dtype(how["dtype"]) if how else values.dtype
-        if "common" not in how:
-            return values[places].astype(dtype, copy=False)
-        bits = self._stored[_where(key)]
+        if how.get("common") is None:
+            if len(values) != self.size(key):
+                raise ValueError(f"{key} contradicts itself")
+            return _finite(key, values[places].astype(dtype, copy=False))
+        bits = self._stored.get(bits_name(key))
+        if bits is None or bits.dtype != np.uint8 or bits.shape != ((self.size(key) + 7) // 8,):
+            raise ValueError(f"{key} contradicts itself")
         before = np.concatenate([np.zeros(1, np.uint32), np.cumsum(BITS_OF[bits], dtype=np.uint32)])
-        if len(bits) != (self.size(key) + 7) // 8 or before[-1] != len(values):
+        if before[-1] != len(values):
             raise ValueError(f"{key} contradicts itself")
         here, place = bits[places >> 3].astype(np.int64), 7 - (places & 7)  # the first bit of a byte is the highest
         differs = (here >> place & 1).astype(bool)
         made = np.full(len(places), index(how["common"]), f"u{dtype.itemsize}").view(dtype)
         made[differs] = values[(before[places >> 3] + BITS_OF[here >> (place + 1)])[differs]]
-        return made
+        return _finite(key, made)
+
+
+def _finite(key: str, array: np.ndarray) -> np.ndarray:
+    """The array, which must hold finite numbers."""
+    if _not_finite({key: array}):
+        raise ValueError(f"{reprlib.repr(key)} holds values that are not finite numbers")
+    return array
 
 
 def _mapped(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -315,36 +248,54 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _read(path, arrays=False)[0]
 
 
-def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]]:
+def _read(path: str | os.PathLike[str], arrays: bool) -> tuple[dict[str, Any], Arrays, dict[str, Any]]:
     """The header, the arrays as they are stored, and what must be known to expand them."""
     from safetensors import SafetensorError, safe_open
 
     target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a directory, not a model file")
-    if not target.exists():
-        raise FileNotFoundError(f"there is no model file {target}")
-    if not os.access(target, os.R_OK):
-        raise PermissionError(f"{target} cannot be read: permission denied")
+    _refuse_other_files(target)
     try:
         with safe_open(target, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["onlearn"])
+            told = (file.metadata() or {}).get("onlearn")
+            if told is None:
+                raise ModelFileError(f"{target} is a safetensors file, but not one that onlearn wrote")
+            header = json.loads(told)
             found = {key: np.array(file.get_tensor(key)) for key in file.keys()} if arrays else {}  # noqa: SIM118
-    except KeyError:
-        raise ModelFileError(f"{target} is a safetensors file, but not one that onlearn wrote") from None
-    except (SafetensorError, ValueError, OSError) as error:
+    except ModelFileError:
+        raise
+    except RecursionError:
+        raise ModelFileError(f"{target} is damaged: its header is nested too deeply") from None
+    except (SafetensorError, ValueError, OSError, TypeError) as error:
         with open(target, "rb") as file:
             start = file.read(9)
         if start[8:] not in (b"{", b""):  # after its length comes the header of a safetensors file, an object
             raise ModelFileError(f"{target} is not a model file") from None
-        raise ModelFileError(f"{target} is not a whole model file: {error}") from None
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+        raise ModelFileError(f"{target} is not a whole model file: {reprlib.repr(str(error))[1:-1]}") from None
+    if not isinstance(header, dict) or type(header.get("format")) is not int:
         raise ModelFileError(f"{target} has no format version in its header")
     if header["format"] > FORMAT:
         raise ModelFileError(
             f"{target} has format {header['format']}, but this version of onlearn reads up to {FORMAT}: upgrade onlearn"
         )
-    return header, found, header.pop("compact", {})
+    known = header.pop("compact", {})
+    try:
+        check_facts(header, DESCRIBED)
+        check_facts(known, COMPACT, "compact")
+    except ValueError as error:
+        raise ModelFileError(f"{target} is damaged: {error}") from None
+    return header, Arrays(found), known
+
+
+def _refuse_other_files(target: Path) -> None:
+    """Refuse what is no file that can be read, or none at all: a pipe would block, and a device may have no end."""
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a directory, not a model file")
+    if not target.exists():
+        raise FileNotFoundError(f"there is no model file {target}")
+    if not stat.S_ISREG(target.stat().st_mode):
+        raise ModelFileError(f"{target} is a pipe or a device, not a model file: copy the model to a file first")
+    if not os.access(target, os.R_OK):
+        raise PermissionError(f"{target} cannot be read: permission denied")
 
 
 def _public(name: str) -> Any:
@@ -404,109 +355,9 @@ def _as_doubles(labels: np.ndarray) -> np.ndarray:
 
 def unpack_labels(spelled: Any, array: np.ndarray | None) -> np.ndarray:
     if spelled is not None:
+        check_facts(spelled, LABELS, "classes")
         array = np.array(spelled["values"], dtype=object if spelled["dtype"] == "object" else None)
     if array is None:
         raise ModelFileError("the class labels are missing")
     check_labels_differ(array)
     return array
-
-
-# ----------------------------------------------------------------------------------------------------
-# Large arrays as they are stored: those that are mostly one value, or hold small whole numbers, take less room.
-#
-# Of many classes and features most weights have never moved: a file need not hold each of them. Nothing is lost:
-# ``expand(*compact(arrays))`` are the same arrays, bit for bit.
-
-
-LARGE = 1 << 16  # bytes; less is not worth it
-SAMPLE = 1001  # elements that tell which value is the most common one
-SELDOM = 0.1  # of those; less is not worth a look at all the others
-WORTH = 0.8  # store it differently if that takes so much of the room, or less
-
-BITS_OF = np.array([n.bit_count() for n in range(256)], np.uint8)  # the bits that are set in a byte
-
-KINDS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")  # types that are worth it
-
-Arrays = dict[str, np.ndarray]
-
-
-def compact(arrays: Arrays, large: int = LARGE) -> tuple[Arrays, dict[str, Any]]:
-    """The arrays to store, and what must be known to expand them."""
-    items = list(arrays.items())
-    size = sum(array.nbytes for _, array in items)
-    made = over_rows(lambda a, b: [_stored(array, large) for _, array in items[a:b]], len(items), size)
-    stored: Arrays = {}
-    known: dict[str, Any] = {}
-    for (key, _), (values, differs, how) in zip(items, (one for some in made for one in some)):
-        stored[key] = values
-        if differs is not None:
-            stored[_where(key)] = differs
-        if how:
-            known[key] = how
-    return stored, known
-
-
-def _stored(array: np.ndarray, large: int) -> tuple[np.ndarray, np.ndarray | None, dict[str, Any]]:
-    """What is stored of an array: values, the bits that tell where they go, and what must be known to expand it."""
-    if array.nbytes < large or not array.dtype.isnative or f"{array.dtype.kind}{array.itemsize}" not in KINDS:
-        return array, None, {}
-    how: dict[str, Any] = {"dtype": f"{array.dtype.kind}{array.itemsize}", "shape": list(array.shape)}
-    flat, where = array.reshape(-1), None
-    bits = flat.view(f"u{flat.itemsize}")  # zeros of either sign are kept apart
-    common, share = _common(bits)
-    if share >= SELDOM:
-        differs = bits != common
-        count = int(np.count_nonzero(differs))
-        if count * flat.itemsize + flat.size / 8 <= WORTH * flat.nbytes:
-            how["common"] = int(common)
-            flat, where = flat[differs], np.packbits(differs)
-    narrow = _narrow(flat)
-    return (narrow, where, how) if where is not None or narrow.itemsize < flat.itemsize else (array, None, {})
-
-
-def expand(stored: Arrays, known: dict[str, Any]) -> Arrays:
-    """The arrays that were compacted; a ValueError if they cannot have been."""
-    arrays = dict(stored)
-    for key, how in known.items():
-        if how["dtype"] not in KINDS:
-            raise ValueError(f"{key} is of no type that is stored")
-        dtype, shape = np.dtype(how["dtype"]), tuple(how["shape"])
-        size = math.prod(shape)
-        values = arrays[key].astype(dtype, copy=False)
-        if "common" in how:
-            bits = arrays.pop(_where(key))
-            if len(bits) != (size + 7) // 8:  # so that no more memory is asked for than the file tells
-                raise ValueError(f"{key} contradicts itself")
-            differs = np.unpackbits(bits, count=size).view(bool)
-            if np.count_nonzero(differs) != len(values):
-                raise ValueError(f"{key} contradicts itself")
-            common = index(how["common"])
-            # Zeros need not be written: memory that nothing is put into takes no room.
-            whole = np.full(size, common, f"u{dtype.itemsize}").view(dtype) if common else np.zeros(size, dtype)
-            whole[differs] = values
-            values = whole
-        arrays[key] = values.reshape(shape)
-    return arrays
-
-
-def _where(key: str) -> str:
-    """The name of the bits that tell where an array differs from its most common value."""
-    return f"{key} differs"
-
-
-def _common(bits: np.ndarray) -> tuple[Any, float]:
-    """The most common value and its share, judged by some."""
-    values, counts = np.unique(bits[:: max(1, len(bits) // SAMPLE)], return_counts=True)
-    return values[counts.argmax()], float(counts.max() / counts.sum())
-
-
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the fewest bytes that hold them all; other numbers as they are."""
-    if values.dtype.kind == "f" or not len(values):
-        return values
-    least, most = values.min(), values.max()
-    kinds = (np.uint8, np.uint16, np.uint32) if least >= 0 else (np.int8, np.int16, np.int32)
-    for kind in kinds:
-        if np.dtype(kind).itemsize < values.itemsize and np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
-            return values.astype(kind)
-    return values

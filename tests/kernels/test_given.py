@@ -210,8 +210,8 @@ def test_functions_cannot_be_stored(k):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        (None, "not the description"),
-        ({"name": 3}, "not the description"),
+        (None, "None for kernel"),
+        ({"name": 3}, "3 for kernel.name"),
         ({"name": "new"}, "newer version"),
         ({"name": "linear", "tilt": 3}, "newer version"),
         ({"name": "bilinear", "A": {"array": "kernel.0"}}, "missing"),
@@ -273,7 +273,11 @@ def test_damaged_examples():
     facts, arrays = kernels.pack_data(sp.csr_matrix(X))
     with pytest.raises(ValueError, match="do not fit together"):
         kernels.unpack_data(facts, {**arrays, "indices": arrays["indices"] + 7})
-    for facts, words in (({"kind": "hologram"}, "newer"), (None, "unknown kind"), ({"kind": "dense"}, "missing")):
+    for facts, words in (
+        ({"kind": "hologram"}, "for examples.kind"),
+        (None, "None for examples"),
+        ({"kind": "dense"}, "missing"),
+    ):
         with pytest.raises(ValueError, match=words):
             kernels.unpack_data(facts, {})
 

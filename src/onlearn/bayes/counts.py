@@ -13,7 +13,7 @@ import numpy as np
 
 from onlearn.bayes import loops
 from onlearn.engine.csr import is_sparse, row_batches
-from onlearn.model_file import check_array
+from onlearn.model_schema import check_array
 from onlearn.threads import WORTHWHILE, cores, over_pieces
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from onlearn.bayes.checks import (
     check_kinds,
     check_prior,
     column_kinds,
-    is_plain,
     listed,
     refuse_values,
     too_large,
@@ -37,7 +36,7 @@ from onlearn.engine.compositions import Composition
 from onlearn.engine.learner import Learner
 from onlearn.engine.passes import to_the_end
 from onlearn.engine.spec import param, parameters
-from onlearn.model_file import TRUTH, a_list, check_facts, either
+from onlearn.model_schema import PLAIN, TRUTH, Arrays, ListOf, OrMissing, Record, check_facts, either
 
 CHOICES = ("auto", *kinds.KINDS, "mixed")
 SPARSE, DENSE = "multinomial", "gaussian"  # what "auto" is for sparse rows, which hold counts, and for dense ones
@@ -416,16 +415,26 @@ class BayesLearner(BaseLearner):
         # Parameters that are lists; and whether it was told what the columns are made of.
         return {**facts, "listed": lists, "told": self.layout is not None}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        check_facts(facts["listed"], dict.fromkeys(facts["listed"], either(None, a_list(is_plain, "values"))))
-        self.set_params(**facts["listed"])
+    FILED: ClassVar[Record] = Record(
+        {
+            **BaseLearner.FILED.facts,
+            "told": TRUTH,
+            "listed": Record(
+                class_prior=either(None, ListOf(PLAIN, "values")), kinds=OrMissing(ListOf(PLAIN, "values"))
+            ),
+        }
+    )
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
+        listed = facts["listed"]
+        self.set_params(**{name: listed[name] for name in ("class_prior", "kinds") if name in listed})
         check_kinds(self.settings.kinds)
-        check_facts(facts, {"told": TRUTH})
         super()._unpack(facts, arrays)
         self.layout = self.training.layout if facts["told"] else None
         check_prior(self.settings.class_prior, len(self.task.classes))
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> BayesTraining:
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> BayesTraining:
         self.check()
         training = BayesTraining.unpack(facts, arrays, self.settings)
         if training.features != features:

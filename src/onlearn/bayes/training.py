@@ -19,7 +19,19 @@ from onlearn.engine import csr
 from onlearn.engine.base_training import BaseTraining
 from onlearn.engine.loops import DUE, LOSS, MISTAKES, SEEN, UPDATES, remember
 from onlearn.engine.scoring import best_outputs, linear_scores
-from onlearn.model_file import COUNT, a_list, check_array, check_facts, either
+from onlearn.model_schema import (
+    COUNT,
+    TEXT,
+    Arrays,
+    ListOf,
+    Record,
+    TupleOf,
+    check_array,
+    check_facts,
+    either,
+    one_of,
+    under,
+)
 
 NEVER = -1e300  # the logarithm of the prior of a class that never came: a number, for infinity is none
 HIGHEST_LOSS = 15 * float(np.log(10.0))  # of one example: a probability below 1e-15 counts as that
@@ -359,9 +371,9 @@ class BayesTraining(BaseTraining):
         return facts, arrays
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray], settings: Any) -> BayesTraining:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays, settings: Any) -> BayesTraining:
         """What ``pack`` took apart; refuses what could not have come from it."""
-        check_facts(facts, {"features": COUNT, "outputs": COUNT, "next": COUNT, "groups": GROUPS, "then": THEN})
+        check_facts(facts, FILED, "training")
         features, outputs = facts["features"], facts["outputs"]
         groups = [Group(*one) for one in facts["groups"]]
         if max(features, outputs) > max(array.size for array in arrays.values()):  # before memory is asked for
@@ -377,16 +389,14 @@ class BayesTraining(BaseTraining):
         check_array("weight", arrays["weight"], "float64", (outputs,), 0.0)
         self.weight = np.array(arrays["weight"])
         for kind, part in self.parts.items():
-            under = f"{kind}."
-            mine = {key.removeprefix(under): array for key, array in arrays.items() if key.startswith(under)}
-            part.state.unpack(mine, {"counts": 0.0, "heft": 0.0, "spread": 0.0})
+            part.state.unpack(under(f"{kind}.", arrays), {"counts": 0.0, "heft": 0.0, "spread": 0.0})
         self.next = float(facts["next"])
         if facts["then"] is not None:
             self.then = self._unpack_then(facts["then"], arrays, settings)
         return self
 
-    def _unpack_then(self, then: list[int], arrays: dict[str, np.ndarray], settings: Any) -> Tables:
-        if len(then) != 2 or then[0] > self.features or not 2 <= then[1] <= self.outputs:
+    def _unpack_then(self, then: list[int], arrays: Arrays, settings: Any) -> Tables:
+        if then[0] > self.features or not 2 <= then[1] <= self.outputs:
             raise ValueError("the tables that rows are scored by are larger than what was learned")
         features, outputs = then
         layout, tables = Layout(self.layout.groups, self.layout.of[:features]), {}
@@ -414,8 +424,11 @@ class BayesTraining(BaseTraining):
 
 
 TABLES: dict[type, tuple[str, ...]] = {kinds.Linear: ("weights", "base"), kinds.Gaussian: ("mean", "rate")}
-GROUPS = a_list(
-    lambda one: isinstance(one, list) and len(one) == 2 and one[0] in kinds.KINDS and isinstance(one[1], str),
-    "kinds of columns with names",
+FILED = Record(
+    {
+        **BaseTraining.FILED.facts,
+        "next": COUNT,
+        "groups": ListOf(TupleOf(one_of(*kinds.KINDS), TEXT), "kinds of columns with names"),
+        "then": either(None, TupleOf(COUNT, COUNT)),
+    }
 )
-THEN = either(None, a_list(lambda one: isinstance(one, int) and one >= 0, "two whole numbers"))

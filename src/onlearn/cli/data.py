@@ -311,7 +311,7 @@ def _data_set(name: str) -> DataSet:
 
 def _download(what: DataSet, folder: Path) -> list[Path]:
     """Download a data set into files of a folder; their paths. No file is there before it is complete."""
-    from onlearn.model_file import write_whole
+    from onlearn.whole_file import write_whole
 
     parts = _newsgroups() if what.number is None else _openml(what, what.number)
     paths = []

@@ -162,7 +162,7 @@ def output(path: str | None, *inputs: str, parameter: str = "output") -> Iterato
             with open(target, "wb") as file:
                 yield file
             return
-        from onlearn.model_file import whole_file
+        from onlearn.whole_file import whole_file
 
         with whole_file(target) as temporary, open(temporary, "wb") as file:
             yield file

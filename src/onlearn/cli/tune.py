@@ -12,7 +12,7 @@ import typer
 
 from onlearn.cli.options import Quiet, Report, options_command, print_bad_rows
 from onlearn.cli.reporting import check_train_report, evidence_of, write_report
-from onlearn.cli.terminal import Stopped, announce_compiling, echo_json
+from onlearn.cli.terminal import Stopped, announce_compiling, echo_json, output
 from onlearn.cli.train import carry_out, interruptible, print_report
 from onlearn.cluster.options import OF_CLUSTERS, ClusterOptions
 from onlearn.models.train_options import AUTO, TrainOptions, as_list
@@ -152,8 +152,8 @@ def race_and_train(
         validated = validate_winner(options, found, folds)
         found["cross_validation"] = validated.to_dict()
     if table is not None:
-        with open(table, "w", encoding="utf-8") as file:
-            file.write(json.dumps(found, indent=1) + "\n")
+        with output(table, parameter="table") as file:
+            file.write(f"{json.dumps(found, indent=1)}\n".encode())
 
     def show(report: dict[str, Any] | None, printed: list[str]) -> None:
         if as_json:

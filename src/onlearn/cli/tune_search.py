@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from onlearn.cli.options import print_bad_rows
-from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, plain_table, show
+from onlearn.cli.terminal import Stopped, announce_compiling, as_options, echo_json, output, plain_table, show
 from onlearn.cli.train import carry_out, print_report
 from onlearn.models.train_options import TrainOptions
 
@@ -28,8 +28,8 @@ def search_learner(
     except ImportError as error:
         raise PlanError(str(error), "learner") from None
     if table is not None:
-        with open(table, "w", encoding="utf-8") as file:
-            file.write(json.dumps(found, indent=1) + "\n")
+        with output(table, parameter="table") as file:
+            file.write(f"{json.dumps(found, indent=1)}\n".encode())
 
     def tell(report: dict[str, Any] | None, printed: list[str]) -> None:
         if as_json:

@@ -24,7 +24,7 @@ from onlearn.data import BadRows, DataError
 from onlearn.data.shards import cut, first_decisions
 from onlearn.data.sources import Source, sources
 from onlearn.errors import PlanError
-from onlearn.model_file import ModelFileError, whole_file
+from onlearn.model_file import ModelFileError
 from onlearn.models.evaluation import evaluation_of, report_of
 from onlearn.models.model import Model
 from onlearn.models.prediction_lines import check_asked, format_of
@@ -32,6 +32,7 @@ from onlearn.models.stored_model import open_model
 from onlearn.models.tag_files import is_tagger_file
 from onlearn.models.threshold_choice import search_threshold
 from onlearn.models.train_options import keep_apart
+from onlearn.whole_file import whole_file
 
 SHARDS = 8  # of files that are not large
 SHARD = 32 << 20  # bytes of a file in a shard, at most: what is predicted for one is kept in memory

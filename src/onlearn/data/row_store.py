@@ -13,10 +13,8 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 import stat
-import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
@@ -33,6 +31,7 @@ from onlearn.data.registry import Parsed, readers
 from onlearn.data.sources import Source
 from onlearn.engine.csr import CSR
 from onlearn.threads import ahead
+from onlearn.whole_file import FileBeside, remove_leftovers
 
 MAGIC = b"onlearn rows 3\n\n"
 PADDING = 64  # bytes after the content, which compiled loops may read
@@ -73,7 +72,7 @@ class RowStore:
         self._key = key
         self._entries: list[dict[str, int]] = []
         self._file: IO[bytes] | None = None
-        self._writing: Path | None = None
+        self._writing: FileBeside | None = None
         if len(self._paths) < len(sources) or not all(path.is_file() for path in self._paths):
             self.writable, self.said = False, "not kept: what is read is not a file"
             return
@@ -178,7 +177,7 @@ class RowStore:
             self._file.write(start.to_bytes(8, "little") + zlib.crc32(raw).to_bytes(4, "little") + MAGIC)
             size = self._file.tell()
             self._file.close()
-            os.replace(self._writing, self.path)
+            self._writing.replace()
             self._file = self._writing = None
             self.written, self.said = True, f"{size / 2**20:,.0f} MB in {self.path}"
 
@@ -189,28 +188,23 @@ class RowStore:
                 self._file.close()
             self._file = None
         if self._writing is not None:
-            with contextlib.suppress(OSError):
-                self._writing.unlink()
+            self._writing.discard()
             self._writing = None
 
     def _begin(self) -> None:
-        """Create the temporary file, with the read permissions of the sources.
-
-        Its name is random and it must be new, so a link that someone places in a shared folder is never followed.
-        """
+        """Create the temporary file, with the read permissions of the sources."""
         assert self.path is not None
-        remove_leftovers(self.path)
+        remove_leftovers(self.path)  # before the room on the disk is measured
         need = sum(path.stat().st_size for path in self._paths)
         if shutil.disk_usage(self.path.parent).free < 2 * need:
             raise OSError("there is little room on the disk")
         rights = 0o644
         for path in self._paths:
             rights &= path.stat().st_mode
-        file, name = tempfile.mkstemp(".tmp", f"{self.path.name}.{os.getpid()}.", self.path.parent)
-        self._writing = Path(name)
-        self._file = open(file, "wb")  # noqa: SIM115 (open until all rows are written)
+        self._writing = FileBeside(self.path)
+        self._file = self._writing.open()
         if hasattr(os, "fchmod"):
-            os.fchmod(file, rights | 0o600)
+            os.fchmod(self._file.fileno(), rights | 0o600)
 
     @contextlib.contextmanager
     def _abandon_on_error(self) -> Iterator[None]:
@@ -248,23 +242,6 @@ def open_trusted(path: Path) -> IO[bytes]:
     except BaseException:
         os.close(file)
         raise
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove incomplete files of runs that were killed: their names have the number of a process that has ended."""
-    if os.name != "posix":
-        return  # on Windows, os.kill would end the process
-    pattern = re.compile(re.escape(path.name) + r"\.(\d+)\.(\w+\.)?tmp")
-    for other in os.scandir(path.parent):
-        if (found := pattern.fullmatch(other.name)) is None:
-            continue
-        try:
-            os.kill(int(found[1]), 0)
-        except ProcessLookupError:
-            with contextlib.suppress(OSError):
-                os.unlink(other.path)
-        except (OSError, OverflowError):
-            pass  # the process belongs to another user, or there is no such number
 
 
 @cache

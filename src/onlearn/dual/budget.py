@@ -12,11 +12,12 @@ import numpy as np
 from onlearn.dual.budget_rows import BudgetRows, find_missing_columns
 from onlearn.dual.examples import Examples
 from onlearn.dual.policies import POLICIES, Policy
-from onlearn.dual.supports import SupportSlots
-from onlearn.dual.training import LARGE, VALUES, DualTraining, under
+from onlearn.dual.supports import SUPPORT, SupportSlots
+from onlearn.dual.training import LARGE, VALUES, DualTraining
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.protocol import layout
 from onlearn.kernels.formula import unpack_rows
+from onlearn.model_schema import FINITE, TEXT, Arrays, Record, check_facts, under, whole
 
 SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # constants of splitmix64
 LARGEST = 1e150  # of kernel values with each other, whose squares are summed
@@ -53,7 +54,7 @@ class BudgetTrainingSet:
         """All but the data, as plain facts and arrays."""
         return {"passes": self.passes}, {"place": self.slot_of, "owner": self.row_in}
 
-    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack`` described; the support examples must be restored already."""
         slot_of, row_in = arrays["place"], arrays["owner"]
         for found, like, most in ((slot_of, self.slot_of, len(row_in)), (row_in, self.row_in, len(slot_of))):
@@ -191,10 +192,13 @@ class BudgetTraining(DualTraining):
         facts["budget"], more = self.pack_budget()
         return facts, {**arrays, **more}
 
-    def unpack_supports(self, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        stored = facts["support"]
+    def unpack_supports(self, kernel: Any, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, BUDGETED, "dual")
+        stored, budget = facts["support"], facts["budget"]["budget"]
+        if arrays["budget.ages"].shape != (budget + 2,):  # before memory for as many is asked for
+            raise ValueError("the state of the budget does not have the shape that this learner has")
         some = None if stored["kind"] == "none" else unpack_rows(stored, under("support.", arrays))
-        self.attach(SupportSlots(kernel, int(facts["budget"]["budget"]), some))
+        self.attach(SupportSlots(kernel, budget, some))
         self.unpack_budget(facts["budget"], arrays)
 
     def pack_budget(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -210,9 +214,10 @@ class BudgetTraining(DualTraining):
         }
         return facts, arrays
 
-    def unpack_budget(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> BudgetTraining:
+    def unpack_budget(self, facts: dict[str, Any], arrays: Arrays) -> BudgetTraining:
         """Restore what ``pack_budget`` described; the support examples must be attached already."""
-        budget, count = int(facts["budget"]), len(self.supports)
+        check_facts(facts, BUDGET, "budget")
+        budget, count = facts["budget"], len(self.supports)
         if not 0 <= count <= budget or self.supports.budget != budget or self.features != count:
             raise ValueError("there are more support examples than the budget allows, or not as many as weights")
         self.set_budget(budget, POLICIES.get(facts["policy"]), 0)
@@ -225,14 +230,16 @@ class BudgetTraining(DualTraining):
             triangle.shape != (count * (count + 1) // 2 if self.policy.keeps_gram else 0,)
             or state.shape != (size,)
             or arrays["budget.ages"].shape != self.arrivals.shape
+            or arrays["budget.ages"].dtype != np.int64
             or arrays["budget.random"].shape != (1,)
-            or any(not np.isfinite(array).all() for array in (triangle, state))
+            or arrays["budget.random"].dtype != np.uint64
+            or any(array.dtype != np.float64 for array in (triangle, state))
             or (np.abs(triangle) > LARGEST).any()
             or (not self.policy.symmetric and (triangle[diagonal] <= 0.0).any())
         ):
             raise ValueError("the state of the budget does not have the shape that this learner has")
-        self.arrivals, self.policy_state = arrays["budget.ages"].astype(np.int64), state.astype(np.float64)
-        self.random = arrays["budget.random"].astype(np.uint64)
+        self.arrivals, self.policy_state = arrays["budget.ages"], state
+        self.random = arrays["budget.random"]
         self.width = count
         if self.policy.keeps_gram:
             square = np.zeros((count, count))
@@ -240,6 +247,10 @@ class BudgetTraining(DualTraining):
             mirrored = np.tril(square, -1).T
             self.gram = (square + mirrored if self.policy.symmetric else square).reshape(-1)
         return self
+
+
+BUDGET = Record(budget=whole(1), policy=TEXT, step_rate=FINITE)
+BUDGETED = Record({**BudgetTraining.SUPPORTS.facts, "support": SUPPORT, "budget": BUDGET})
 
 
 def splitmix64(seed: int) -> int:

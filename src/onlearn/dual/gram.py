@@ -20,6 +20,7 @@ from onlearn.dual.examples import Examples
 from onlearn.dual.scores import check_lengths, tiles, within
 from onlearn.dual.supports import SupportSet
 from onlearn.dual.value_cache import add_changes
+from onlearn.model_schema import Arrays
 
 TOGETHER = 64  # lines computed at a time, where products of matrices make that faster
 FEW = 4  # where each value takes long: of lines computed early, some are never needed
@@ -164,11 +165,12 @@ class GramScores:
         }
         return {"passes": self.passes, "form": "gram"}, arrays
 
-    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack`` described; the support examples must be restored already."""
         rows, made, together = len(self.support_of), arrays["lines"], arrays["together"]
         if (
             arrays["sums"].shape != self.sums.shape
+            or arrays["sums"].dtype != self.sums.dtype
             or arrays["place"].shape != (rows,)
             or made.ndim != 1
             or together.ndim != 1
@@ -182,4 +184,4 @@ class GramScores:
         self.sums, self.support_of = arrays["sums"], arrays["place"]
         for batch in np.split(made, np.cumsum(together)[:-1]) if len(together) else []:
             self.make_lines(batch)
-        self.passes = int(facts["passes"])
+        self.passes = facts["passes"]

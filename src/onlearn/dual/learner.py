@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from onlearn import kernels
-from onlearn.dual.budget import BudgetTraining
+from onlearn.dual.budget import BUDGET, BudgetTraining
 from onlearn.dual.collapse import (
     Reduction,
     check_kernel,
@@ -38,19 +38,49 @@ from onlearn.dual.policies import POLICIES
 from onlearn.dual.scores import dual_scores, staged_scores
 from onlearn.dual.settings import KERNEL_CLASSIFIER
 from onlearn.dual.supports import SupportSet, SupportSlots
-from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c, under
+from onlearn.dual.training import DualTraining, TrainingSet, stop_on_ctrl_c
 from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.learner import Learner
 from onlearn.engine.scoring import hypothesis
 from onlearn.engine.training import Training
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
+from onlearn.model_schema import (
+    COUNT,
+    FINITE,
+    NESTED,
+    TEXT,
+    TRUTH,
+    Arrays,
+    OrMissing,
+    Record,
+    check_facts,
+    either,
+    one_of,
+    under,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 ON_NUMBERS = ("vectors", "matrix")  # kinds of data that have columns
 FIXED = ("budget", "representation", "keep_stages")  # parameters that must not change while learning goes on
+
+REDUCTION = Record(
+    before=COUNT, after=COUNT, lost=FINITE, accuracy_before=either(None, FINITE), accuracy_after=either(None, FINITE),
+    by=TEXT,
+)  # fmt: skip
+# What files say of a learner with a kernel, besides what they say of every learner.
+DUAL = Record(
+    representation=one_of("dual", "primal"),
+    reason=TEXT,
+    kernel=NESTED,
+    kernel_as_text=OrMissing(TRUTH),
+    stopped=OrMissing(TEXT),
+    reduction=OrMissing(REDUCTION),
+    budget=OrMissing(BUDGET),
+    standing=OrMissing(Record(seen=COUNT, passes=COUNT, form=OrMissing(one_of("gram")))),
+)
 
 Packed = tuple[dict[str, Any], dict[str, np.ndarray]]
 
@@ -473,30 +503,33 @@ class DualLearner(Learner):
             return {**facts, "seen": self._trained().n_seen}, arrays
         return self.saved if self.is_unfinished() else None
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record({**Learner.FILED.facts, "dual": DUAL})
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         mine = facts["dual"]
-        if mine["representation"] not in ("dual", "primal"):
-            raise ValueError(f"the representation is {mine['representation']!r}, which is neither 'dual' nor 'primal'")
         self.representation, self.reason = mine["representation"], mine["reason"]
         self.kernel = kernels.unpack(mine["kernel"], arrays)
         limit = mine.get("budget")
         if self.representation == "dual":  # a budget that was set since learning began was never learned with
-            self.set_params(budget=None if limit is None else int(limit["budget"]))
+            self.set_params(budget=None if limit is None else limit["budget"])
         if not mine.get("kernel_as_text") or kernels.get(self.settings.kernel) != self.kernel:
             self.set_params(kernel=copied(self.kernel))
         super()._unpack(facts, arrays)
         training = self._trained()
         training.stopped = mine.get("stopped")
         if mine.get("reduction") is not None:
-            self.reduction = Reduction(**mine["reduction"])
+            self.reduction = Reduction(*(mine["reduction"][name] for name in REDUCTION.facts))
         if isinstance(training, DualTraining):
             training.unpack_supports(self.kernel, mine, arrays)
-            if "standing" in mine:
+            if not training.supports.are_of_width(self.features):
+                raise ValueError(f"the support examples are not rows of {self.features} columns")
+            if mine.get("standing") is not None:
                 self.saved = mine["standing"], under("standing.", arrays)
         if isinstance(training, BudgetTraining) and POLICIES.get(self.settings.budget_policy) != training.policy:
             self.set_params(budget_policy=training.policy)
         self.began_with = self._depends_on()
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Training:
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> Training:
         dual = DualTraining if self.settings.budget is None else BudgetTraining
         return (dual if self.representation == "dual" else Training).unpack(facts, arrays)

@@ -21,7 +21,7 @@ import numpy as np
 
 from onlearn.dual.examples import Examples
 from onlearn.engine.csr import is_sparse
-from onlearn.model_file import is_number
+from onlearn.model_schema import ListOf, finite
 
 ALIKE = 1e-9  # lengths that differ by less are the same
 
@@ -82,13 +82,8 @@ class MeanLength(NamedTuple):
             q, totals[1:] / np.maximum(counts[1:], 1)
         )
 
-    @classmethod
-    def unpack(cls, stored: Any) -> MeanLength:
-        """What a model file holds of it, checked."""
-        good = isinstance(stored, list) and len(stored) == 2 and all(map(is_number, stored))
-        if not good or not all(0.0 <= number < np.inf for number in stored):
-            raise ValueError(f"the mean length of examples is {stored!r}, not a sum and a number of them")
-        return cls(*map(float, stored))
+
+MEAN_LENGTH = ListOf(finite(low=0), "numbers, a sum of lengths and how many", length=2)
 
 
 def part_of_steps(q: np.ndarray, mean: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from onlearn.dual.learner import DualLearner
 from onlearn.dual.regression import (
+    MEAN_LENGTH,
     MeanLength,
     at_most_whole,
     begin_at,
@@ -21,6 +22,7 @@ from onlearn.dual.settings import KERNEL_REGRESSOR
 from onlearn.dual.training import DualTraining
 from onlearn.engine.compositions import Composition
 from onlearn.engine.tasks import check_regression_choices
+from onlearn.model_schema import Arrays, Record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -101,8 +103,10 @@ class DualRegressor(DualLearner):
         facts, arrays = super()._pack()
         return {**facts, "mean_length": list(self.mean_length)}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record({**DualLearner.FILED.facts, "mean_length": MEAN_LENGTH})
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
         super()._unpack(facts, arrays)
-        self.mean_length = MeanLength.unpack(facts["mean_length"])
+        self.mean_length = MeanLength(*map(float, facts["mean_length"]))
         if self._trained().classifies:
             raise ValueError("the training is one of classes, but the learner predicts numbers")

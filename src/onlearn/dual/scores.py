@@ -19,6 +19,7 @@ from onlearn.dual.supports import SupportSet
 from onlearn.dual.value_cache import ValueCache, add_by_group, add_products, fill_columns
 from onlearn.dual.votes import exact_votes
 from onlearn.engine.scoring import linear_scores
+from onlearn.model_schema import COUNT, Arrays, Record, check_facts
 
 VALUES = 1 << 22  # kernel values computed at a time, about
 FEWEST, MOST = 64, 8192  # rows whose values are computed at a time when a pass begins
@@ -228,8 +229,9 @@ class CurrentScores:
             arrays.update({f"kept.{n}": supports, f"kept.lines.{n}": lines})
         return facts, arrays
 
-    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack`` described; the support examples must be restored already."""
+        check_facts(facts, STANDING, "standing")
         rows, outputs, count = len(self.support_of), self.outputs, len(arrays["log.at"])
         repeated = arrays.get("again", NONE)  # missing in files of earlier versions
         if (
@@ -241,6 +243,9 @@ class CurrentScores:
             or not within(arrays["at"], 0, count + 1)
             or not within(repeated, 0, len(self.supports))
             or not within(arrays["log.at"], 0, len(self.supports) * outputs)
+            or any(arrays[name].dtype != np.float64 for name in ("sums", "log.change"))
+            or facts["begun"] > count
+            or facts["settled"] > len(self.supports)
         ):
             raise ValueError("the stored sums do not fit the rows")
         self.sums, self.support_of = arrays["sums"], arrays["place"]
@@ -257,13 +262,15 @@ class CurrentScores:
             ):
                 raise ValueError("the stored kernel values do not fit the rows")
         self.cache.tables = tables
-        self.passes = int(facts["passes"])
-        self.pass_start, self.supports_before = int(facts["begun"]), int(facts["settled"])
+        self.passes, self.pass_start, self.supports_before = (facts[name] for name in STANDING.facts)
 
     def rescale(self, factor: float) -> None:
         """Follow the stored weights, which were multiplied by a factor."""
         self.sums *= factor
         self.log.changes[: self.log.count] *= factor
+
+
+STANDING = Record(passes=COUNT, begun=COUNT, settled=COUNT)
 
 
 def is_costly(kernel: Any, points: Any) -> bool:

@@ -15,6 +15,7 @@ from onlearn.dual.examples import Examples, concatenate, count, make_sparse, mat
 from onlearn.engine.csr import is_sparse, of_width
 from onlearn.kernels.formula import pack_data, unpack_rows
 from onlearn.kernels.given import by_columns
+from onlearn.model_schema import TEXT, TRUTH, Arrays, OrMissing, Record, check_facts
 
 TRIED = 64  # examples whose kernel values must not change when columns are added
 PIECE = 512  # examples; adding or replacing some copies no more than the pieces they are in
@@ -91,6 +92,14 @@ class SupportSet:
         found[self.columns()] = np.arange(self.count)
         return found
 
+    def are_of_width(self, features: int) -> bool:
+        """Whether they are rows of so many columns, or examples that have none."""
+        if not self.count or self.kernel.data not in ("vectors", "matrix"):
+            return True
+        if self.kernel.data == "matrix":
+            return bool(self.columns().max(initial=-1) < features)
+        return all(hasattr(raw, "shape") and raw.shape[1] == features for raw in [self.examples()])
+
     def of_width(self, features: int) -> SupportSet:
         """The same rows with columns of zeros added, if these leave the kernel's values as they are."""
         examples = self.examples()
@@ -150,8 +159,9 @@ class SupportSet:
         return ({**facts, "thin": True} if self.pieces[0].thin else facts), arrays
 
     @classmethod
-    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> SupportSet:
+    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: Arrays) -> SupportSet:
         """The support examples that ``pack`` described."""
+        check_facts(facts, SUPPORT, "support")
         if facts["kind"] == "none":
             return cls(kernel)
         if facts["kind"] == "columns":
@@ -164,6 +174,10 @@ class SupportSet:
         raw = unpack_rows(facts, arrays)
         points = kernel.points(raw)
         return cls(kernel, raw, points.thinned(surely=True) if facts.get("thin") else points)
+
+
+# Facts about examples, in addition to those of ``pack_data``.
+SUPPORT = Record(kind=TEXT, matrix=OrMissing(TEXT), thin=OrMissing(TRUTH))
 
 
 class SupportSlots(SupportSet):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from onlearn.engine.geometry.additive import SMALLEST, DecayedState, restart
 from onlearn.engine.loops import UPDATES
 from onlearn.engine.passes import first_ctrl_c
 from onlearn.engine.training import Training
+from onlearn.model_schema import COUNT, FINITE, NESTED, Arrays, OrMissing, Record, check_facts, under
 
 SMALL, LARGE = 64, 8192  # examples in a block
 STEPS = 40  # desired number of steps in a block: columns of kernel values are computed for little else
@@ -49,11 +50,6 @@ def never() -> bool:
     return False
 
 
-def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names have a prefix, without it."""
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-
-
 class TrainingSet(Protocol):
     """A data set prepared for passes, with what a learner keeps of it between blocks."""
 
@@ -69,7 +65,7 @@ class TrainingSet(Protocol):
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """All but the data and what follows from them, as plain facts and arrays."""
 
-    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack`` described."""
 
 
@@ -78,6 +74,7 @@ class DualTraining(Training):
 
     FEWEST = 0
     FACTS = (*Training.FACTS, "step_rate")
+    FILED: ClassVar[Record] = Record({**Training.FILED.facts, "step_rate": FINITE})
 
     def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
@@ -382,8 +379,11 @@ class DualTraining(Training):
             arrays.update({f"stage.{n}": stage for n, stage in enumerate(self.stages)})
         return facts, arrays
 
-    def unpack_supports(self, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    SUPPORTS: ClassVar[Record] = Record(support=NESTED, stages=OrMissing(COUNT))
+
+    def unpack_supports(self, kernel: Any, facts: dict[str, Any], arrays: Arrays) -> None:
         """Restore what ``pack_supports`` described."""
+        check_facts(facts, self.SUPPORTS, "dual")
         self.attach(SupportSet.unpack(kernel, facts["support"], under("support.", arrays)))
         if facts.get("stages") is None:
             return

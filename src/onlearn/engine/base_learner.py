@@ -36,7 +36,18 @@ from onlearn.engine.passes import all_or_nothing
 from onlearn.engine.rules import with_rule, without_rule
 from onlearn.engine.tasks import Classification, Regression
 from onlearn.inert_text import as_line, facts_html, number, number_of
-from onlearn.model_file import ESTIMATOR, check_facts
+from onlearn.model_schema import (
+    COUNT,
+    NAMES,
+    NESTED,
+    PRECISION,
+    SEED,
+    Arrays,
+    Record,
+    check_facts,
+    either,
+    under,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,6 +74,10 @@ class Contributions(NamedTuple):
     value_name: str | None = None  # what the values are; None: values of features, or kernel values
     note: str | None = None  # what a reader has to know, such as that it is an approximation
     are_shares: bool = False  # the weights are shares that add up to 1, of targets
+
+
+# What files say of the rows that a learner takes.
+ROWS = Record(n_features_in=COUNT, feature_names_in=either(None, NAMES), seed=SEED, dtype=PRECISION)
 
 
 class BaseLearner:
@@ -663,17 +678,16 @@ class BaseLearner:
             "dtype": self.dtype.name,
         }
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        prefix, mine = "training.", facts["estimator"]
-        check_facts(mine, ESTIMATOR)
-        kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-        count, names = mine["n_features_in"], mine["feature_names_in"]
-        self.seed, self.dtype, self.features = mine["seed"], np.dtype(mine["dtype"]), count
-        training = self._unpack_training(facts["training"], kept, count)
-        if names is not None:
-            names = FeatureNames(names, self.limit_of_names(), hashed=count > max(1, len(names)))
-            if count != max(1, names.width):
-                raise ValueError(f"{len(names)} names do not go with {count} features")
+    FILED: ClassVar[Record] = Record(estimator=ROWS, training=NESTED)  # the training checks its own
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
+        mine = facts["estimator"]
+        self.seed, self.dtype, count = mine["seed"], np.dtype(mine["dtype"]), mine["n_features_in"]
+        self.features = count
+        training = self._unpack_training(facts["training"], under("training.", arrays), count)
+        self.check()
+        names = self._unpack_names(mine["feature_names_in"], count)
         if self.task.classifies:
             self.task = Classification.unpack(facts, arrays, training)
             self.separable = facts["separable"]
@@ -681,6 +695,15 @@ class BaseLearner:
         self._call_columns(count, names)
         self.began_with = copy.deepcopy(self._depends_on())
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Any:
+    def _unpack_names(self, names: list[str] | None, count: int) -> FeatureNames | None:
+        """The names of so many columns, if they have some."""
+        if names is None:
+            return None
+        made = FeatureNames(names, self.limit_of_names(), hashed=count > max(1, len(names)))
+        if count != max(1, made.width):
+            raise ValueError(f"{len(names)} names do not go with {count} features")
+        return made
+
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> Any:
         """The training that a file describes, of rows of so many features."""
         raise NotImplementedError

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from onlearn.engine.loops import DOUBLINGS, DUE, KEPT, LOSS, MISTAKES, SEEN, UPDATES
+from onlearn.engine.loops import DUE, LOSS, MISTAKES, SEEN, UPDATES
 from onlearn.engine.training import Chronicle
-from onlearn.model_file import TRAINING, check_array, check_facts
+from onlearn.model_schema import COUNT, TEXT, TRUTH, Arrays, Record, either
 
-COUNTS = ("features", "outputs", "passes", "by_pass", "since", "classifies", "stopped")  # what the file has of them
+COUNTS = Record(features=COUNT, outputs=COUNT, classifies=TRUTH, stopped=either(None, TEXT))  # besides the chronicle
 
 
 class BaseTraining(Chronicle):
@@ -18,6 +18,8 @@ class BaseTraining(Chronicle):
 
     ``outputs`` counts the columns of scores, and ``output`` is None where two classes have one column.
     """
+
+    FILED: ClassVar[Record] = Record({**Chronicle.FILED.facts, **COUNTS.facts})  # subclasses add facts of their own
 
     output: str | None = "classes"
     may_fail: bool = False  # learning may fail halfway, at something the user wrote
@@ -52,20 +54,13 @@ class BaseTraining(Chronicle):
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The counts; subclasses add what was learned."""
-        facts = {name: getattr(self, name) for name in COUNTS}
-        return facts, {"tally": self.tally, "doubling": self.doubling}
+        facts, arrays = self.pack_chronicle()
+        return {**facts, **{name: getattr(self, name) for name in COUNTS.facts}}, arrays
 
-    def take_counts(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """What ``pack`` took apart; refuses what could not have come from it."""
-        check_facts(facts, {name: TRAINING[name] for name in COUNTS if name in TRAINING})
+    def take_counts(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        """What ``pack`` took apart, its facts checked by ``FILED``; refuses what could not have come from it."""
         if (facts["features"], facts["outputs"]) != (self.features, self.outputs):
             raise ValueError("the learner does not have the shape that the header says")
-        check_array("tally", arrays["tally"], "float64", self.tally.shape, low=0)
-        check_array("doubling", arrays["doubling"], "float64", self.doubling.shape)
-        if len(facts["since"]) != len(self.tally) or not 0 <= arrays["tally"][KEPT] < DOUBLINGS:
-            raise ValueError("the counters do not have the shape that this learner has")
-        if facts["stopped"] is not None and not isinstance(facts["stopped"], str):
-            raise ValueError("the header does not say why learning stopped")
-        for name in COUNTS:
+        self.take_chronicle(facts, arrays)
+        for name in COUNTS.facts:
             setattr(self, name, facts[name])
-        self.tally, self.doubling = arrays["tally"].copy(), arrays["doubling"].copy()

@@ -22,7 +22,7 @@ import numpy as np
 from onlearn.compiler.inlining import Loop
 from onlearn.engine.isotonic import Steps, fit_steps
 from onlearn.engine.spec import Family, choice, param
-from onlearn.model_file import SHARE, check_array, check_facts, either
+from onlearn.model_schema import SHARE, TRUTH, Arrays, OrMissing, Record, check_array, check_facts
 
 
 class Calibration(Protocol):
@@ -266,15 +266,18 @@ class HeldOut(NamedTuple):
     given: bool = False  # they are no part of the rows of fit: they were given for calibration
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray], classes: int) -> HeldOut:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays, classes: int) -> HeldOut:
         """What a model file holds of them."""
+        check_facts(facts, HELD_OUT)
         scores, codes, fraction = arrays["held_out.scores"], arrays["held_out.codes"], facts.get("held_out")
-        given = facts.get("held_out_given", False) is True
-        check_facts({"held_out": fraction}, {"held_out": either(None, SHARE)})
+        given = bool(facts.get("held_out_given"))
         columns = 1 if classes == 2 else max(1, classes)
         check_array("held_out.scores", scores, "float64 float32", (codes.size, columns))
         check_array("held_out.codes", codes, "int64 int32", (codes.size,), 0, classes - 1)
         return cls(scores, codes, fraction, given)
+
+
+HELD_OUT = Record(held_out=OrMissing(SHARE), held_out_given=OrMissing(TRUTH))
 
 
 class Curve(NamedTuple):

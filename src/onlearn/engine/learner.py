@@ -35,6 +35,7 @@ from onlearn.engine.scoring import best_by, certificate_by, hypothesis, narrow, 
 from onlearn.engine.spec import did_you_mean
 from onlearn.engine.trace import Callback, Recorder, Trace, last_weights
 from onlearn.engine.training import Training
+from onlearn.model_schema import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -432,12 +433,12 @@ class Learner(BaseLearner):
             made.update({"held_out_given": True} if given else {})
         return made, kept
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
         super()._unpack(facts, arrays)
         if self.task.classifies and ("held_out" in facts or "held_out.scores" in arrays):
             self.held_out = HeldOut.unpack(facts, arrays, len(self.task.classes))
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Training:
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> Training:
         """The training that a file describes, of rows of so many features."""
         training = Training.unpack(facts, arrays)
         if features != training.features:

@@ -20,23 +20,22 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from onlearn.engine import csr
+from onlearn.engine.base_learner import ROWS
 from onlearn.engine.calibration import CALIBRATIONS
 from onlearn.engine.compositions import COMPOSITIONS, PARAMETERS, Composition, seed_of
-from onlearn.engine.feature_names import FeatureNames
 from onlearn.engine.learner import Learner
-from onlearn.engine.loops import SEEN
 from onlearn.engine.mixture_training import MixtureTraining
 from onlearn.engine.registry import parse_learner, spell_learner
 from onlearn.engine.spec import param, parameters
 from onlearn.engine.tasks import Classification
-from onlearn.engine.training import Training
+from onlearn.engine.training import Chronicle, Training
 from onlearn.inert_text import facts_html, number
-from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts
+from onlearn.model_schema import NESTED, Arrays, ListOf, Record, check_array, check_facts, numbered
 
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of the usual learners: benchmarks/mixture.py
 USUAL = tuple(f"LogisticRegression(rate={rate!r}, stabilizer='last')" for rate in RATES)
@@ -323,50 +322,39 @@ class MixtureLearner(Learner):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         training = self._trained()
         labels, arrays = self.task.pack(None)
+        chronicle, counts = training.pack_chronicle()
         facts = {
             "estimator": self._facts(),
-            "mixture": {name: getattr(training, name) for name in ("passes", "by_pass", "since")},
+            "mixture": chronicle,
             "members": [],
             **labels,
         }
-        arrays.update({"losses": training.losses, "tally": training.tally, "doubling": training.doubling})
+        arrays.update({"losses": training.losses, **counts})
         for k in range(len(self.members)):
             made, kept = training.member(k).pack()
             facts["members"].append(made)
             arrays.update({f"member.{k}.{key}": array for key, array in kept.items()})
         return facts, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        mine, chronicle = facts["estimator"], facts["mixture"]
-        check_facts(mine, ESTIMATOR)
-        check_facts(chronicle, {name: TRAINING[name] for name in ("passes", "by_pass", "since")})
-        count, names, members = mine["n_features_in"], mine["feature_names_in"], facts["members"]
+    FILED: ClassVar[Record] = Record(estimator=ROWS, mixture=Chronicle.FILED, members=ListOf(NESTED, "learners"))
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
+        self.check()
+        mine, chronicle, members = facts["estimator"], facts["mixture"], facts["members"]
+        count, names = mine["n_features_in"], self._unpack_names(mine["feature_names_in"], mine["n_features_in"])
         if len(members) != len(self.members):
             raise ValueError(f"{len(members)} learners do not go with {len(self.members)} spellings")
-        trainings = []
-        for k, one in enumerate(members):
-            prefix = f"member.{k}."
-            kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            trainings.append(Training.unpack(one, kept))
+        kept = numbered("member", len(members), arrays)
+        trainings = [Training.unpack(one, its) for one, its in zip(members, kept)]
         training = MixtureTraining(trainings, self.choices["geometry"])
+        training.take_chronicle(chronicle, arrays)
         shapes = {(one.features, one.outputs, one.output is None, one.n_seen, one.passes) for one in trainings}
-        seen = int(arrays["tally"][SEEN])
-        if shapes != {(count, training.outputs, training.output is None, seen, chronicle["passes"])}:
+        if shapes != {(count, training.outputs, training.output is None, training.n_seen, training.passes)}:
             raise ValueError("the learners of the mixture have not seen the same rows")
-        if names is not None:
-            names = FeatureNames(names, self.limit_of_names(), hashed=count > max(1, len(names)))
-            if count != max(1, names.width):
-                raise ValueError(f"{len(names)} names do not go with {count} features")
-        for name in ("tally", "doubling"):
-            check_array(name, arrays[name], "float64", getattr(training, name).shape)
-            setattr(training, name, arrays[name])
-        if len(chronicle["since"]) != len(training.tally):
-            raise ValueError("the counters do not have the shape that this learner has")
         check_array("losses", arrays["losses"], "float64", (len(trainings),), low=0)
         for k, (bank, m) in enumerate(training.places):
             training.banks[bank].losses[m] = arrays["losses"][k]
-        for name, value in chronicle.items():
-            setattr(training, name, value)
         self.task = Classification.unpack(facts, arrays, training)
         self.training, self.seed, self.dtype = training, mine["seed"], np.dtype(mine["dtype"])
         self._call_columns(count, names)

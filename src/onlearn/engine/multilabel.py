@@ -14,12 +14,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from onlearn.engine import csr
-from onlearn.engine.base_learner import BaseLearner, Contributions
+from onlearn.engine.base_learner import ROWS, BaseLearner, Contributions
 from onlearn.engine.compositions import COMPOSITIONS, Composition, refuse_changes, seed_of
 from onlearn.engine.inputs import check_weights
 from onlearn.engine.learner import Learner
@@ -29,7 +29,20 @@ from onlearn.engine.registry import parse_learner, spell_learner
 from onlearn.engine.spec import param, parameters
 from onlearn.engine.tasks import Classification
 from onlearn.engine.training import Chronicle
-from onlearn.model_file import ESTIMATOR, TRAINING, check_array, check_facts, pack_labels, unpack_labels
+from onlearn.model_file import pack_labels, unpack_labels
+from onlearn.model_schema import (
+    ANYTHING,
+    COUNT,
+    NESTED,
+    TRUTH,
+    Arrays,
+    ListOf,
+    OrMissing,
+    Record,
+    check_facts,
+    finite,
+    numbered,
+)
 from onlearn.threads import WORTHWHILE, cores, over_pieces
 
 if TYPE_CHECKING:
@@ -419,15 +432,15 @@ class MultilabelLearner(BaseLearner):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         training = self._trained()
+        chronicle, arrays = training.pack_chronicle()
         facts: dict[str, Any] = {
             "estimator": self._facts(),
-            "multilabel": {name: getattr(training, name) for name in ("passes", "by_pass", "since")},
+            "multilabel": chronicle,
             "first_sizes": training.first_sizes,
             "labels": len(training.members),
             "takes_lists": self.takes_lists,
             "members": [],
         }
-        arrays = {"tally": training.tally, "doubling": training.doubling}
         if self.label_names is not None:
             facts["label_names"], numbers = pack_labels(self.label_names)
             arrays.update({} if numbers is None else {"label_names": numbers})
@@ -437,20 +450,27 @@ class MultilabelLearner(BaseLearner):
             arrays.update({f"member.{place}.{key}": array for key, array in kept.items()})
         return facts, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        mine, chronicle = facts["estimator"], facts["multilabel"]
-        check_facts(mine, ESTIMATOR)
-        check_facts(chronicle, {name: TRAINING[name] for name in ("passes", "by_pass", "since")})
+    FILED: ClassVar[Record] = Record(
+        estimator=ROWS,
+        multilabel=Chronicle.FILED,
+        members=ListOf(NESTED, "learners"),
+        labels=COUNT,
+        takes_lists=TRUTH,
+        first_sizes=OrMissing(ListOf(finite(low=0), "sizes")),
+        label_names=OrMissing(ANYTHING),  # checked by ``unpack_labels``
+    )
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
+        mine = facts["estimator"]
         self.seed, self.dtype = mine["seed"], np.dtype(mine["dtype"])
         names = mine["feature_names_in"]
         self._call_columns(mine["n_features_in"], names)
         if names is not None and len(names) != mine["n_features_in"]:
             raise ValueError(f"{len(names)} names do not go with {mine['n_features_in']} features")
         members = []
-        for place, one in enumerate(facts["members"]):
-            prefix = f"member.{place}."
+        for one, kept in zip(facts["members"], numbered("member", len(facts["members"]), arrays)):
             member = self._new_member()
-            kept = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             member._unpack(one, kept)
             if member.features != self.features:
                 raise ValueError(f"{member.features} features of a label do not go with {self.features}")
@@ -459,17 +479,13 @@ class MultilabelLearner(BaseLearner):
             raise ValueError(f"{len(members)} learners do not go with {facts['labels']} labels")
         self.training = MultilabelTraining(members[: facts["labels"]])
         self.training.unmet = members[-1] if self.settings.grow is True else None
-        for name in ("tally", "doubling"):
-            check_array(name, arrays[name], "float64", (len(getattr(self.training, name)),), low=0)
-            setattr(self.training, name, arrays[name])
-        for name, value in chronicle.items():
-            setattr(self.training, name, value)
+        self.training.take_chronicle(facts["multilabel"], arrays)
         self.training.first_sizes = facts.get("first_sizes")
         if "label_names" in facts:
             self.label_names = unpack_labels(facts["label_names"], arrays.get("label_names"))
             if len(self.label_names) != facts["labels"]:
                 raise ValueError(f"{len(self.label_names)} names do not go with {facts['labels']} labels")
-        self.takes_lists = bool(facts["takes_lists"])
+        self.takes_lists = facts["takes_lists"]
         self._add_labels(facts["labels"])
         self.began_with = copy.deepcopy(self._depends_on())
 

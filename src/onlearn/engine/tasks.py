@@ -24,7 +24,8 @@ from onlearn.engine.inputs import (
     unique_labels,
 )
 from onlearn.engine.loops import HIGHEST_LOSS, LOSS, OUTPUTS
-from onlearn.model_file import TRUTH, check_array, check_facts, either, pack_labels, unpack_labels
+from onlearn.model_file import pack_labels, unpack_labels
+from onlearn.model_schema import ANYTHING, TRUTH, Arrays, Record, check_array, check_facts, either
 
 
 @dataclass(frozen=True)
@@ -181,9 +182,9 @@ class Classification:
         return {"classes": spelled, "separable": separable}, arrays
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray], training: Any) -> Classification:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays, training: Any) -> Classification:
+        check_facts(facts, CLASSES)
         classes = unpack_labels(facts["classes"], arrays.get("classes"))
-        check_facts(facts, {"separable": either(None, TRUTH)})
         count, outputs, counts = len(classes), training.outputs, arrays["counts"]
         # a learner that has grown has room for two classes when it has met one
         fits = count == 2 if training.output is None else max(2, count) == outputs
@@ -191,6 +192,9 @@ class Classification:
             raise ValueError(f"{count} classes do not go with {outputs} outputs")
         check_array("counts", counts, "float64", (count + 1,), low=0)
         return cls(classes, counts)
+
+
+CLASSES = Record(classes=ANYTHING, separable=either(None, TRUTH))  # ``unpack_labels`` checks the classes
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,10 +35,37 @@ from onlearn.engine.loops import (
 )
 from onlearn.engine.protocol import layout
 from onlearn.engine.stabilizers import STABILIZERS
-from onlearn.model_file import TRAINING, check_array, check_facts
+from onlearn.model_schema import (
+    COUNT,
+    FINITE,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Arrays,
+    ListOf,
+    OrMissing,
+    Plain,
+    Record,
+    check_array,
+    check_facts,
+    is_finite,
+    one_of,
+)
 
 # ----------------------------------------------------------------------------------------------------
 # What happened while a learner learned: examples, mistakes and losses, by pass and at doubling counts.
+
+
+# An entry of the history as files have it; a loss may be infinite.
+PASS = Plain(
+    lambda value: (
+        isinstance(value, dict)
+        and {"seen", "loss"} <= value.keys()
+        and all(is_finite(one) or (name == "loss" and isinstance(one, float)) for name, one in value.items())
+    ),
+    "what was seen and lost in a pass",
+)
+PLACES = 6  # of a tally
 
 
 class Chronicle:
@@ -121,6 +148,31 @@ class Chronicle:
     def n_chosen(self) -> int:
         """Examples that were chosen one by one, and not seen in a pass over all of them."""
         return sum(int(entry["seen"]) for entry in self.by_pass if "chosen_of" in entry)
+
+    FILED: ClassVar[Record] = Record(
+        passes=COUNT, by_pass=ListOf(PASS, "passes, each with what was seen and lost"),
+        since=ListOf(FINITE, "numbers", length=PLACES),
+    )  # fmt: skip
+
+    def pack_chronicle(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What happened so far, for the model file."""
+        return {name: getattr(self, name) for name in Chronicle.FILED.facts}, {
+            "tally": self.tally,
+            "doubling": self.doubling,
+        }
+
+    def take_chronicle(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        """What ``pack_chronicle`` gave; the facts were checked."""
+        tally, doubling = arrays["tally"], arrays["doubling"]
+        check_array("tally", tally, "float64", (PLACES,), low=0)
+        check_array("doubling", doubling, "float64", (4 * DOUBLINGS,))
+        # The count at which the next entry is due doubles with each, and so there are no more than have a place.
+        kept, due = tally[KEPT], tally[DUE]
+        if not (kept == int(kept) < DOUBLINGS and 2.0**kept <= due < 2.0**DOUBLINGS):
+            raise ValueError("the counters contradict each other")
+        for name in Chronicle.FILED.facts:
+            setattr(self, name, facts[name])
+        self.tally, self.doubling = tally, doubling
 
     def visits(self, rows: int) -> float:
         """How often any of so many rows was seen at most; one that is chosen may have been chosen every time."""
@@ -540,22 +592,24 @@ class Training(Chronicle):
 
     # ------------------------------------------------------------------ saving
 
-    FACTS: tuple[str, ...] = (
-        "output",
-        "features",
-        "outputs",
-        "bias",
-        "capacity",
-        "passes",
-        "classifies",
-        "even",
-        "by_pass",
-        "since",
+    FACTS: tuple[str, ...] = ("output", "features", "outputs", "bias", "capacity", "classifies", "even")
+    FILED: ClassVar[Record] = Record(
+        {
+            **Chronicle.FILED.facts,
+            **dict.fromkeys(("features", "outputs", "capacity"), COUNT),
+            **dict.fromkeys(("classifies", "even"), TRUTH),
+            **dict.fromkeys(("rule", "geometry", "stabilizer"), TEXT),
+            "output": one_of(None, *OUTPUTS),
+            "bias": NUMBER,
+            "own_start": OrMissing(TRUTH),
+            "reserved": OrMissing(COUNT),
+        }
     )
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything, as plain facts and arrays; without the room made ahead."""
-        facts = {name: getattr(self, name) for name in self.FACTS}
+        facts, counts = self.pack_chronicle()
+        facts.update({name: getattr(self, name) for name in self.FACTS})
         facts.update({name: repr(getattr(self, name)) for name in ("rule", "geometry", "stabilizer")})
         facts.update({"own_start": True} if self.own_start else {})
         facts.update({"reserved": self.reserved} if self.reserved else {})
@@ -566,16 +620,14 @@ class Training(Chronicle):
                 weights = [name for name, holds in layout(type(state)).items() if holds == "weights"]
                 parts[part].update({name: parts[part][name][:size] for name in weights})
         arrays = {f"{part}.{name}": array for part, state in parts.items() for name, array in state.items()}
-        return facts, {**arrays, "tally": self.tally, "doubling": self.doubling}
+        return facts, {**arrays, **counts}
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Training:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays) -> Training:
         """What ``pack`` took apart; refuses what could not have come from it."""
-        check_facts(facts, TRAINING)
+        check_facts(facts, cls.FILED, "training")
         rule = rules.filed(facts["rule"])
         geometry, stabilizer = GEOMETRIES.get(facts["geometry"]), STABILIZERS.get(facts["stabilizer"])
-        if facts["output"] is not None and facts["output"] not in OUTPUTS:
-            raise ValueError(f"unknown kind of multiclass {facts['output']!r}")
         capacity, outputs = facts["capacity"], facts["outputs"]
         if (
             not cls.FEWEST <= facts["features"] <= capacity
@@ -590,7 +642,7 @@ class Training(Chronicle):
             found = {name: arrays.get(f"{part}.{name}", earlier.get(name)) for name in fresh._fields}
             for name, array in found.items():
                 if array is None:
-                    raise ValueError(f"{part}.{name} is missing")
+                    raise ValueError(f"the array {arrays.prefix}{part}.{name} is missing")
                 like = getattr(fresh, name)
                 free = name in ("scores", "gold") if part == "audit" else layout(type(fresh))[name] == "ledger"
                 if array.dtype != like.dtype or array.ndim != 1 or (array.size != like.size and not free):
@@ -601,32 +653,28 @@ class Training(Chronicle):
                 raise ValueError(f"the state of {choice!r} contradicts itself")
         for name in cls.FACTS:
             setattr(self, name, facts[name])
-        self.own_start = facts.get("own_start", False) is True
-        self.reserved, size = facts.get("reserved", 0), self.audit.gold.size
+        self.own_start = bool(facts.get("own_start"))
+        self.reserved, size = facts.get("reserved") or 0, self.audit.gold.size
         usual = AUDITED if not stabilizer.every_hypothesis else 128
-        if (
-            type(self.reserved) is not int
-            or not 0 <= 2 * self.reserved <= size
-            or (size != usual and not self.reserved)
-        ):
+        if 2 * self.reserved > size or (size != usual and not self.reserved):
             raise ValueError("audit.gold does not have the shape or type that this learner has")
         if self.audit.scores.size != size * outputs:
             raise ValueError("audit.scores does not have the shape or type that this learner has")
-        tally, doubling = arrays["tally"], arrays["doubling"]
-        check_array("tally", tally, "float64", self.tally.shape)
-        check_array("doubling", doubling, "float64", self.doubling.shape)
         if self.classifies:
             lowest, highest = (-1, 1) if self.output is None else (0, outputs - 1)
             check_array("audit.gold", self.audit.gold, "float64", self.audit.gold.shape, lowest, highest, whole=True)
-        if len(self.since) != len(tally) or (self.audit.due[1:] < 0).any():
-            raise ValueError("the counters do not have the shape that this learner has")
-        if not 0 <= tally[KEPT] < DOUBLINGS or tally[DUE] <= tally[SEEN]:
+        due = self.audit.due
+        check_array("audit.due", due, "int64", due.shape, -MOST_AUDITED, MOST_AUDITED)
+        if due[1] < 1 or due[2] < 0:
+            raise ValueError("the audit has no next example, or took less than none")
+        self.take_chronicle(facts, arrays)
+        if self.tally[DUE] <= self.tally[SEEN]:
             raise ValueError("the counters contradict each other")
-        self.tally, self.doubling = tally, doubling
         return self
 
 
 PARTS = ("g", "st", "audit")
+MOST_AUDITED = 1 << 48  # examples until the next one, and taken so far: more than there will ever be
 # Fields of l1 that files of earlier versions lack: there the penalties so far count as none.
 ADDED = ("held", "most")
 

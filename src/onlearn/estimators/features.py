@@ -13,6 +13,7 @@ from onlearn.engine.csr import CSR
 from onlearn.features.feature_map import MATRIX, NOTHING_LEARNED, FeatureMap
 from onlearn.features.roles import Role
 from onlearn.features.vocabulary import Vocabulary
+from onlearn.model_schema import Arrays, as_arrays
 
 
 class Features(TransformerMixin, BaseEstimator):
@@ -180,7 +181,7 @@ class Features(TransformerMixin, BaseEstimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return self._fitted.pack()
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
         self._map = FeatureMap.restore(facts, arrays)
         self.set_params(**{name: getattr(self._map, name) for name in self.get_params(deep=False)})
 
@@ -188,5 +189,5 @@ class Features(TransformerMixin, BaseEstimator):
     def _restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Features:
         """The features that were packed."""
         self = cls()
-        self._unpack(facts, arrays)
+        self._unpack(facts, as_arrays(arrays))
         return self

@@ -17,14 +17,15 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import chain
 from numbers import Number, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from onlearn.compiler import allocating, compiled
 from onlearn.data.batch import START, NamedRows, finish, hash_bytes, hash_name, mix
-from onlearn.estimators.transformer import NumericTransformer, check_whole_number
+from onlearn.estimators.transformer import WIDTH, NumericTransformer, check_whole_number
+from onlearn.model_schema import PRECISION, TRUTH, Arrays, OrMissing, Record, check_facts, whole
 from onlearn.threads import over_rows
 
 HALF, ONE, ZERO, LOWER = np.uint64(32), np.uint64(1), np.uint64(0), np.uint64(0xFFFFFFFF)
@@ -234,7 +235,15 @@ class FeatureHasher(NumericTransformer):
         params = {"n_features": int(self.n_features), "signed": bool(self.signed), "seed": int(self.seed)}
         return {"width": self._pack_columns(), "params": {**params, "dtype": dtype}}, {}
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record(
+        width=WIDTH,
+        params=Record(
+            n_features=whole(1), signed=TRUTH, seed=whole(-(1 << 63), (1 << 64) - 1), dtype=OrMissing(PRECISION)
+        ),
+    )
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         self._unpack_columns(facts["width"])
         self._check_settings()
 

@@ -20,7 +20,7 @@ landmarks span the fitted examples.
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,21 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.dual.examples import count, pick
 from onlearn.estimators.nystroem import INDEFINITE, diagonal_of, rpcholesky, whiten
-from onlearn.estimators.transformer import KernelTransformer, check_whole_number, draw_seed, in_precision, tiles
+from onlearn.estimators.transformer import WIDTH, KernelTransformer, check_whole_number, draw_seed, in_precision, tiles
 from onlearn.kernels.formula import copied
+from onlearn.model_schema import (
+    NESTED,
+    SEED,
+    TEXT,
+    Arrays,
+    OrMissing,
+    Record,
+    check_facts,
+    finite,
+    one_of,
+    under,
+    whole,
+)
 
 METHODS = ("auto", "exact", "nystroem")
 MOST_EXACT = 4000  # examples up to which "auto" is exact
@@ -215,26 +228,39 @@ class KernelPCA(KernelTransformer):
         facts["kernel_pca"] = {"total": found.total, "n_samples": self.n_samples_, "method": self.method_}
         return facts, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        def inside(prefix: str) -> dict[str, np.ndarray]:
-            return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
+    FILED: ClassVar[Record] = Record(
+        params=Record(
+            kernel=OrMissing(TEXT),
+            n_components=OrMissing(whole(1)),
+            method=TEXT,
+            n_landmarks=OrMissing(whole(1)),
+            random_state=OrMissing(SEED),
+        ),
+        width=WIDTH,
+        kernel=NESTED,
+        base=OrMissing(NESTED),
+        kernel_pca=Record(total=finite(low=0), n_samples=whole(1), method=one_of(*METHODS[1:])),
+    )
 
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         mine = facts["kernel_pca"]
         self._unpack_columns(facts["width"])
-        self.kernel_ = kernels.unpack(facts["kernel"], inside("kernel."))
+        self.kernel_ = kernels.unpack(facts["kernel"], under("kernel.", arrays))
         means, directions, eigenvalues = (arrays[name] for name in ("means", "directions", "eigenvalues"))
         if self.kernel_.data == "matrix":
             base: Any = np.zeros((len(means), len(means)))  # of which nothing is looked at but how many there are
         else:
-            base = kernels.unpack_data(facts["base"], inside("base."))
+            base = kernels.unpack_data(facts.get("base"), under("base.", arrays))
+            self._check_width(base)
         total, samples = float(mine["total"]), mine["n_samples"]
-        if means.shape != (count(base),) or directions.shape != (count(base), len(eigenvalues)) or not len(eigenvalues):
+        shape = count(base), eigenvalues.size
+        if means.shape != shape[:1] or directions.shape != shape or not eigenvalues.size:
             raise ValueError("the components do not have the shape that the examples and eigenvalues say")
         if any(array.dtype != np.float64 for array in (means, directions, eigenvalues)) or eigenvalues.ndim != 1:
             raise ValueError("the components are of another type of numbers than they can be")
-        sound = (eigenvalues >= 0).all() and 0.0 <= total < np.inf and isinstance(samples, int) and samples >= 1
-        if not sound or mine["method"] not in METHODS[1:]:
-            raise ValueError("the eigenvalues, their sum or their method are none that components can have")
+        if not (eigenvalues >= 0).all():
+            raise ValueError("the eigenvalues are none that components can have")
         self.learned_ = Components(base, means, directions, eigenvalues, total)
         self.n_samples_, self.method_ = samples, mine["method"]
         if facts["params"].get("kernel") is None:  # an object, not text

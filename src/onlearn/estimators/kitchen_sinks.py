@@ -24,8 +24,9 @@ from onlearn.compiler import compiled
 from onlearn.engine.csr import as_rows, is_sparse
 from onlearn.engine.rows import Dense
 from onlearn.estimators.base import KERNEL
-from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
+from onlearn.estimators.transformer import WIDTH, NumericTransformer, check_whole_number, draw_seed, multiply, tiles
 from onlearn.kernels.formula import copied
+from onlearn.model_schema import SEED, TEXT, TRUTH, Arrays, OrMissing, Record, check_facts, whole
 from onlearn.threads import cores, over_rows
 
 TURN = 2 * np.pi
@@ -315,12 +316,17 @@ class RandomKitchenSinks(NumericTransformer):
         drawn = {"seed": self._seed, "n_components": self.n_components_}
         return {"width": self._pack_columns(), **kernel, **drawn}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record(
+        width=WIDTH, kernel=TEXT, kernel_as_text=OrMissing(TRUTH), seed=SEED, n_components=OrMissing(whole(1))
+    )
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         self._unpack_columns(facts["width"])
-        self.kernel_, self._seed = kernels.get(facts["kernel"]), int(facts["seed"])
-        if not facts.get("kernel_as_text", True):
+        self.kernel_, self._seed = kernels.get(facts["kernel"]), facts["seed"]
+        if facts.get("kernel_as_text") is False:
             self.kernel = kernels.get(self.kernel)
-        width, count = self.n_features_in_, int(facts.get("n_components", self.n_components))
+        width, count = self.n_features_in_, facts.get("n_components") or self.n_components
         self.n_components_ = check_whole_number(count, "n_components")
         if self.kernel_.name == "polynomial":
             shapes: dict[str, Any] = dict.fromkeys(("places_", "signs_"), (self.kernel_.degree, width + 1))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_array
@@ -28,8 +28,9 @@ from sklearn.utils.validation import check_is_fitted
 from onlearn import kernels
 from onlearn.dual.examples import concatenate, count, pick
 from onlearn.engine.inputs import number_types, plain_table
-from onlearn.estimators.transformer import KernelTransformer, check_whole_number, draw_seed, in_precision, tiles
+from onlearn.estimators.transformer import WIDTH, KernelTransformer, check_whole_number, draw_seed, in_precision, tiles
 from onlearn.kernels.formula import copied
+from onlearn.model_schema import COUNT, NESTED, NUMBER, SEED, TEXT, Arrays, OrMissing, Record, check_facts, under, whole
 
 MOST_NUMBERS = 1 << 26  # in the factor of rpcholesky; beyond that it chooses among a sample of the examples
 BLOCK = 128  # most candidates drawn at once
@@ -326,20 +327,30 @@ class Nystroem(KernelTransformer):
         }
         return facts, {**arrays, "whitening": self.whitening_}
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        def inside(prefix: str) -> dict[str, np.ndarray]:
-            return {key.removeprefix(prefix): a for key, a in arrays.items() if key.startswith(prefix)}
+    FILED: ClassVar[Record] = Record(
+        params=Record(
+            kernel=OrMissing(TEXT), n_components=whole(1), landmarks=OrMissing(TEXT), random_state=OrMissing(SEED)
+        ),
+        width=WIDTH,
+        kernel=NESTED,
+        landmarks=NESTED,
+        nystroem=Record(seed=SEED, n_seen=COUNT, error=NUMBER),
+    )
 
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         self._unpack_columns(facts["width"])
         mine = facts["nystroem"]
-        self.kernel_ = kernels.unpack(facts["kernel"], inside("kernel."))
-        self.landmarks_ = kernels.unpack_data(facts["landmarks"], inside("landmarks."))
+        self.kernel_ = kernels.unpack(facts["kernel"], under("kernel.", arrays))
+        self.landmarks_ = kernels.unpack_data(facts["landmarks"], under("landmarks.", arrays))
+        self._check_width(self.landmarks_)
         self.whitening_ = arrays["whitening"]
-        if self.whitening_.ndim != 2 or len(self.whitening_) != count(self.landmarks_):
+        shape = (count(self.landmarks_), self.whitening_.shape[-1] if self.whitening_.ndim == 2 else 0)
+        if self.whitening_.shape != shape or self.whitening_.dtype != np.float64:
             raise ValueError(
                 f"the whitening has shape {self.whitening_.shape}, but there are {count(self.landmarks_)} landmarks"
             )
-        self._seed, self.n_seen_, self.error_ = int(mine["seed"]), int(mine["n_seen"]), float(mine["error"])
+        self._seed, self.n_seen_, self.error_ = mine["seed"], mine["n_seen"], float(mine["error"])
         self.n_components_ = self.whitening_.shape[1]
         if facts["params"].get("kernel") is None:  # an object, not text
             self.kernel = copied(self.kernel_)

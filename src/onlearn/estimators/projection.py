@@ -11,7 +11,7 @@ are faster.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,8 @@ from sklearn.random_projection import (
 from sklearn.utils.validation import check_is_fitted
 
 from onlearn.engine.passes import warn_caller
-from onlearn.estimators.transformer import NumericTransformer, check_whole_number, draw_seed, multiply, tiles
+from onlearn.estimators.transformer import WIDTH, NumericTransformer, check_whole_number, draw_seed, multiply, tiles
+from onlearn.model_schema import SEED, Arrays, Record, check_facts, finite, whole
 from onlearn.threads import cores, over_pieces
 
 BLAS_GAIN = 4  # multiplications of the BLAS in the time of one of a sparse product, at least
@@ -165,11 +166,16 @@ class RandomProjection(NumericTransformer):
         arrays = {"data": R.data, "indices": R.indices, "indptr": R.indptr} if sp.issparse(R) else {"components": R}
         return {"width": self._pack_columns(), "projection": mine}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record(
+        width=WIDTH, projection=Record(n_components=whole(1), seed=SEED, density=finite(0, 1))
+    )
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         self._unpack_columns(facts["width"])
         mine = facts["projection"]
-        shape = (int(mine["n_components"]), self.n_features_in_)
-        self._seed, self.density_, self.n_components_ = int(mine["seed"]), float(mine["density"]), shape[0]
+        shape = (mine["n_components"], self.n_features_in_)
+        self._seed, self.density_, self.n_components_ = mine["seed"], float(mine["density"]), shape[0]
         if "components" in arrays:
             self.components_ = arrays["components"]
         else:

@@ -17,6 +17,7 @@ from onlearn.engine import csr, inputs
 from onlearn.engine.scoring import linear_scores
 from onlearn.estimators.base import KERNEL, NestedEstimator
 from onlearn.kernels.products import refuse_strings
+from onlearn.model_schema import COUNT, NAMES, Record, either
 
 TILE = 1 << 24  # bytes of a tile: small beside the whole, large enough for the BLAS and the threads
 
@@ -79,10 +80,17 @@ class NumericTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Nest
         }
 
     def _unpack_columns(self, facts: dict[str, Any]) -> None:
-        if facts["n_features_in"] is not None:
-            self.n_features_in_ = int(facts["n_features_in"])
-        if facts["feature_names_in"] is not None:
-            self.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+        """What ``_pack_columns`` gave, which the ``FILED`` of each transformer has as ``width``."""
+        count, names = facts["n_features_in"], facts["feature_names_in"]
+        if names is not None and len(names) != count:
+            raise ValueError(f"{len(names)} names do not go with {count} columns")
+        if count is not None:
+            self.n_features_in_ = count
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+
+WIDTH = Record(n_features_in=either(None, COUNT), feature_names_in=either(None, NAMES))
 
 
 class KernelTransformer(NumericTransformer):
@@ -90,6 +98,12 @@ class KernelTransformer(NumericTransformer):
 
     _families: ClassVar[dict[str, Any]] = KERNEL
     kernel: Any
+
+    def _check_width(self, examples: Any) -> None:
+        """Refuse examples of a model file that are rows of another width than the file says."""
+        width = self.__dict__.get("n_features_in_")
+        if hasattr(examples, "shape") and examples.shape[1] != width:
+            raise ValueError(f"the examples have {examples.shape[1]} columns, but the rows have {width}")
 
     def _check_examples(self, X: Any, kernel: Any, reset: bool) -> Any:
         """Examples of which some can be picked; the kernel checks the rest."""

@@ -19,6 +19,24 @@ from onlearn.features.roles import PlanError, Role, extractors_for, guess_roles
 from onlearn.features.tables import as_source, as_words, column, is_plain_texts, is_text, renamed
 from onlearn.features.text import Text
 from onlearn.features.vocabulary import Vocabulary
+from onlearn.model_schema import (
+    COUNT,
+    NAMES,
+    NESTED,
+    PRECISION,
+    TEXT,
+    TRUTH,
+    AnyOf,
+    Arrays,
+    ListOf,
+    MappingOf,
+    OrMissing,
+    Record,
+    TupleOf,
+    check_facts,
+    one_of,
+    under,
+)
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (Text, Category, Number, Interaction)}
 MATRIX, NAMED, TABLE = "a matrix", "named rows", "a table"
@@ -309,26 +327,25 @@ class FeatureMap:
         return {**facts, "vocabulary": words}, arrays
 
     @classmethod
-    def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> FeatureMap:
+    def restore(cls, facts: dict[str, Any], arrays: Arrays) -> FeatureMap:
         """The map that was packed."""
+        check_facts(facts, FILED, "features")
         self = cls(_read_given(facts["given"]), **{name: facts["settings"][name] for name in SETTINGS})
-        check_choice(facts["kind"], (MATRIX, NAMED, TABLE), "the kind of rows")
         extractors = [read_extractor(one) for one in facts["extractors"]]
         roles = {name: Role(*role) for name, role in facts["roles"].items()}
         self.columns_ = list(facts["columns"]) if facts.get("columns") else None
         if facts["kind"] == MATRIX:
-            self.width_ = int(facts["width"])
+            check_facts(facts, Record(width=COUNT), "features")
+            self.width_ = facts["width"]
         else:
             self._extraction = self._restore_extraction(extractors, facts, arrays)
         self.kind_, self.extractors_, self.roles_, self.n_seen_ = facts["kind"], extractors, roles, facts["n_seen"]
         self._settled = self._settings()
         return self
 
-    def _restore_extraction(
-        self, extractors: list[Any], facts: dict[str, Any], arrays: dict[str, np.ndarray]
-    ) -> Extraction:
-        prefix = "vocabulary."
-        of_names = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    def _restore_extraction(self, extractors: list[Any], facts: dict[str, Any], arrays: Arrays) -> Extraction:
+        check_facts(facts, Record(vocabulary=NESTED), "features")
+        of_names = under("vocabulary.", arrays)
         extraction = Extraction(extractors, Vocabulary.unpack(facts["vocabulary"], of_names), self.dtype)
         scales, documents = arrays["scales"], arrays["documents"]
         if scales.shape != extraction.scales.shape or scales.dtype != np.float64 or not np.isfinite(scales).all():
@@ -377,10 +394,43 @@ def _read_given(spelled: Any) -> Any:
     )
 
 
+# What files say of extractors, by their kind; their classes check the values.
+GRAMS = OrMissing(ListOf(COUNT, "numbers", length=2))
+PARAMETERS = {
+    Text.kind: Record(
+        {
+            **dict.fromkeys(("column", "weighting", "missing", "tokens"), OrMissing(TEXT)),
+            **dict.fromkeys(("norm", "lowercase", "apostrophes"), OrMissing(TRUTH)),
+            **dict.fromkeys(("ngrams", "chars"), GRAMS),
+            "prefix": OrMissing(TEXT),
+        }
+    ),
+    Category.kind: Record(column=TEXT, missing=OrMissing(TEXT)),
+    Number.kind: Record(column=TEXT, scale=OrMissing(TEXT), missing=OrMissing(TEXT)),
+    Interaction.kind: Record(columns=NAMES, degree=COUNT),
+    Own.kind: Record(name=TEXT),
+}
+EXTRACTOR = Record(kind=one_of(*PARAMETERS))  # whose parameters ``read_extractor`` checks
+FILED = Record(
+    kind=one_of(MATRIX, NAMED, TABLE),
+    settings=Record(max_names=COUNT, bits=COUNT, dtype=PRECISION),
+    given=AnyOf(TEXT, ListOf(AnyOf(TEXT, EXTRACTOR), "extractors")),
+    extractors=ListOf(EXTRACTOR, "extractors"),
+    roles=MappingOf(TupleOf(TEXT, TEXT), "roles of columns by name"),
+    n_seen=COUNT,
+    columns=OrMissing(NAMES),
+)
+
+
 def read_extractor(spelled: dict[str, Any]) -> Any:
     """An extractor from JSON."""
     rest = dict(spelled)
     kind = rest.pop("kind")
+    if kind not in PARAMETERS:
+        raise ValueError(f"unknown kind of extractor {kind!r}")
+    check_facts(rest, PARAMETERS[kind], kind)
+    if unknown := rest.keys() - PARAMETERS[kind].facts.keys():
+        raise ValueError(f"the extractor {kind} has no parameter {min(unknown)!r}: it may come from a newer version")
     if kind == Own.kind:
         if rest["name"] not in FUNCTIONS:
             raise ValueError(
@@ -390,8 +440,6 @@ def read_extractor(spelled: dict[str, Any]) -> Any:
         return FUNCTIONS[rest["name"]]
     if kind == Interaction.kind:
         return Interaction(*rest["columns"], degree=rest["degree"])
-    if kind not in KINDS:
-        raise ValueError(f"unknown kind of extractor {kind!r}")
     return KINDS[kind](**rest)
 
 
@@ -457,10 +505,11 @@ class Strings:
         return {"strings": self.column, "n_seen": self.n_seen_}, {}
 
     @classmethod
-    def restore(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Strings:
+    def restore(cls, facts: dict[str, Any], arrays: Arrays) -> Strings:
         """The strings that were packed."""
-        self = cls(str(facts["strings"]))
-        self.n_seen_ = int(facts["n_seen"])
+        check_facts(facts, Record(strings=TEXT, n_seen=COUNT), "features")
+        self = cls(facts["strings"])
+        self.n_seen_ = facts["n_seen"]
         return self
 
 

@@ -16,7 +16,9 @@ import numpy as np
 from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.assemble import to_matrix
+from onlearn.features.hash_table import SECRET
 from onlearn.features.tables import fixed
+from onlearn.model_schema import NAMES, Arrays, Record, check_facts, one_of, whole
 
 SMALLEST = 1 << 10  # slots
 FULLEST = 0.6  # the share of used slots at which the table grows
@@ -25,6 +27,7 @@ MANY = 1 << 16  # names from which memory for ROOMY names is allocated at once
 ROOMY = 1 << 22  # names; memory that is not written yet takes no space
 NAME = 16  # bytes of an average name
 LONGEST = 256  # bytes of a name that are stored; the hash includes all bytes
+WRAPS = np.errstate(over="ignore")  # products of hashes, which NumPy reports if the loops run interpreted
 STATES = ("grow", "hash", "drop")  # what happens to a new name: it gets a number, a bucket, or nothing
 
 
@@ -85,15 +88,17 @@ class Vocabulary:
         """The number of each hash, or -1. Changes nothing, so several threads may call it."""
         return self._find(hashes, note=False)
 
+    @WRAPS
     def known(self, hashes: np.ndarray) -> np.ndarray:
         """The number of each stored hash, or -1, while another thread may be learning.
 
         A name that is just being added may be reported as unknown. Numbers never change, so no number is wrong.
         """
         ids = np.empty(len(hashes), np.int32)
-        hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
+        hash_table.find(self._slots, SECRET, self._hashes, fixed(hashes), ids)
         return ids
 
+    @WRAPS
     def learn(self, rows: NamedRows, known: np.ndarray | None = None) -> np.ndarray:
         """The number of each feature; new names get the next numbers. ``known`` has those found before."""
         if self.state != "grow":
@@ -107,7 +112,7 @@ class Vocabulary:
         while True:
             room = min(self.max_names, len(self._hashes), int(FULLEST * len(self._slots)))
             done, self._count = hash_table.find_or_add(
-                self._slots, *features, prefix_of,
+                self._slots, SECRET, *features, prefix_of,
                 self._hashes, self._ends, self._prefix, self._pool, LONGEST, done, room, self._count, ids,
             )  # fmt: skip
             if done == len(ids):
@@ -118,10 +123,11 @@ class Vocabulary:
                 return ids
             self._make_room()
 
+    @WRAPS
     def _find(self, hashes: np.ndarray, note: bool) -> np.ndarray:
         """The numbers of names and, if in use, of buckets; ``note`` records which buckets are used."""
         ids = np.empty(len(hashes), np.int32)
-        hash_table.find(self._slots, self._hashes, fixed(hashes), ids)
+        hash_table.find(self._slots, SECRET, self._hashes, fixed(hashes), ids)
         if self.state == "hash":
             mask = np.uint64((1 << self.bits) - 1)
             hash_table.to_buckets(fixed(hashes), ids, self._count, mask, self._seen, note)
@@ -129,7 +135,7 @@ class Vocabulary:
 
     def _fill_up(self) -> None:
         self.state = "hash"
-        self._seen = np.zeros(max(1, (1 << self.bits) // 64), np.uint64)
+        self._seen = np.zeros(_words(self.bits), np.uint64)
 
     def _prefix_number(self, prefix: str) -> int:
         return self._prefixes.setdefault(prefix, len(self._prefixes))
@@ -173,12 +179,13 @@ class Vocabulary:
         if _slots_for(names) > len(self._slots):
             self._rebuild(_slots_for(names))
 
+    @WRAPS
     def _rebuild(self, size: int) -> None:
         """Build a table of ``size`` slots."""
         # The memory is written first: a page that is read first is allocated twice by the kernel.
         self._slots = np.empty(size, np.uint64)
         self._slots.fill(0)
-        hash_table.place(self._slots, self._hashes, 0, self._count)
+        hash_table.place(self._slots, SECRET, self._hashes, 0, self._count)
 
     # ------------------------------------------------------------------ names
 
@@ -312,12 +319,13 @@ class Vocabulary:
         return facts, arrays
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Vocabulary:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays) -> Vocabulary:
         """The vocabulary that was packed; raises ValueError if it contradicts itself."""
+        check_facts(facts, FILED, "vocabulary")
         self = cls(facts["max_names"], facts["bits"])
         hashes, ends, prefix, pool = (arrays[key] for key in ("hashes", "ends", "prefix", "pool"))
         kinds = {"hashes": np.uint64, "ends": np.int64, "prefix": np.uint32, "pool": np.uint8}
-        n, prefixes = len(hashes), facts["prefixes"]
+        n, prefixes = hashes.size, facts["prefixes"]
         consistent = (
             all(arrays[key].dtype == kind and arrays[key].ndim == 1 for key, kind in kinds.items())
             and n <= self.max_names
@@ -326,9 +334,7 @@ class Vocabulary:
             and ends[0] == 0
             and (np.diff(ends) >= 0).all()
             and ends[-1] == len(pool)
-            and facts["state"] in STATES
             and len(set(prefixes)) == len(prefixes)
-            and all(isinstance(p, str) for p in prefixes)
             and (n == 0 or prefix.max() < len(prefixes))
             and not _has_duplicates(hashes)
         )
@@ -341,10 +347,10 @@ class Vocabulary:
         self._prefixes = {p: k for k, p in enumerate(prefixes)}
         self._seen = np.zeros(0, np.uint64)
         if self.state == "hash":
-            self._fill_up()
-            if arrays["seen"].shape != self._seen.shape or arrays["seen"].dtype != np.uint64:
+            seen = arrays["seen"]
+            if seen.shape != (_words(self.bits),) or seen.dtype != np.uint64:
                 raise ValueError("the vocabulary contradicts itself: its buckets have another number")
-            self._seen = arrays["seen"].copy()
+            self._seen = seen.copy()
         self._rebuild(_slots_for(n))
         return self
 
@@ -353,7 +359,8 @@ class Vocabulary:
         return self.pack()
 
     def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
-        self.__dict__.update(Vocabulary.unpack(*state).__dict__)
+        facts, arrays = state
+        self.__dict__.update(Vocabulary.unpack(facts, Arrays(arrays)).__dict__)
 
 
 def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
@@ -361,6 +368,14 @@ def collisions(size: int, seen: np.ndarray) -> dict[str, float]:
     used = int(hash_table.count_bits(seen))
     features = float(used) if used < 2 else -size * math.log(max(size - used, 0.5) / size)
     return {"features": features, "buckets": used, "collisions": max(0.0, features - used)}
+
+
+FILED = Record(max_names=whole(0), bits=whole(1, 30), state=one_of(*STATES), prefixes=NAMES)
+
+
+def _words(bits: int) -> int:
+    """The words that have a bit for each of ``2**bits`` buckets."""
+    return max(1, (1 << bits) // 64)
 
 
 def _slots_for(names: int) -> int:

@@ -22,9 +22,10 @@ from onlearn.engine.csr import CSR
 from onlearn.kernels.base import Kernel
 from onlearn.kernels.family import HOMES, MEMBERS, member
 from onlearn.kernels.products import is_scipy, numeric
+from onlearn.model_schema import COUNT, TEXT, Arrays, ListOf, OrMissing, Record, as_arrays, check_facts, one_of
 
 Facts = dict[str, Any]
-Arrays = dict[str, np.ndarray]
+Made = dict[str, np.ndarray]
 
 SIGNS = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow}
 OPERATORS = ("sum", "product", "scale", "power")  # written as signs, not by name
@@ -162,13 +163,16 @@ def _literal(node: ast.expr, refuse: Callable[[str], ValueError]) -> Any:
 # -- stored kernels
 
 
-def pack(kernel: Kernel) -> tuple[Facts, Arrays]:
+KERNEL = Record(name=TEXT)  # and its parameters, which its class checks
+
+
+def pack(kernel: Kernel) -> tuple[Facts, Made]:
     """A kernel as facts and arrays; an error if it holds a Python function, since that is code."""
-    arrays: Arrays = {}
+    arrays: Made = {}
     return _packed(kernel, arrays), arrays
 
 
-def _packed(kernel: Kernel, arrays: Arrays) -> Facts:
+def _packed(kernel: Kernel, arrays: Made) -> Facts:
     facts: Facts = {"name": kernel.name}
     for key, value in kernel.get_params(deep=False).items():
         if isinstance(value, Kernel):
@@ -191,12 +195,13 @@ def _packed(kernel: Kernel, arrays: Arrays) -> Facts:
 
 def unpack(facts: Any, arrays: Mapping[str, np.ndarray]) -> Kernel:
     """The kernel that ``pack`` stored."""
-    return _unpacked(facts, arrays, 0)
+    return _unpacked(facts, as_arrays(arrays), 0)
 
 
-def _unpacked(facts: Any, arrays: Mapping[str, np.ndarray], depth: int) -> Kernel:
-    if not isinstance(facts, dict) or not isinstance(facts.get("name"), str) or depth > DEEPEST:
-        raise ValueError("this is not the description of a kernel")
+def _unpacked(facts: Any, arrays: Arrays, depth: int) -> Kernel:
+    if depth > DEEPEST:
+        raise ValueError("this is not the description of a kernel: it is nested too deeply")
+    check_facts(facts, KERNEL, "kernel")
     cls: Any = member(facts["name"])
     if cls is None:
         raise ValueError(f"unknown kernel {facts['name']!r}: it may come from a newer version")
@@ -210,20 +215,21 @@ def _unpacked(facts: Any, arrays: Mapping[str, np.ndarray], depth: int) -> Kerne
         if isinstance(value, dict) and "kernel" in value:
             value = _unpacked(value["kernel"], arrays, depth + 1)
         elif isinstance(value, dict):
-            if value.get("array") not in arrays:
-                raise ValueError(f"the array {value.get('array')!r} of the kernel {facts['name']} is missing")
+            check_facts(value, Record(array=TEXT), key)
             value = arrays[value["array"]]
         values[key] = value
     try:
         return cls(**values)
     except TypeError as error:
         raise ValueError(f"the description of the kernel {facts['name']} is not complete: {error}") from error
+    except OverflowError as error:
+        raise ValueError(f"the kernel {facts['name']} is damaged: its parameters are too large") from error
 
 
 # -- stored examples
 
 
-def pack_data(X: Any) -> tuple[Facts, Arrays]:
+def pack_data(X: Any) -> tuple[Facts, Made]:
     """Examples as facts and arrays: dense or sparse rows, strings or bytes, trees (as bracketed strings)."""
     X = X.tocsr() if is_scipy(X) else X
     if is_scipy(X) or isinstance(X, CSR):
@@ -240,7 +246,7 @@ def pack_data(X: Any) -> tuple[Facts, Arrays]:
     return pack_data(numeric(X, "a model file"))
 
 
-def _pack_texts(kind: str, texts: list[bytes]) -> tuple[Facts, Arrays]:
+def _pack_texts(kind: str, texts: list[bytes]) -> tuple[Facts, Made]:
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     return {"kind": kind}, {"text": np.frombuffer(b"".join(texts), np.uint8), "ends": ends}
 
@@ -285,6 +291,10 @@ def bracketed(tree: Any) -> str:
     return " ".join(words).replace("( ", "(").replace(" )", ")")
 
 
+EXAMPLES = Record(kind=one_of("csr", "dense", "strings", "bytes"), shape=OrMissing(ListOf(COUNT, "sizes", length=2)))
+OF_NUMBERS = ("bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)), "float32", "float64")
+
+
 def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """The examples that ``pack_data`` stored; sparse rows as a SciPy matrix."""
     found = unpack_rows(facts, arrays)
@@ -293,41 +303,39 @@ def unpack_data(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 def unpack_rows(facts: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """The examples that ``pack_data`` stored; sparse rows as CSR."""
-    wanted = {"csr": ("data", "indices", "indptr"), "dense": ("data",)}
-    kind = facts.get("kind") if isinstance(facts, dict) else None
-    if kind not in ("csr", "dense", "strings", "bytes"):
-        raise ValueError(f"the examples are of an unknown kind, {kind!r}: they may come from a newer version")
-    missing = [name for name in wanted.get(kind, ("text", "ends")) if name not in arrays]
-    if missing:
-        raise ValueError(f"the array {missing[0]!r} of the examples is missing")
+    check_facts(facts, EXAMPLES, "examples")
+    kind, arrays = facts["kind"], as_arrays(arrays)
     if kind == "dense":
-        if arrays["data"].ndim != 2:
-            raise ValueError(f"dense examples need rows and columns, but their shape is {arrays['data'].shape}")
-        return arrays["data"]
+        data = arrays["data"]
+        if data.ndim != 2 or data.dtype.name not in OF_NUMBERS:
+            raise ValueError(f"dense examples need rows and columns of numbers, but are {data.dtype.name} {data.shape}")
+        return data
     return _unpack_csr(facts, arrays) if kind == "csr" else _unpack_texts(kind, arrays)
 
 
-def _unpack_texts(kind: str, arrays: Mapping[str, np.ndarray]) -> list[Any]:
-    text, ends = np.asarray(arrays["text"]), np.asarray(arrays["ends"])
-    starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
-    whole = text.tobytes()
-    if (
-        text.dtype != np.uint8
-        or ends.ndim != 1
-        or (ends < starts).any()
-        or (ends[-1] if len(ends) else 0) != len(whole)
-    ):
+def _unpack_texts(kind: str, arrays: Arrays) -> list[Any]:
+    text, ends = arrays["text"], arrays["ends"]
+    sound = text.dtype == np.uint8 and ends.dtype == np.int64 and text.ndim == ends.ndim == 1
+    if not sound or (np.diff(ends, prepend=0) < 0).any() or (ends[-1] if len(ends) else 0) != len(text):
         raise ValueError("the stored strings do not fit their lengths: the file is damaged")
-    pieces = [whole[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    return pieces if kind == "bytes" else [piece.decode("utf-8", "surrogatepass") for piece in pieces]
+    whole = text.tobytes()
+    pieces = [whole[start:end] for start, end in zip([0, *ends.tolist()], ends.tolist())]
+    if kind == "bytes":
+        return pieces
+    try:
+        return [piece.decode("utf-8", "surrogatepass") for piece in pieces]
+    except UnicodeDecodeError:
+        raise ValueError("the stored strings are not text in UTF-8: the file is damaged") from None
 
 
-def _unpack_csr(facts: Facts, arrays: Mapping[str, np.ndarray]) -> CSR:
-    data, indices, indptr = (np.asarray(arrays[name]) for name in ("data", "indices", "indptr"))
+def _unpack_csr(facts: Facts, arrays: Arrays) -> CSR:
+    data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
     shape = facts.get("shape")
-    if not isinstance(shape, (list, tuple)) or len(shape) != 2 or not all(type(n) is int and n >= 0 for n in shape):
-        problem = f"the shape is {shape!r}"
-    elif data.ndim != 1 or data.dtype.kind not in "biuf" or any(a.dtype.kind not in "iu" for a in (indices, indptr)):
+    if shape is None:
+        problem = "there is no shape"
+    elif (
+        data.ndim != 1 or data.dtype.name not in OF_NUMBERS or any(a.dtype.kind not in "iu" for a in (indices, indptr))
+    ):
         problem = "the values must be numbers, and the indices whole numbers"
     elif indices.shape != data.shape or indptr.shape != (shape[0] + 1,):
         problem = f"there are {data.size} values, {indices.size} columns and {indptr.size} ends of {shape[0]} rows"

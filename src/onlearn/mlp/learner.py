@@ -21,8 +21,9 @@ from onlearn.mlp.fitting import DIVERGED, INTERRUPTED, run_epochs
 from onlearn.mlp.network import LOSSES, UNITS
 from onlearn.mlp.optimizers import OPTIMIZERS
 from onlearn.mlp.scoring import Design
-from onlearn.mlp.stored_network import unpack_network
+from onlearn.mlp.stored_network import FILED, unpack_network
 from onlearn.mlp.training import NOT_FINITE, Diverged, NetworkTraining
+from onlearn.model_schema import Arrays, check_facts
 
 SIZES = "a whole number of units, or several, one for each hidden layer"
 MOST_UNITS = 1 << 20  # of a layer
@@ -301,7 +302,8 @@ class NetworkLearner(BaseLearner):
 
     # ------------------------------------------------------------------ the model file
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> NetworkTraining:
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> NetworkTraining:
+        check_facts(facts, FILED, "training")
         self.check()
         return unpack_network(self._design(facts["outputs"]), features, self.seed, facts, arrays)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compiler.inlining import Loop
-from onlearn.model_file import check_array
+from onlearn.model_schema import check_array
 
 FARTHEST = 10.0  # of a scaled value
 FAR = 1e6  # a value to predict from that is farther out than that counts as that

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onlearn.engine.base_training import BaseTraining
 from onlearn.engine.csr import CSR, without_duplicates
 from onlearn.engine.inputs import HEAVIEST
 from onlearn.mlp.network import Layout
@@ -13,19 +14,21 @@ from onlearn.mlp.optimizers import LARGEST, MOMENTS, REMEMBERED, Rates
 from onlearn.mlp.scaling import Scaler
 from onlearn.mlp.scoring import Design
 from onlearn.mlp.training import FACTS, NetworkTraining
-from onlearn.model_file import COUNT, TRUTH, a_list, check_array, check_facts, is_number
+from onlearn.model_schema import COUNT, NUMBERS, TRUTH, Arrays, Record, check_array
 
-CHECKED = {
-    **dict.fromkeys(("sparse", "settled", "numbers_settled", "centred"), TRUTH),
-    **dict.fromkeys(("outputs", "drawn_for", "steps"), COUNT),
-    "validation": a_list(is_number, "numbers"),
-}
+FILED = Record(
+    {
+        **BaseTraining.FILED.facts,
+        **dict.fromkeys(("sparse", "settled", "numbers_settled", "centred"), TRUTH),
+        **dict.fromkeys(("drawn_for", "steps"), COUNT),
+        "validation": NUMBERS,
+    }
+)
 
 
 def unpack_network(design: Design, features: int, seed: int, facts: dict[str, Any],
-                   arrays: dict[str, np.ndarray]) -> NetworkTraining:  # fmt: skip
-    """What ``pack`` took apart; refuses what could not have come from it."""
-    check_facts(facts, CHECKED)
+                   arrays: Arrays) -> NetworkTraining:  # fmt: skip
+    """What ``pack`` took apart, its facts checked by ``FILED``; refuses what could not have come from it."""
     outputs, kind = facts["outputs"], design.dtype
     if not 1 <= max(features, outputs) <= arrays["w"].size:
         raise ValueError(f"w does not have the shape of a network of {features} inputs and {outputs} outputs")
@@ -54,7 +57,7 @@ def unpack_network(design: Design, features: int, seed: int, facts: dict[str, An
     return made
 
 
-def unpack_waiting(training: NetworkTraining, arrays: dict[str, np.ndarray]) -> tuple[Any, np.ndarray, np.ndarray]:
+def unpack_waiting(training: NetworkTraining, arrays: Arrays) -> tuple[Any, np.ndarray, np.ndarray]:
     y, weight, kind = arrays["waiting.y"], arrays["waiting.weight"], training.design.dtype
     count = len(y) if y.ndim == 1 else 0
     if not 0 < count < training.design.batch:

@@ -16,6 +16,7 @@ from onlearn.errors import PlanError
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed
 from onlearn.features.vocabulary import collisions
+from onlearn.model_schema import COUNT, Arrays, Record, check_facts, one_of, whole
 
 WIDEST = 1 << 24  # columns of a matrix that get a weight each
 
@@ -137,11 +138,10 @@ class HashedFar(FarIndices):
         return facts, {"seen": self.seen.copy()} if self.values else {}
 
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> HashedFar:
-        self = cls(int(facts["bits"]))
-        self.values = int(facts["values"])
-        if not 1 <= self.bits <= 30 or self.values < 0:
-            raise ValueError("what the model says about far indices contradicts itself")
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays) -> HashedFar:
+        check_facts(facts, Record(bits=whole(1, 30), values=COUNT), "far")
+        self = cls(facts["bits"])
+        self.values = facts["values"]
         if self.values:
             self.seen = arrays["seen"].copy()
             if self.seen.shape != (self._words(),) or self.seen.dtype != np.uint64:
@@ -149,16 +149,16 @@ class HashedFar(FarIndices):
         return self
 
 
+FAR = Record(way=one_of(HashedFar.way, FoldedFar.way, AllColumns.way))
 UNSAID = {"way": "folded"}  # of model files without this fact
 
 
-def unpack(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> FarIndices:
+def unpack(facts: dict[str, Any], arrays: Arrays) -> FarIndices:
     """The treatment of far indices from the facts and arrays of a model file."""
+    check_facts(facts, FAR, "far")
     if facts["way"] == HashedFar.way:
         return HashedFar.unpack(facts, arrays)
     ways: dict[str, type[FarIndices]] = {kind.way: kind for kind in (FoldedFar, AllColumns)}
-    if facts["way"] not in ways:
-        raise ValueError(f"far indices are treated in an unknown way, {facts['way']!r}")
     return ways[facts["way"]]()
 
 

@@ -28,6 +28,25 @@ from onlearn.features import Category, FeatureMap
 from onlearn.features.feature_map import MATRIX, TABLE, Strings, kind_of
 from onlearn.features.tables import as_source, is_plain_texts, is_text
 from onlearn.inert_text import facts_html, number, number_of
+from onlearn.model_schema import (
+    FINITE,
+    NAMES,
+    NESTED,
+    PLAIN,
+    TEXT,
+    AnyOf,
+    Arrays,
+    ListOf,
+    MappingOf,
+    OrMissing,
+    Record,
+    TupleOf,
+    check_facts,
+    either,
+    finite,
+    one_of,
+    under,
+)
 from onlearn.models import far_indices
 from onlearn.models.far_indices import FarIndices, HashedFar
 from onlearn.models.multilabel import (
@@ -421,6 +440,9 @@ class Model:
             raise model_file.ModelFileError(
                 f"{len(self.labels)} labels do not go with {len(self.learner.classes_)} classes"
             )
+        classes = self.learner.classes_ if self.task == "classify" else np.zeros(0, np.int64)
+        if classes.dtype.kind not in "iu" or classes.tolist() != list(range(len(classes))):
+            raise model_file.ModelFileError("the classes of the learner are not the numbers of the labels")
         width = 1 if self.compares_texts else self.learner.n_features_in_
         if not 0 < width <= self.features.n_features_out_:
             raise model_file.ModelFileError(
@@ -451,13 +473,19 @@ class Model:
             arrays.update({f"before.{key}": array for key, array in made.items()})
         return {"model": facts, "features": features, "inner": learner}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.learner = model_file.rebuild(facts["inner"], _under("learner.", arrays))
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, FILED)
+        self.learner = model_file.rebuild(facts["inner"], under("learner.", arrays))
+        if not isinstance(self.learner, BaseLearner):
+            raise model_file.ModelFileError(
+                f"it holds a {facts['inner']['learner']} where a model has a learner of rows"
+            )
         self._unpack_rest(facts, arrays)
         self._check()
 
     def _unpack_rest(self, facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """All but the learner."""
+        check_facts(facts, FILED)
         mine = facts["model"]
         self.task, self.labels, self.reading, self.trained = (
             mine[key] for key in ("task", "labels", "reading", "trained")
@@ -469,7 +497,7 @@ class Model:
             self.set_threshold(mine["threshold"]["probability"], mine["threshold"]["positive"])
         if mine.get("before") is not None:
             features, far = mine["before"]
-            self.before = _unpack_features(features, far, _under("before.", arrays))
+            self.before = _unpack_features(features, far, under("before.", arrays))
 
 
 def one_row(row: Any) -> Any:
@@ -510,11 +538,24 @@ def _pack_features(features: Any, far: FarIndices) -> tuple[Any, Any, dict[str, 
 
 def _unpack_features(facts: Any, about: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, FarIndices]:
     kind: Any = Strings if "strings" in facts else FeatureMap
-    return kind.restore(facts, _under("features.", arrays)), far_indices.unpack(about, _under("far.", arrays))
+    return kind.restore(facts, under("features.", arrays)), far_indices.unpack(about, under("far.", arrays))
 
 
-def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
+FEATURES = NESTED  # which features and far indices check themselves
+FILED = Record(
+    model=Record(
+        task=one_of("classify", "regress", "rank", MULTILABEL),
+        labels=either(None, NAMES),
+        reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values")), "options of reading by name"),
+        trained=NESTED,
+        target=TupleOf(FINITE, FINITE),
+        far=OrMissing(FEATURES),
+        threshold=OrMissing(Record(probability=finite(0, 1), positive=either(None, TEXT))),
+        before=OrMissing(TupleOf(FEATURES, FEATURES)),
+    ),
+    features=FEATURES,
+    inner=NESTED,
+)
 
 
 def as_learner(learner: Any) -> Any:

@@ -15,9 +15,12 @@ from onlearn import model_file
 from onlearn.engine.base_learner import BaseLearner
 from onlearn.engine.csr import CSR, is_sparse, select
 from onlearn.engine.geometry import GEOMETRIES
+from onlearn.engine.learner import Learner
 from onlearn.engine.number_names import label_name
 from onlearn.engine.stabilizers import STABILIZERS
+from onlearn.engine.training import Training
 from onlearn.features.feature_map import Strings
+from onlearn.model_schema import Record, under
 from onlearn.models.far_indices import AllColumns
 from onlearn.models.model import Model
 from onlearn.models.tag_files import is_tagger_file
@@ -70,8 +73,9 @@ class StoredModel(Model):
 
     kernel: Any = None  # only linear learners are read in parts
 
-    def __init__(self, arrays: model_file.StoredArrays) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._learner: Any = None
+        self._path, arrays = path, model_file.StoredArrays(path)
         super().__init__()
         self._arrays, self._facts = arrays, arrays.header["inner"]
         self._times = 0
@@ -81,9 +85,9 @@ class StoredModel(Model):
     def learner(self) -> Any:
         """The whole learner."""
         if self._learner is None:
-            own = {key: self._arrays[key] for key in self._arrays if key.startswith("learner.")}
-            self._learner = model_file.rebuild(self._facts, {key.removeprefix("learner."): own[key] for key in own})
-            self._check()
+            with model_file.errors_of(self._path):
+                self._learner = model_file.rebuild(self._facts, under("learner.", self._arrays))
+                self._check()
         return self._learner
 
     @learner.setter
@@ -111,19 +115,19 @@ class StoredModel(Model):
         outputs = int(training["outputs"])
         size = (int(training["capacity"]) + 1) * outputs
         rows = np.concatenate([[0], columns.astype(np.int64) + 1])  # row 0 is the intercept
-        arrays = {}
-        for key in self._arrays:
-            if key.startswith("learner."):
-                of_weights = key.startswith(("learner.training.g.", "learner.training.st."))
-                whole = of_weights and self._arrays.size(key) == size
-                array = self._arrays.rows(key, rows, outputs) if whole else self._arrays[key]
-                arrays[key.removeprefix("learner.")] = array
         facts = {
             **self._facts,
             "training": {**training, "features": len(columns), "capacity": len(columns)},
             "estimator": {**self._facts["estimator"], "n_features_in": len(columns), "feature_names_in": None},
         }
+        arrays = {}
         try:
+            for key in self._arrays:
+                if key.startswith("learner."):
+                    of_weights = key.startswith(("learner.training.g.", "learner.training.st."))
+                    whole = of_weights and self._arrays.size(key) == size
+                    array = self._arrays.rows(key, rows, outputs) if whole else self._arrays[key]
+                    arrays[key.removeprefix("learner.")] = array
             return model_file.rebuild(facts, arrays)
         except ValueError:  # the whole learner may load, or its error says what is wrong
             return None
@@ -134,19 +138,20 @@ def open_for_prediction(path: str | os.PathLike[str]) -> Model:
     if not os.path.isfile(path) or os.path.getsize(path) < LARGE:
         return open_model(path)
     header = model_file.read_header(path)
-    if header.get("learner") != "Model" or not _can_be_split(header.get("inner", {})):
-        return open_model(path)
     try:
-        return StoredModel(model_file.StoredArrays(path))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        if header["learner"] != "Model" or not _can_be_split(header.get("inner")):
+            return open_model(path)
+        return StoredModel(path)
+    except ValueError:
         return open_model(path)  # which says what is wrong
 
 
-def _can_be_split(inner: dict[str, Any]) -> bool:
+LINEAR = Record({**Learner.FILED.facts, "training": Training.FILED})
+
+
+def _can_be_split(inner: Any) -> bool:
     """Whether the weights of some features can be used without those of others."""
-    if "dual" in inner or "training" not in inner or "estimator" not in inner:
-        return False
-    if "geometry" not in inner["training"]:  # not a linear learner
+    if LINEAR.fault(inner) is not None or "dual" in inner:  # not a linear learner
         return False
     geometry = GEOMETRIES.get(inner["training"]["geometry"])
     stabilizer = STABILIZERS.get(inner["training"]["stabilizer"])

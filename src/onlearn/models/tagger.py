@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,19 @@ from onlearn.data.formats.sentences import tokens_of
 from onlearn.data.table_roles import find_column
 from onlearn.engine import registry
 from onlearn.inert_text import facts_html
+from onlearn.model_schema import (
+    NAMES,
+    NESTED,
+    PLAIN,
+    AnyOf,
+    Arrays,
+    ListOf,
+    MappingOf,
+    Record,
+    check_facts,
+    one_of,
+    under,
+)
 from onlearn.models.tag_files import format_of
 from onlearn.sequence.base import Contribution, SequenceLearner
 from onlearn.sequence.inputs import as_sentences
@@ -187,17 +200,26 @@ class Tagger:
         facts = {name: getattr(self, name) for name in ("columns", "scheme", "reading", "trained")}
         return {"tagger": facts, "inner": learner}, {f"learner.{key}": array for key, array in own.items()}
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record(
+        tagger=Record(
+            columns=NAMES,
+            scheme=one_of(None, *SCHEMES),
+            reading=MappingOf(AnyOf(PLAIN, ListOf(PLAIN, "values")), "options of reading by name"),
+            trained=NESTED,
+        ),
+        inner=model_file.DESCRIBED,
+    )
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         mine = facts["tagger"]
-        model_file.check_facts(mine, {"columns": model_file.NAMES})
-        if not mine["columns"] or mine["scheme"] not in (None, *SCHEMES) or not isinstance(mine["trained"], dict):
+        if not mine["columns"]:
             raise ValueError("the header does not say what the tagger learned from")
         self.columns, self.scheme = mine["columns"], mine["scheme"]
         self.reading, self.trained = dict(mine["reading"]), mine["trained"]
         if facts["inner"]["learner"] not in registry.sequence_names():
             raise ValueError("it holds no learner of sequences")
-        own = {key.removeprefix("learner."): array for key, array in arrays.items() if key.startswith("learner.")}
-        self.learner = model_file.rebuild(facts["inner"], own)
+        self.learner = model_file.rebuild(facts["inner"], under("learner.", arrays))
 
 
 def bare_tagger(learner: SequenceLearner) -> Tagger:

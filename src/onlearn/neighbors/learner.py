@@ -22,7 +22,22 @@ from onlearn.engine.passes import warn_caller
 from onlearn.engine.spec import did_you_mean
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, number_rows, refuse_strings
-from onlearn.model_file import check_array
+from onlearn.model_schema import (
+    COUNT,
+    FINITE,
+    NAMES,
+    NESTED,
+    PLAIN,
+    TRUTH,
+    AnyOf,
+    Arrays,
+    ListOf,
+    OrMissing,
+    Record,
+    TupleOf,
+    check_array,
+    check_facts,
+)
 from onlearn.neighbors.categories import as_numbers, has_categories
 from onlearn.neighbors.columns import Columns
 from onlearn.neighbors.distances import Induced, make_index
@@ -35,6 +50,20 @@ NUMBER, ONE_HOT, OTHER = 0, 1, 2  # kinds of features that come from tables
 KINDS = {"number": NUMBER, "scaled": NUMBER, "category": ONE_HOT, "matrix": NUMBER, "named": NUMBER}
 COMPARED = ("mixed", "hamming")  # metrics that compare categories
 MANY = 1_000_000  # rows from which on engine="auto" asks FAISS
+
+
+# What files say of it, besides what they say of every learner.
+COLUMNS = OrMissing(
+    AnyOf(ListOf(PLAIN, "columns"), Record(pairs=ListOf(TupleOf(PLAIN, FINITE), "columns and weights")))
+)
+NEIGHBORS = Record(
+    categories=ListOf(COUNT, "columns"),
+    kernel=OrMissing(NESTED),
+    kernel_as_text=OrMissing(TRUTH),
+    column_weights=COLUMNS,
+    categorical=COLUMNS,
+    columns=OrMissing(NAMES),
+)
 
 
 class NeighborLearner(BaseLearner):
@@ -377,37 +406,40 @@ class NeighborLearner(BaseLearner):
             arrays.update(more)
         return {**facts, "neighbors": mine}, arrays
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record({**BaseLearner.FILED.facts, "neighbors": NEIGHBORS})
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         mine = facts["neighbors"]
-        if mine["kernel"] is not None:
+        if mine.get("kernel") is not None:
             self.kernel = kernels.unpack(mine["kernel"], arrays)
             if not mine.get("kernel_as_text") or kernels.get(self.settings.kernel) != self.kernel:
                 self.set_params(kernel=copied(self.kernel))
         else:
             self.set_params(kernel=None)
-        self.set_params(column_weights=from_plain(mine["column_weights"]), categorical=from_plain(mine["categorical"]))
+        self.set_params(
+            column_weights=from_plain(mine.get("column_weights")), categorical=from_plain(mine.get("categorical"))
+        )
         super()._unpack(facts, arrays)
         chosen = mine["categories"]
-        if not isinstance(chosen, list) or not all(type(j) is int and 0 <= j < self.features for j in chosen):
+        if max(chosen, default=0) >= max(1, self.features):
             raise ValueError("the header does not say which columns hold categories")
         self.categories = np.zeros(self.features, bool)
         self.categories[chosen] = True
         self.columns = mine.get("columns")
-        if self.columns is not None and not (
-            isinstance(self.columns, list)
-            and len(self.columns) <= self.features
-            and all(isinstance(one, str) for one in self.columns)
-        ):
+        if self.columns is not None and len(self.columns) > self.features:
             raise ValueError("the header does not say which columns the features are made of")
         self.kinds = arrays.get("kinds")
         if self.kinds is not None:
-            check_array("kinds", self.kinds, "uint8", (len(self.kinds),), 0, OTHER)
+            check_array("kinds", self.kinds, "uint8", (self.kinds.size,), 0, OTHER)
         self.check()
         if not self.takes_objects():
             self._columns(self.features)
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> Neighbourhood:
-        training = Neighbourhood(int(facts["features"]), int(facts["outputs"]))
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> Neighbourhood:
+        check_facts(facts, Neighbourhood.FILED, "training")
+        self.check()
+        training = Neighbourhood(facts["features"], facts["outputs"])
         training.take_counts(facts, arrays)
         if training.features != features or training.classifies != self.task.classifies:
             raise ValueError("the learner does not have the shape that the header says")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from onlearn.dual.examples import pick
 from onlearn.engine.base_training import BaseTraining
 from onlearn.engine.csr import CSR, of_width, stacked
 from onlearn.kernels.formula import pack_data, unpack_rows
-from onlearn.model_file import COUNT, check_array, check_facts
+from onlearn.model_schema import COUNT, NESTED, Arrays, OrMissing, Record, check_array, under
 from onlearn.neighbors.votes import KPath
 
 
@@ -145,10 +145,13 @@ class Neighbourhood(BaseTraining):
             facts["scored"] = table.path.rows
         return {**facts, "rows": kind, "met": self.met}, arrays
 
-    def take_rows(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], objects: bool, dtype: np.dtype) -> None:
+    FILED: ClassVar[Record] = Record(
+        {**BaseTraining.FILED.facts, "rows": NESTED, "met": COUNT, "scored": OrMissing(COUNT)}
+    )
+
+    def take_rows(self, facts: dict[str, Any], arrays: Arrays, objects: bool, dtype: np.dtype) -> None:
         """The rows that ``pack`` took apart; refuses what could not have come from it."""
-        check_facts(facts, {"met": COUNT})
-        rows = unpack_rows(facts["rows"], {name[5:]: one for name, one in arrays.items() if name.startswith("rows.")})
+        rows = unpack_rows(facts["rows"], under("rows.", arrays))
         if isinstance(rows, list) != objects or (not objects and rows.shape[1] != self.features):
             raise ValueError("the examples kept are not such as this learner compares")
         if not objects:
@@ -166,7 +169,6 @@ class Neighbourhood(BaseTraining):
         self.met = facts["met"]
         table = Table(rows, arrays["targets"], arrays["weights"], arrays["numbers"])
         if facts.get("scored") is not None:
-            check_facts(facts, {"scored": COUNT})
             errors = arrays["errors"]
             check_array("errors", errors, "float64", (errors.size,), low=0)
             table.path = KPath(errors, facts["scored"])

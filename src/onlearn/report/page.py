@@ -20,7 +20,6 @@ from typing import Any
 
 from onlearn.errors import PlanError
 from onlearn.inert_text import inert
-from onlearn.model_file import whole_file
 from onlearn.report.blocks import Caps, Section
 from onlearn.report.charts import Chart, swatch
 from onlearn.report.contests import compare_sections, tune_sections
@@ -28,6 +27,7 @@ from onlearn.report.document import make_document
 from onlearn.report.learning import evaluate_sections, run_section, train_sections
 from onlearn.report.tagging import tag_sections
 from onlearn.report.theorems import bounds_sections, reproduce_sections
+from onlearn.whole_file import whole_file
 
 LARGEST = 300_000  # bytes of a page
 LONGEST = 3000  # characters of a text

@@ -14,7 +14,8 @@ import numpy as np
 from onlearn.data.batch import NamedRows
 from onlearn.features import hash_table
 from onlearn.features.tables import fixed
-from onlearn.features.vocabulary import LONGEST, Vocabulary
+from onlearn.features.vocabulary import LONGEST, WRAPS, Vocabulary
+from onlearn.model_schema import Arrays
 from onlearn.sequence.inputs import GivenAttributes
 from onlearn.sequence.token_hashes import hash_attributes, number_attributes
 from onlearn.sequence.token_rows import TokenRows
@@ -36,12 +37,14 @@ class AttributeTable:
         self.hashes: np.ndarray = np.zeros(SMALLEST, np.uint64)
         self.slots: np.ndarray = np.zeros(SMALLEST, np.uint64)
 
+    @WRAPS
     def find(self, hashes: np.ndarray) -> np.ndarray:
         """The number of each hash, or -1."""
         out = np.empty(len(hashes), np.int32)
-        hash_table.find(self.slots, self.hashes, fixed(hashes), out)
+        hash_table.find(self.slots, hash_table.SECRET, self.hashes, fixed(hashes), out)
         return out
 
+    @WRAPS
     def learn(self, lines: Any, tokens: Any, start: int, ids: np.ndarray, pad_ids: np.ndarray, hashes: Any) -> Any:
         """The number of each hash that ``hash_lines`` gave for the tokens from ``start`` on; -1 for no attribute."""
         out = np.empty(len(hashes), np.int32)
@@ -49,13 +52,14 @@ class AttributeTable:
         while True:
             room = min(len(self.hashes), int(FULLEST * len(self.slots)))
             done, self.count = number_attributes(
-                self.slots, self.hashes, self.kinds, self.parts, lines, tokens, start, ids, pad_ids, hashes, done,
-                room, self.count, out,
+                self.slots, hash_table.SECRET, self.hashes, self.kinds, self.parts, lines, tokens, start, ids, pad_ids,
+                hashes, done, room, self.count, out,
             )  # fmt: skip
             if done == len(hashes):
                 return out
             self._make_room(2 * self.count)
 
+    @WRAPS
     def _make_room(self, count: int) -> None:
         """Room for so many attributes."""
         if count > len(self.hashes):
@@ -70,7 +74,7 @@ class AttributeTable:
                 size *= 2
             self.slots = np.empty(size, np.uint64)
             self.slots.fill(0)
-            hash_table.place(self.slots, self.hashes, 0, self.count)
+            hash_table.place(self.slots, hash_table.SECRET, self.hashes, 0, self.count)
 
     def keep(self, mask: np.ndarray) -> None:
         """Keep some of the attributes and number them in the same order."""
@@ -80,6 +84,7 @@ class AttributeTable:
         kept = np.flatnonzero(mask)
         self.set(self.kinds[kept], self.parts[kept], self.hashes[kept])
 
+    @WRAPS
     def set(self, kinds: np.ndarray, parts: np.ndarray, hashes: np.ndarray) -> None:
         """Take these attributes instead of all others."""
         room = max(SMALLEST, len(kinds))
@@ -92,7 +97,7 @@ class AttributeTable:
         if self.count > FULLEST * len(self.slots):
             self._make_room(self.count)
         else:
-            hash_table.place(self.slots, self.hashes, 0, self.count)
+            hash_table.place(self.slots, hash_table.SECRET, self.hashes, 0, self.count)
 
     def unpack(self, kinds: np.ndarray, flat: np.ndarray, literals: np.ndarray, seeds: Any, values: np.ndarray) -> None:
         """Take packed attributes; ``literals`` has the number of values of each kind, ``values`` their hashes."""
@@ -147,7 +152,7 @@ def pack_names(vocabulary: Vocabulary, kept: np.ndarray) -> dict[str, np.ndarray
     return {"lengths": lengths, "text": pool, "long": arrays["hashes"][kept][lengths >= LONGEST]}
 
 
-def unpack_names(arrays: Mapping[str, np.ndarray]) -> Vocabulary:
+def unpack_names(arrays: Arrays) -> Vocabulary:
     """The vocabulary of packed names, numbered in their order."""
     lengths, text, long = (arrays[name] for name in ("lengths", "text", "long"))
     fits = lengths.ndim == text.ndim == long.ndim == 1 and lengths.dtype.kind in "iu" and text.dtype == np.uint8
@@ -163,7 +168,7 @@ def unpack_names(arrays: Mapping[str, np.ndarray]) -> Vocabulary:
     hashes[cut] = long
     facts = {"max_names": MOST, "bits": 1, "state": "grow", "prefixes": [""]}
     prefix = np.zeros(len(hashes), np.uint32)
-    return Vocabulary.unpack(facts, {"hashes": hashes, "ends": ends, "prefix": prefix, "pool": text})
+    return Vocabulary.unpack(facts, Arrays({"hashes": hashes, "ends": ends, "prefix": prefix, "pool": text}))
 
 
 class NamedFeatures:
@@ -233,7 +238,7 @@ class NamedFeatures:
         return {}, pack_names(self.vocabulary, np.arange(self.size))
 
     @classmethod
-    def unpack(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NamedFeatures:
+    def unpack(cls, facts: Mapping[str, Any], arrays: Arrays) -> NamedFeatures:
         """The features that were packed; a ValueError if they contradict themselves."""
         self = cls()
         self.vocabulary = unpack_names(arrays)

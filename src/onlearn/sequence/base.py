@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from onlearn.engine.compositions import Composition, check_settings, refuse_chan
 from onlearn.engine.number_names import label_name
 from onlearn.engine.passes import InterruptedAfterwards, first_ctrl_c
 from onlearn.inert_text import as_line, facts_html, number, number_of
-from onlearn.model_file import COUNT, NAMES, check_facts
+from onlearn.model_schema import COUNT, NAMES, SEED, Arrays, Record, check_array, check_facts
 from onlearn.sequence.inputs import as_sentences, flat_labels
 from onlearn.sequence.lattice import Lattice
 
@@ -408,13 +408,18 @@ class SequenceLearner:
         mine = {name: getattr(self, name) for name in self.FACTS}
         return {"sequence": mine, **facts}, {"words": words, **arrays}
 
-    def _unpack(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record(
+        sequence=Record(labels=NAMES, sequences=COUNT, tokens=COUNT, passes=COUNT, seed=SEED)
+    )  # subclasses add facts of their own
+
+    def _unpack(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        check_facts(facts, self.FILED)
         mine = facts["sequence"]
-        check_facts(mine, {"labels": NAMES, **dict.fromkeys(self.FACTS[1:], COUNT)})
         if not mine["labels"] or len(set(mine["labels"])) < len(mine["labels"]):
             raise ValueError("the labels are not a list of different names")
         for name in self.FACTS:
             setattr(self, name, mine[name])
+        check_array("words", arrays["words"], "uint64", (arrays["words"].size,))
         self.words = set(arrays["words"].tolist())
         self.check()
         self.began_with = copy.deepcopy(self._depends_on())
@@ -423,5 +428,5 @@ class SequenceLearner:
     def _pack_learned(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise NotImplementedError
 
-    def _unpack_learned(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def _unpack_learned(self, facts: dict[str, Any], arrays: Arrays) -> None:
         raise NotImplementedError

@@ -20,7 +20,7 @@ import numpy as np
 
 from onlearn.compiler import compiled
 from onlearn.data.batch import Sentences
-from onlearn.model_file import check_array
+from onlearn.model_schema import Arrays, check_array
 from onlearn.sequence.chain import LEAST, add_k, logarithms, witten_bell
 from onlearn.sequence.unknown_words import WordClasses
 
@@ -154,15 +154,18 @@ class WordEmissions:
         return {"letters": np.frombuffer(b"".join(texts), np.uint8), "ends": ends, "counts": whole(self.counts)}
 
     @classmethod
-    def unpack(cls, arrays: dict[str, np.ndarray], labels: int) -> WordEmissions:
-        letters, ends = arrays["letters"], arrays["ends"].astype(np.int64)
-        check_array("letters", letters, "uint8", (len(letters),))
-        check_array("ends", ends, "int64", (len(ends),), 0, len(letters))
+    def unpack(cls, arrays: Arrays, labels: int) -> WordEmissions:
+        letters, ends = arrays["letters"], arrays["ends"]
+        check_array("letters", letters, "uint8", (letters.size,))
+        check_array("ends", ends, "int64", (ends.size,), 0, len(letters))
         check_array("counts", arrays["counts"], "int64 float64", (len(ends), labels), 0)
         if (np.diff(ends) < 0).any() or (ends[-1] if len(ends) else 0) != len(letters):
             raise ValueError("the ends of the words do not fit their letters")
         text, made = letters.tobytes(), cls(labels)
-        words = [text[a:b].decode() for a, b in zip([0, *ends.tolist()], ends.tolist())]
+        try:
+            words = [text[a:b].decode() for a, b in zip([0, *ends.tolist()], ends.tolist())]
+        except UnicodeDecodeError:
+            raise ValueError("the words are not text in UTF-8") from None
         made.numbers = {word: n for n, word in enumerate(words)}
         if len(made.numbers) < len(words):
             raise ValueError("a word is there twice")

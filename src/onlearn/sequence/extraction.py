@@ -14,7 +14,7 @@ import numpy as np
 
 from onlearn.data.batch import Sentences, hash_name
 from onlearn.features.vocabulary import Vocabulary
-from onlearn.model_file import NAMES, Kind, check_facts
+from onlearn.model_schema import NAMES, TEXT, Arrays, Record, check_facts
 from onlearn.sequence.attributes import MOST, AttributeTable, numbered, pack_names, unpack_names
 from onlearn.sequence.templates import Template
 from onlearn.sequence.token_hashes import Lines, Tokens, gather, hash_lines, hash_words
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 BLOCK = 1 << 14  # tokens whose attributes are hashed before they are numbered
 REMEMBERED = 1 << 18  # words
 HASHING = 16  # the cost of an attribute, in multiplications
-TEXT = Kind(lambda value: isinstance(value, str), "text")
 
 
 class Remembered(NamedTuple):
@@ -311,9 +310,9 @@ class TemplateFeatures:
         return facts, {"kinds": kinds, "parts": number[flat], **pack_names(self.values, order)}
 
     @classmethod
-    def unpack(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TemplateFeatures:
+    def unpack(cls, facts: Mapping[str, Any], arrays: Arrays) -> TemplateFeatures:
         """The features that were packed; a ValueError if they contradict themselves."""
-        check_facts(facts, {"template": TEXT, "name": TEXT, "columns": NAMES, "label": TEXT})
+        check_facts(facts, FILED, "features")
         self = cls(Template.parse(facts["template"], facts["name"]), facts["columns"], facts["label"] or None)
         self.values = unpack_names(arrays)
         sizes = np.array([len(literals) - 1 for literals in self.literals], np.int64)
@@ -325,7 +324,11 @@ class TemplateFeatures:
         return facts, {name: array.copy() for name, array in arrays.items()}
 
     def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
-        self.__dict__.update(TemplateFeatures.unpack(*state).__dict__)
+        facts, arrays = state
+        self.__dict__.update(TemplateFeatures.unpack(facts, Arrays(arrays)).__dict__)
+
+
+FILED = Record(template=TEXT, name=TEXT, columns=NAMES, label=TEXT)
 
 
 def occurring(column: Encoded) -> tuple[np.ndarray, list[str]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onlearn.compiler import compiled
-from onlearn.model_file import check_array
+from onlearn.model_schema import Arrays, check_array
 from onlearn.threads import over_rows
 
 LARGEST = 1e100  # the largest number: its square is still one
@@ -173,9 +173,9 @@ class GaussianEmissions:
         return {"seen": self.seen, "means": self.means, "squares": self.squares}
 
     @classmethod
-    def unpack(cls, arrays: dict[str, np.ndarray], labels: int, floor: float) -> GaussianEmissions:
+    def unpack(cls, arrays: Arrays, labels: int, floor: float) -> GaussianEmissions:
         made = cls(labels, floor)
-        numbers = len(arrays["means"])
+        numbers = len(arrays["means"]) if arrays["means"].ndim else 0
         check_array("seen", arrays["seen"], "float64", (labels,), 0)
         check_array("means", arrays["means"], "float64", (numbers, labels), -LARGEST, LARGEST)
         check_array("squares", arrays["squares"], "float64", (numbers, labels), 0)

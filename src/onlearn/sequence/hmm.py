@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from onlearn.data.batch import Sentences
 from onlearn.engine.compositions import Composition, seed_of
 from onlearn.engine.spec import Parameter, param, parameters
-from onlearn.model_file import TRUTH, a_list, check_array, check_facts, is_number
+from onlearn.model_schema import NUMBERS, TRUTH, Arrays, Record, check_array
 from onlearn.sequence.base import Contribution, Progress, SequenceLearner, Strong, Watch
 from onlearn.sequence.baum_welch import baum_welch
 from onlearn.sequence.chain import Chain
@@ -330,9 +330,12 @@ class HMMLearner(SequenceLearner):
         facts = {"found": self.found, "log_likelihoods": self.log_likelihoods_}
         return {"hmm": facts}, {**arrays, **self.features.pack()}
 
-    def _unpack_learned(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    FILED: ClassVar[Record] = Record(
+        {**SequenceLearner.FILED.facts, "hmm": Record(found=TRUTH, log_likelihoods=NUMBERS)}
+    )
+
+    def _unpack_learned(self, facts: dict[str, Any], arrays: Arrays) -> None:
         mine, labels = facts["hmm"], len(self.labels)
-        check_facts(mine, {"found": TRUTH, "log_likelihoods": a_list(is_number, "numbers")})
         self.found, self.log_likelihoods_ = mine["found"], list(map(float, mine["log_likelihoods"]))
         shapes = {"initial": (labels,), "transitions": (labels, labels), "final": (labels,)}
         for name, shape in shapes.items():

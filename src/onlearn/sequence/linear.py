@@ -7,7 +7,7 @@ rules, geometries, stabilizers, growing and the model file are those of all line
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from onlearn.engine.passes import shuffled
 from onlearn.engine.protocol import layout
 from onlearn.engine.spec import Parameter, param, parameters
 from onlearn.engine.training import Training
+from onlearn.model_schema import NESTED, Arrays, Record, one_of, under
 from onlearn.sequence import loops
 from onlearn.sequence.attributes import NamedFeatures
 from onlearn.sequence.base import Contribution, Progress, SequenceLearner, Strong, Watch
@@ -29,6 +30,9 @@ from onlearn.threads import over_rows
 TEMPLATE = "a template in the manner of CRF++, 'default' or None"
 SEGMENT = 4096  # sequences between two looks at the keyboard
 NOT_FINITE = "the learner stopped at sequence {}: its scores are not finite numbers; scale the values of attributes"
+
+
+KINDS: dict[str, Any] = {"template": TemplateFeatures, "given": NamedFeatures}  # of features, as files name them
 
 
 class Shared:
@@ -325,17 +329,15 @@ class LinearSequenceLearner(SequenceLearner):
         made |= {f"training.{name}": array for name, array in weights.items()}
         return {"kind": kind, "features": facts, "training": state}, made
 
-    def _unpack_learned(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        def part(name: str) -> dict[str, np.ndarray]:
-            return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
+    FILED: ClassVar[Record] = Record(
+        {**SequenceLearner.FILED.facts, "kind": one_of(*KINDS), "features": NESTED, "training": NESTED}
+    )
 
-        kinds: dict[str, Any] = {"template": TemplateFeatures, "given": NamedFeatures}
-        if facts["kind"] not in kinds:
-            raise ValueError(f"there are no features of the kind {facts['kind']!r}")
-        self.features = kinds[facts["kind"]].unpack(facts["features"], part("features"))
+    def _unpack_learned(self, facts: dict[str, Any], arrays: Arrays) -> None:
+        self.features = KINDS[facts["kind"]].unpack(facts["features"], under("features.", arrays))
         labels, transitions = len(self.labels), self._transitions()
-        self.index = WeightIndex.unpack(part("index"), labels, self.features.size, transitions)
-        self.training = Training.unpack(facts["training"], part("training"))
+        self.index = WeightIndex.unpack(under("index.", arrays), labels, self.features.size, transitions)
+        self.training = Training.unpack(facts["training"], under("training.", arrays))
         if self.training.outputs != 1 or self.training.features != max(1, self.index.used - 1):
             raise ValueError("the weights do not have the shape that the header says")
         fresh = self._new_training()

@@ -12,7 +12,7 @@ import numpy as np
 
 from onlearn.compiler import compiled, prefetch
 from onlearn.data.batch import combine
-from onlearn.features.hash_table import AHEAD, NUMBER, ONE, ZERO, slot_of
+from onlearn.features.hash_table import AHEAD, NUMBER, ONE, ZERO, first_slot, shift_of, slot_of
 
 
 class Lines(NamedTuple):
@@ -85,27 +85,26 @@ def hash_attributes(seeds: Any, kinds: Any, parts: Any, values: Any, out: Any) -
 
 @compiled
 def number_attributes(
-    slots: Any, known: Any, kinds: Any, parts: Any, lines: Any, tokens: Any, start: Any, ids: Any, pad_ids: Any,
-    hashes: Any, first: Any, room: Any, count: Any, out: Any,
+    slots: Any, secret: Any, known: Any, kinds: Any, parts: Any, lines: Any, tokens: Any, start: Any, ids: Any,
+    pad_ids: Any, hashes: Any, first: Any, room: Any, count: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Number the hashes of ``hash_lines`` from the one at ``first`` on, new ones in order of appearance; 0 becomes -1.
 
     Returns the end and the number of attributes. The loop stops before a new one for which there is no room; the
     caller makes some and calls again.
     """
-    end = np.uint64(len(hashes))
-    mask = np.uint64(len(slots) - 1)
+    end, shift = np.uint64(len(hashes)), shift_of(slots)
     width = np.uint64(len(lines.seeds))
     k = np.uint64(first)
     while k < end:
         if k + AHEAD < end:
-            prefetch(slots, hashes[k + AHEAD] & mask)
+            prefetch(slots, first_slot(secret, shift, hashes[k + AHEAD]))
         h = hashes[k]
         if h == ZERO:
             out[k] = np.int32(-1)
             k += ONE
             continue
-        s, held = slot_of(slots, known, h)
+        s, held = slot_of(slots, secret, shift, known, h)
         held &= NUMBER
         if held == ZERO:
             if count >= room:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlearn.compiler import compiled, prefetch
+from onlearn.model_schema import Arrays
 from onlearn.sequence.token_rows import TokenRows
 
 SOON = 24  # attributes between asking for the first weight of one and using it
@@ -174,11 +175,11 @@ class WeightIndex:
         }
 
     @classmethod
-    def unpack(cls, arrays: dict[str, np.ndarray], labels: int, attributes: int, with_transitions: bool) -> WeightIndex:
+    def unpack(cls, arrays: Arrays, labels: int, attributes: int, with_transitions: bool) -> WeightIndex:
         """What ``pack`` made; refuses what could not have come from it."""
         made = cls(with_transitions)
         owner, label, block = arrays["owner"], arrays["label"], arrays["block"]
-        made.used = len(owner)
+        made.used = owner.size
         sizes = {"transitions": labels * labels, "initial": labels, "final": labels, "label": made.used}
         sizes |= {"owner": made.used, "block": attributes, "width": 1}
         for name, size in sizes.items():

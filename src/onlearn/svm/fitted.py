@@ -15,6 +15,7 @@ from onlearn.dual.learner import ON_NUMBERS
 from onlearn.engine.base_learner import BaseLearner, Contributions
 from onlearn.kernels.formula import copied
 from onlearn.kernels.products import in_precision, refuse_strings
+from onlearn.model_schema import Arrays
 from onlearn.svm.explanation import class_weights, explained
 from onlearn.svm.hypothesis import Hypothesis
 from onlearn.svm.multiclass import class_scores
@@ -219,10 +220,13 @@ class FittedMachine(BaseLearner):
 
     # ------------------------------------------------------------------ the model file
 
-    def _unpack_training(self, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> SVMTraining:
+    def _unpack_training(self, facts: dict[str, Any], arrays: Arrays, features: int) -> SVMTraining:
         training = SVMTraining.unpack(facts, arrays, features)
         if bool(training.classes) != self.task.classifies or training.kind != self._kind:
             raise ValueError("the problems of the file are not those of this learner")
+        supports = training.known().supports
+        if supports is not None and not supports.are_of_width(features):
+            raise ValueError(f"the support vectors are not rows of {features} columns")
         self.kernel = training.known().kernel
         if kernels.get(self.settings.kernel) != self.kernel:
             self.set_params(kernel=copied(self.kernel))

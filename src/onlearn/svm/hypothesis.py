@@ -14,12 +14,12 @@ from onlearn.dual.collapse import collapse, reduce_supports, worth_collapsing
 from onlearn.dual.examples import pick
 from onlearn.dual.scores import staged_scores
 from onlearn.dual.supports import SupportSet
-from onlearn.dual.training import DualTraining, under
+from onlearn.dual.training import DualTraining
 from onlearn.engine.geometry import Additive
 from onlearn.engine.rules import Hinge
 from onlearn.engine.scoring import linear_scores
 from onlearn.engine.stabilizers import Last
-from onlearn.model_file import check_array
+from onlearn.model_schema import NESTED, Arrays, Record, check_array, check_facts, either, under
 
 UNKNOWN = -1  # the row of a support vector that is no row of the last ``fit``
 NONE = np.empty(0)
@@ -103,13 +103,14 @@ class Hypothesis:
         return {"supports": facts}, {**arrays, **{f"support.{key}": one for key, one in more.items()}}
 
     @classmethod
-    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray], problems: int,
+    def unpack(cls, kernel: Any, facts: dict[str, Any], arrays: Arrays, problems: int,
                classes: int) -> Hypothesis:  # fmt: skip
         """What ``pack`` described, of so many classes (0 in regression)."""
+        check_facts(facts, Record(supports=either(None, NESTED)), "hypothesis")
         coefs, intercepts = arrays["coefs"], arrays["intercepts"]
         check_array("intercepts", intercepts, "float64", (problems,))
         if facts["supports"] is None:
-            check_array("coefs", coefs, "float64", (coefs.shape[0], problems))
+            check_array("coefs", coefs, "float64", (len(coefs) if coefs.ndim else 0, problems))
             return cls(kernel, coefs, intercepts)
         supports = SupportSet.unpack(kernel, facts["supports"], under("support.", arrays))
         count = len(supports)

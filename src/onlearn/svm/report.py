@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlearn.model_file import COUNT, NUMBER, Kind, check_facts, either
+from onlearn.model_schema import COUNT, NUMBER, Kind, ListOf, Record, check_facts, either, one_of, whole
 from onlearn.svm.multiclass import REST, Machine
 from onlearn.svm.problem import Solution
 
@@ -65,12 +65,17 @@ class ProblemReport(NamedTuple):
         )
 
 
-FACTS = {
-    **dict.fromkeys(("examples", "iterations", "free", "bounded"), COUNT),
-    **dict.fromkeys(("objective", "violation", "norm", "seconds", "positive", "negative"), NUMBER),
-    "gap": either(None, NUMBER),
-    "stopped": Kind(lambda value: value in REASONS, f"one of {', '.join(REASONS)}"),
-}
+PROBLEM = Record(
+    {
+        **dict.fromkeys(("examples", "iterations", "free", "bounded"), COUNT),
+        **dict.fromkeys(("objective", "violation", "norm", "seconds"), NUMBER),
+        **dict.fromkeys(("positive", "negative"), whole(REST)),
+        "gap": either(None, NUMBER),
+        "stopped": one_of(*REASONS),
+    }
+)
+SHARED: dict[str, Kind] = {"seconds": NUMBER, "memory": COUNT, "values": COUNT, "sweeps": COUNT}
+REPORT = Record({"problems": ListOf(PROBLEM, "problems"), **SHARED})
 
 
 class Report(NamedTuple):
@@ -166,15 +171,11 @@ class Report(NamedTuple):
 
     @classmethod
     def unpack(cls, facts: dict[str, Any]) -> Report:
-        shared = {"seconds": NUMBER, "memory": COUNT, "values": COUNT, "sweeps": COUNT}
-        check_facts(facts, shared)
-        problems = facts["problems"]
-        if not isinstance(problems, list) or not problems:
+        check_facts(facts, REPORT, "report")
+        if not facts["problems"]:
             raise ValueError("the report of the solver has no problems")
-        for one in problems:
-            check_facts(one, FACTS)
-        made = tuple(ProblemReport(**{name: one[name] for name in ProblemReport._fields}) for one in problems)
-        return cls(made, *(facts[name] for name in shared))
+        made = tuple(ProblemReport(**{name: one[name] for name in ProblemReport._fields}) for one in facts["problems"])
+        return cls(made, *(facts[name] for name in SHARED))
 
 
 def _finite(facts: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlearn import kernels
 from onlearn.dual.collapse import Reduction
+from onlearn.dual.learner import REDUCTION
 from onlearn.engine.base_training import BaseTraining
-from onlearn.model_file import check_array
+from onlearn.model_schema import NESTED, Arrays, OrMissing, Record, check_array, check_facts, one_of, whole
 from onlearn.svm.hypothesis import Hypothesis
 from onlearn.svm.multiclass import KINDS, problem_count
 from onlearn.svm.report import IN_WORDS, Report
@@ -61,20 +62,34 @@ class SVMTraining(BaseTraining):
         facts["reduction"] = None if self.reduction is None else self.reduction._asdict()
         return facts, {**arrays, **of_kernel, **more, "curves": self.curves}
 
+    FILED: ClassVar[Record] = Record(
+        {
+            **BaseTraining.FILED.facts,
+            "classes": whole(0, (1 << 31) - 1),
+            "kind": one_of(*KINDS),
+            "kernel": NESTED,
+            "hypothesis": NESTED,
+            "report": OrMissing(NESTED),
+            "reduction": OrMissing(REDUCTION),
+        }
+    )
+
     @classmethod
-    def unpack(cls, facts: dict[str, Any], arrays: dict[str, np.ndarray], features: int) -> SVMTraining:
+    def unpack(cls, facts: dict[str, Any], arrays: Arrays, features: int) -> SVMTraining:
+        check_facts(facts, cls.FILED, "training")
         classes, kind = facts["classes"], facts["kind"]
-        if kind not in KINDS or not (isinstance(classes, int) and 0 <= classes < 1 << 31 and classes != 1):
+        if classes == 1:
             raise ValueError("the header does not say which classes the problems are of")
         made = cls(features, classes, kind)
         made.take_counts(facts, arrays)
         kernel = kernels.unpack(facts["kernel"], arrays)
         made.hypothesis = Hypothesis.unpack(kernel, facts["hypothesis"], arrays, made.problems, classes)
         curves = arrays["curves"]
-        check_array("curves", curves, "float64", (made.problems if len(curves) else 0, 2))
+        check_array("curves", curves, "float64", (made.problems if curves.size else 0, 2))
         if not (curves[:, 0] >= 0).all():
             raise ValueError("curves hold what they cannot hold: probabilities that fall with the score")
         made.curves = curves
-        made.report = None if facts["report"] is None else Report.unpack(facts["report"])
-        made.reduction = None if facts["reduction"] is None else Reduction(**facts["reduction"])
+        report, reduced = facts.get("report"), facts.get("reduction")
+        made.report = None if report is None else Report.unpack(report)
+        made.reduction = None if reduced is None else Reduction(*(reduced[name] for name in REDUCTION.facts))
         return made

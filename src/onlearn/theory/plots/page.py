@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from onlearn.engine.spec import did_you_mean
 from onlearn.errors import PlanError
-from onlearn.model_file import whole_file
 from onlearn.theory.plots.canvas import style
 from onlearn.theory.plots.catalogue import PICTURES, Picture
+from onlearn.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
