@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from onlearn.data.arrow import decoded
-from onlearn.data.bad_rows import DataError
+from onlearn.data.arrow import in_one_piece
+from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.cut_points import windows
+from onlearn.data.formats.record_batches import cut, is_all_text, longest, not_text, parts, plain, with_bytes
+from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.parts import Groups, Part
 from onlearn.data.registry import Apply, Content, Format, Options, Parsed, reader
 from onlearn.data.sources import Stream
-from onlearn.data.table_roles import Roles, flat, take_roles, tellable
+from onlearn.data.table_roles import Roles, flat, spoil, take_roles, tellable
 
-ROWS = 1 << 15
+ROWS = 1 << 15  # of a piece
+PIECE = 8  # blocks of text that take as much memory as a piece
+DECODED = 64  # and those that take as much as what is decoded of a Parquet file at once
 READ = 1 << 22  # bytes that are read at once for a checksum
 ARROW_FILE = b"ARROW1"  # begins a file; a stream of record batches begins otherwise
 
 
 class Piece(NamedTuple):
-    """A table of the file ``where``."""
+    """Some rows of the file ``where``."""
 
-    table: Any  # of one chunk
+    table: Any  # with one chunk a column
     where: str
+    all_text: bool  # whether all of its text is UTF-8
 
 
 class Columnar(Format):
-    """The common part of both formats. The line of a row is its number."""
+    """The common part of both formats. The line of a row is its number.
+
+    A piece takes at most ``PIECE`` times the memory of a block of text, or is a single row.
+    """
 
     unused_options: ClassVar[Mapping[str, str]] = MappingProxyType({"types": "the columns have types of their own"})
 
@@ -40,27 +50,30 @@ class Columnar(Format):
         self.roles: Roles | None = None
 
     def batches(self, stream: Stream) -> Iterator[Any]:
-        """The record batches of a file."""
+        """The record batches of a file, as they are stored."""
         raise NotImplementedError
 
-    def pieces(self, stream: Stream) -> Iterator[Piece]:
-        import pyarrow as pa
-
-        where = stream.source.name
-        try:
+    def valid_batches(self, stream: Stream) -> Iterator[tuple[Any, bool]]:
+        """The record batches of a file, and whether all of their text is UTF-8."""
+        rows = 0
+        with refused(stream, lambda: f" from row {rows + 1:,} on" if rows else ""):
             for batch in self.batches(stream):
-                table = flat(pa.Table.from_batches([batch]))
-                if self.roles is None:
-                    self.roles = Roles(self.options, table.column_names, where, self.notes, None)
-                yield Piece(table, where)
-        except (pa.ArrowException, OSError) as error:
-            stream.refuse_truncated(error)
-            what = str(error).strip().splitlines()[0]
-            raise DataError(f"{where} cannot be read: {what}") from error
+                yield batch, is_all_text(batch)
+                rows += batch.num_rows
+
+    def pieces(self, stream: Stream) -> Iterator[Piece]:
+        where = stream.source.name
+        for batch, all_text in self.valid_batches(stream):
+            with refused(stream):
+                table = flat_table(batch, where)
+            if self.roles is None:
+                self.roles = Roles(self.options, table.column_names, where, self.notes, None)
+            for piece in cut(table, ROWS, PIECE * self.options.block_size):
+                yield Piece(piece, where, all_text)
 
     def content(self, stream: Stream, checked: bool = True) -> Content:
         rows, checksum = 0, 0
-        for batch in self.batches(stream):
+        for batch, _ in self.valid_batches(stream):
             rows += batch.num_rows
             checksum = zlib.crc32(batch.serialize(), checksum) if checked else 0
         return Content(rows, checksum if stream.checksum is None else stream.checksum)
@@ -68,14 +81,17 @@ class Columnar(Format):
     def parse(self, piece: Piece) -> Parsed:
         import pyarrow as pa
 
-        columns = [decoded(column.chunk(0)) for column in piece.table.columns]
-        table = pa.Table.from_arrays(columns, piece.table.column_names)
+        names = piece.table.column_names
+        table = pa.Table.from_arrays([plain_column(piece, name) for name in names], names)
         assert self.roles is not None
-        lines = np.arange(table.num_rows)
-        roles = self.roles.within(table.column_names)
-        if lacking := [name for name in roles.columns if name not in table.column_names]:
+        roles = self.roles.within(names)
+        if lacking := [name for name in roles.columns if name not in names]:
             raise DataError(f"{piece.where} lacks the column {lacking[0]!r} that the file before it has")
-        return take_roles(Parsed(table, lines, len(lines)), roles, lambda row: as_text(table.slice(row, 1)))
+        parsed = Parsed(table, np.arange(table.num_rows), table.num_rows)
+        if not piece.all_text:
+            drop_raw_text(parsed)
+        table = parsed.rows
+        return take_roles(parsed, roles, lambda row: as_text(table.slice(row, 1)))
 
     def found(self) -> dict[str, Any]:
         return {} if self.roles is None else self.roles.found()
@@ -87,14 +103,65 @@ class Columnar(Format):
         self.roles = decisions.with_options(self.options)
 
 
+@contextmanager
+def refused(stream: Stream, place: Callable[[], str] = str) -> Iterator[None]:
+    """Raise ``DataError`` for what PyArrow finds wrong with a file; ``place`` says how far it has been read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        stream.refuse_truncated(error)
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        what = "a name in it is not UTF-8" if isinstance(error, UnicodeDecodeError) else said[0]
+        raise DataError(f"{stream.source.name} cannot be read{place()}: {what}") from error
+
+
+def flat_table(batch: Any, where: str) -> Any:
+    """A record batch as a table with the fields of structs as columns, whose names all differ."""
+    import pyarrow as pa
+
+    table = flat(pa.Table.from_batches([batch]))
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise DataError(f"{where}: there are several columns {twice!r}: name them apart")
+    return table
+
+
+def plain_column(piece: Piece, name: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        return plain(in_one_piece(piece.table.column(name)))
+    except pa.ArrowException as error:
+        raise DataError(f"{piece.where}: the column {name!r} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def drop_raw_text(parsed: Parsed) -> None:
+    """Make rows with text that is not UTF-8 bad ones."""
+    spoiled: dict[int, str] = {}
+    for name, column in zip(parsed.rows.column_names, parsed.rows.columns):
+        spoil(spoiled, not_text(in_one_piece(column)), f"{name!r} is not UTF-8")
+    parsed.bad = [Bad(row, 0, reason, as_text(parsed.rows.slice(row, 1))) for row, reason in sorted(spoiled.items())]
+    keep_rows(parsed, np.setdiff1d(parsed.lines, list(spoiled)))
+
+
 def as_text(row: Any) -> bytes:
     """A bad row as text, without values that only pandas could convert."""
     import pyarrow as pa
 
     kinds = [str(kind) for kind in row.schema.types]
     shown = [n for n, kind in enumerate(kinds) if not (pa.types.is_nested(row.schema.types[n]) and "[ns" in kind)]
-    columns = {row.column_names[n]: tellable(row.column(n)).to_pylist()[0] for n in shown}
-    return repr(columns).encode()
+    return repr({row.column_names[n]: cell(in_one_piece(row.column(n))) for n in shown}).encode()
+
+
+def cell(values: Any) -> Any:
+    """The only value of an array; text that is not UTF-8 as bytes."""
+    try:
+        return tellable(values).to_pylist()[0]
+    except UnicodeDecodeError:
+        return values.view(with_bytes(values.type)).to_pylist()[0]
 
 
 def seekable(stream: Stream) -> Any:
@@ -115,32 +182,47 @@ def seekable(stream: Stream) -> Any:
 @reader("parquet", extensions=[".parquet", ".pq"])
 class Parquet(Columnar):
     def batches(self, stream: Stream) -> Iterator[Any]:
-        opened, rows_read = open_parquet(stream), 0
-        part = stream.source.part
-        start, stop = (0, opened.num_row_groups) if part is None else (part.start, part.stop)
-        count = sum(opened.metadata.row_group(n).num_rows for n in range(start, stop))
-        for batch in opened.iter_batches(batch_size=ROWS, row_groups=list(range(start, stop)), use_threads=False):
-            rows_read += batch.num_rows
-            stream.set_progress(rows_read / count)
-            yield batch
+        file = seekable(stream)
+        opened = open_parquet(file)
+        groups = row_groups(opened.metadata, stream.source.part)
+        count, rows_read = sum(opened.metadata.row_group(n).num_rows for n in groups), 0
+        for several, rows in decoded_at_once(file, opened, groups, DECODED * self.options.block_size):
+            for batch in opened.iter_batches(batch_size=rows, row_groups=several, use_threads=False):
+                rows_read += batch.num_rows
+                stream.set_progress(rows_read / count)
+                yield batch
 
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
-        groups = open_parquet(stream).metadata
-        return evenly([groups.row_group(n).total_byte_size for n in range(groups.num_row_groups)], stream.size, count)
+        with refused(stream):
+            groups = open_parquet(seekable(stream)).metadata
+            sizes = [max(0, groups.row_group(n).total_byte_size) for n in range(groups.num_row_groups)]
+        return evenly(sizes, stream.size, count)
 
     def content(self, stream: Stream, checked: bool = True) -> Content:
         source = stream.source
         if source.compression is not None:
             return super().content(stream, checked)
-        groups, part = open_parquet(stream).metadata, source.part
-        start, stop = (0, groups.num_row_groups) if part is None else (part.start, part.stop)
         rows, checksum = 0, 0
-        for n in range(start, stop):
-            rows += groups.row_group(n).num_rows
-            for start_of_chunk, size in column_chunks(groups.row_group(n)) if checked else ():
-                for _, text in windows(source, start_of_chunk, start_of_chunk + size, READ):
-                    checksum = zlib.crc32(text, checksum)
+        with refused(stream):
+            metadata = open_parquet(seekable(stream)).metadata
+            for n in row_groups(metadata, source.part):
+                rows += metadata.row_group(n).num_rows
+                for start, size in column_chunks(metadata.row_group(n)) if checked else ():
+                    for _, text in windows(source, start, start + size, READ):
+                        checksum = zlib.crc32(text, checksum)
         return Content(rows, checksum)
+
+
+def open_parquet(file: Any, **options: Any) -> Any:
+    """A Parquet file. With pre_buffer, PyArrow would read all of it into memory."""
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(file, pre_buffer=False, **options)
+
+
+def row_groups(metadata: Any, part: Part | None) -> range:
+    """The row groups of a Parquet file, or of a part of it."""
+    return range(metadata.num_row_groups) if part is None else range(part.start, part.stop)
 
 
 def column_chunks(group: Any) -> Iterator[tuple[int, int]]:
@@ -151,11 +233,42 @@ def column_chunks(group: Any) -> Iterator[tuple[int, int]]:
         yield min(place for place in begins if place is not None), chunk.total_compressed_size
 
 
-def open_parquet(stream: Stream) -> Any:
-    """The Parquet file of a stream. With pre_buffer, PyArrow would read the whole file into memory."""
-    from pyarrow import parquet
+def decoded_at_once(file: Any, opened: Any, groups: range, most: int) -> Iterator[tuple[list[int], int]]:
+    """Row groups, one after another, and how many rows of these to decode at once, so that they take ``most`` bytes.
 
-    return parquet.ParquetFile(seekable(stream), pre_buffer=False)
+    Text in data pages takes as much memory as it takes there. Text in a dictionary may stand in every row, so the
+    longest one counts; PyArrow gives the dictionary together with the first row, if it is asked to.
+    """
+    import pyarrow as pa
+
+    columns = [opened.metadata.schema.column(k) for k in range(opened.metadata.num_columns)]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    coded = open_parquet(file, read_dictionary=texts, metadata=opened.metadata) if texts else opened
+
+    def rows_at_once(n: int) -> int:
+        group = opened.metadata.row_group(n)
+        chunks = [group.column(k) for k in range(group.num_columns)]
+        widths = [float(max(column.length, 8)) for column in columns]  # of a value
+        try:
+            first = next(coded.iter_batches(batch_size=1, row_groups=[n], use_threads=False), None) if texts else None
+        except pa.ArrowInvalid:  # a dictionary with text that is not UTF-8: it is not longer than all that is there
+            widths = [float(chunk.total_uncompressed_size) for chunk in chunks]
+        else:
+            if first is not None:
+                is_all_text(first)  # validates it
+                widths = list(map(max, widths, map(longest, parts(first))))
+        size = sum(width * chunk.num_values + chunk.total_uncompressed_size for width, chunk in zip(widths, chunks))
+        return 1 << int(np.log2(np.clip(most * group.num_rows / max(size, 1), 1, ROWS)))
+
+    several, rows, count = list[int](), ROWS, 0
+    for n in groups:
+        found = rows_at_once(n)
+        if several and (found != rows or count >= ROWS):
+            yield several, rows
+            several, count = [], 0
+        several, rows, count = [*several, n], found, count + opened.metadata.row_group(n).num_rows
+    if several:
+        yield several, rows
 
 
 @reader("arrow", extensions=[".arrow", ".arrows", ".feather", ".ipc"])
@@ -169,21 +282,22 @@ class ArrowIpc(Columnar):
             size = source.size()
             for batch in pa.ipc.open_stream(source):
                 stream.set_progress(source.tell() / size)
-                yield from slices(batch)
+                yield batch
             return
         opened, part = pa.ipc.open_file(source), stream.source.part
         start, stop = (0, opened.num_record_batches) if part is None else (part.start, part.stop)
         for n in range(start, stop):
             stream.set_progress((n + 1 - start) / (stop - start))
-            yield from slices(opened.get_batch(n))
+            yield opened.get_batch(n)
 
     def parts(self, stream: Stream, count: int, apply: Apply) -> Sequence[Part]:
         import pyarrow as pa
 
         if stream.head(len(ARROW_FILE)) != ARROW_FILE:
             return []  # a stream, whose record batches cannot be found without reading those before them
-        opened = pa.ipc.open_file(seekable(stream))
-        return evenly([1] * opened.num_record_batches, stream.size, count)  # their sizes stand beside them
+        with refused(stream):
+            batches = pa.ipc.open_file(seekable(stream)).num_record_batches
+        return evenly([1] * batches, stream.size, count)  # their sizes stand beside them
 
 
 def evenly(sizes: list[int], size: int, count: int) -> list[Groups]:
@@ -199,9 +313,3 @@ def evenly(sizes: list[int], size: int, count: int) -> list[Groups]:
     cuts = {int(np.abs(ends - place).argmin()) + 1 for place in (total * n / count for n in range(1, count))}
     edges = [0, *sorted(cuts - {len(sizes)}), len(sizes)]
     return [Groups(start, stop, int(size * (sum(sizes[start:stop]) / total))) for start, stop in pairwise(edges)]
-
-
-def slices(batch: Any) -> Iterator[Any]:
-    """A record batch in parts of at most ``ROWS`` rows."""
-    for start in range(0, batch.num_rows, ROWS):
-        yield batch.slice(start, ROWS)
