@@ -196,5 +196,30 @@ def main(names: list[str], first: int, count: int, folder: Path) -> None:
     print(f"done {read}")
 
 
+def run_mutants(names: list[str], first: int, count: int, folder: Path) -> None:
+    command = [sys.executable, __file__, ",".join(names), str(first), str(count), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+    seeds = [line for line in done.stderr.splitlines() if line.count(" ") == 1]
+    assert done.returncode == 0, f"ended with {done.returncode} at {seeds[-1:]}: {done.stderr[-3000:]}"
+    *wrong, end = done.stdout.splitlines()
+    assert not wrong
+    assert int(end.removeprefix("done ")) >= count // 20, "so few mutants can be read that nothing is tested"
+
+
+ARROW = [name for name in originals() if ".arrow" in name]
+PARQUET = [name for name in originals() if ".parquet" in name]
+
+
+@pytest.mark.parametrize("names", [ARROW, PARQUET], ids=["arrow", "parquet"])
+def test_mutants(tmp_path, names):
+    run_mutants(names, 0, 300, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [ARROW, PARQUET], ids=["arrow", "parquet"])
+def test_many_mutants(tmp_path, names):
+    run_mutants(names, 300, 5000, tmp_path)
+
+
 if __name__ == "__main__":
     main(sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))

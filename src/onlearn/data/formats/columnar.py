@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,8 +23,8 @@ from onlearn.data.sources import Stream
 from onlearn.data.table_roles import Roles, flat, spoil, take_roles, tellable
 
 ROWS = 1 << 15  # of a piece
-PIECE = 8  # blocks of text that take as much memory as a piece
-DECODED = 64  # and those that take as much as what is decoded of a Parquet file at once
+PIECE = 4  # blocks of text that take as much memory as a piece
+DECODED = 16  # and those that take as much as what is decoded of a Parquet file at once
 READ = 1 << 22  # bytes that are read at once for a checksum
 ARROW_FILE = b"ARROW1"  # begins a file; a stream of record batches begins otherwise
 
@@ -234,41 +234,48 @@ def column_chunks(group: Any) -> Iterator[tuple[int, int]]:
 
 
 def decoded_at_once(file: Any, opened: Any, groups: range, most: int) -> Iterator[tuple[list[int], int]]:
-    """Row groups, one after another, and how many rows of these to decode at once, so that they take ``most`` bytes.
-
-    Text in data pages takes as much memory as it takes there. Text in a dictionary may stand in every row, so the
-    longest one counts; PyArrow gives the dictionary together with the first row, if it is asked to.
-    """
-    import pyarrow as pa
-
-    columns = [opened.metadata.schema.column(k) for k in range(opened.metadata.num_columns)]
-    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-    coded = open_parquet(file, read_dictionary=texts, metadata=opened.metadata) if texts else opened
-
-    def rows_at_once(n: int) -> int:
-        group = opened.metadata.row_group(n)
-        chunks = [group.column(k) for k in range(group.num_columns)]
-        widths = [float(max(column.length, 8)) for column in columns]  # of a value
-        try:
-            first = next(coded.iter_batches(batch_size=1, row_groups=[n], use_threads=False), None) if texts else None
-        except pa.ArrowInvalid:  # a dictionary with text that is not UTF-8: it is not longer than all that is there
-            widths = [float(chunk.total_uncompressed_size) for chunk in chunks]
-        else:
-            if first is not None:
-                is_all_text(first)  # validates it
-                widths = list(map(max, widths, map(longest, parts(first))))
-        size = sum(width * chunk.num_values + chunk.total_uncompressed_size for width, chunk in zip(widths, chunks))
-        return 1 << int(np.log2(np.clip(most * group.num_rows / max(size, 1), 1, ROWS)))
-
+    """Row groups, one after another, and how many rows of these to decode at once, so that they take ``most`` bytes."""
     several, rows, count = list[int](), ROWS, 0
-    for n in groups:
-        found = rows_at_once(n)
+    for n, width in zip(groups, row_widths(file, opened, groups)):
+        found = 1 << int(np.log2(np.clip(most / max(width, 1.0), 1, ROWS)))
         if several and (found != rows or count >= ROWS):
             yield several, rows
             several, count = [], 0
         several, rows, count = [*several, n], found, count + opened.metadata.row_group(n).num_rows
     if several:
         yield several, rows
+
+
+def row_widths(file: Any, opened: Any, groups: range) -> Iterator[float]:
+    """The bytes that a row of each row group may take once it is decoded.
+
+    Text in data pages takes as much as it takes there. Text in a dictionary may stand in every row, so the longest one
+    counts; PyArrow gives the dictionary together with the first row, if it is asked to.
+    """
+    import pyarrow as pa
+
+    schema = opened.metadata.schema
+    columns = [schema.column(k) for k in range(len(schema))]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    coded = open_parquet(file, read_dictionary=texts, metadata=opened.metadata) if texts else None
+    for n in groups:
+        group = opened.metadata.row_group(n)
+        chunks = [group.column(k) for k in range(group.num_columns)]
+        lengths: list[float] = []
+        if coded is not None:
+            try:
+                for first in islice(coded.iter_batches(1, [n], texts, use_threads=False), 1):
+                    is_all_text(first)  # validates it
+                    lengths = list(map(longest, parts(first)))
+                if len(lengths) != len(texts):  # names with dots may stand for other columns, too
+                    lengths = [max(lengths, default=0.0)] * len(texts)
+            except pa.ArrowInvalid:  # of text that is not UTF-8 there is no dictionary: it is no longer than its column
+                lengths = [chunk.total_uncompressed_size for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
+        size, left = 0.0, iter(lengths)
+        for column, chunk in zip(columns, chunks):
+            width = next(left, 0.0) if column.physical_type == "BYTE_ARRAY" else max(column.length, 8)
+            size += width * chunk.num_values + chunk.total_uncompressed_size
+        yield size / max(group.num_rows, 1)
 
 
 @reader("arrow", extensions=[".arrow", ".arrows", ".feather", ".ipc"])

@@ -34,7 +34,18 @@ def is_of(kind: Any, *names: str) -> bool:
     """
     import pyarrow.types as kinds
 
-    return any(hasattr(kinds, f"is_{name}") and getattr(kinds, f"is_{name}")(kind) for name in names)
+    for name in names:
+        asked = getattr(kinds, f"is_{name}", None)
+        if asked is not None and asked(kind):
+            return True
+    return False
+
+
+def is_fixed(kind: Any) -> bool:
+    """Whether each value of an Arrow type is a number, a truth value or a time, which all take the same room."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_primitive(kind))
 
 
 def is_extension(kind: Any) -> bool:
@@ -128,7 +139,9 @@ def cut(table: Any, most_rows: int, most_bytes: int) -> Iterator[Any]:
     """
     for first in range(0, len(table), MEASURED):
         here = table.slice(first, MEASURED)
-        ends = np.cumsum(sum((row_bytes(in_one_piece(column)) for column in here.columns), np.zeros(len(here))))
+        width = sum(field.type.bit_width / 8 for field in table.schema if is_fixed(field.type))
+        others = (in_one_piece(column) for column in here.columns if not is_fixed(column.type))
+        ends = np.cumsum(sum(map(row_bytes, others), np.full(len(here), width)))
         start = 0
         while start < len(here):
             room = most_bytes + (ends[start - 1] if start else 0.0)
@@ -170,6 +183,8 @@ def row_bytes(values: Any) -> np.ndarray:
     import pyarrow.compute as pc
 
     kind = values.type
+    if is_fixed(kind):
+        return np.full(len(values), kind.bit_width / 8)
     if is_extension(kind):
         return row_bytes(values.storage)
     if is_of(kind, "dictionary", "run_end_encoded"):
@@ -263,6 +278,8 @@ def plain(values: Any) -> Any:
 
 def is_plain(kind: Any) -> bool:
     """Whether most functions take an Arrow type: there are no dictionaries, runs, views and such, anywhere inside."""
+    if is_fixed(kind) or is_of(kind, "string"):
+        return True
     if is_extension(kind) or is_of(kind, "dictionary", "run_end_encoded", *VIEWS, *LIST_VIEWS, *SHORT_DECIMALS):
         return False
     if is_of(kind, "map"):
