@@ -1,6 +1,6 @@
 """Forged row caches, whose checksums are right: the files are read instead, or the rows are harmless; never a crash.
 
-The forgeries are read in a process of their own (this file is its program), so that a crash or a hang is a failing test.
+The forgeries are read in a process of their own (this file is its program): a crash or a hang is a failing test.
 """
 
 from __future__ import annotations
@@ -20,7 +20,22 @@ import pyarrow as pa
 import pytest
 
 HANG = 120  # seconds for one forgery, on a machine that is busy
-NUMBERS = (0, 1, -1, -2, 7, 255, 1 << 16, (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 40, 1 << 62, (1 << 63) - 1, -(1 << 63))
+NUMBERS = (
+    0,
+    1,
+    -1,
+    -2,
+    7,
+    255,
+    1 << 16,
+    (1 << 31) - 1,
+    1 << 31,
+    -(1 << 31),
+    1 << 40,
+    1 << 62,
+    (1 << 63) - 1,
+    -(1 << 63),
+)
 FLOATS = (0.0, -1.0, 0.5, float("nan"), float("inf"), -float("inf"), 1e99, 5e-324)
 FACTS = (None, -1, 1 << 70, 0.5, "a", [], {}, [None], [1, 2], ["a", "b", "c"], [["a"]], [[1, 1, "x", "y"]], True)
 DTYPES = ("<f8", "<i8", "<u8", "<u2", "<i4", "<f4", "<f2", "|u1", ">i8", "<U9", "|O", "|b1", "<M8[s]", "x")
@@ -133,7 +148,8 @@ def use(path: Path) -> bool:
     with read(path, cache=True, block_size=1500, workers=0, bad=BadRows(limit=1.0)) as reader:
         for batch in reader:
             assert list(batch.split(7))
-            for part in (batch, batch.take(np.arange(0, len(batch), 2))):
+            labelled = np.flatnonzero(batch.codes >= 0)
+            for part in (batch.take(labelled), batch.take(labelled[::2])):
                 rows = part.parsed
                 X = rows if isinstance(rows, CSR) else features.learn_transform(rows)
                 if X.shape[1] < 1 << 20:
@@ -160,11 +176,11 @@ def main(first: int, count: int, folder: Path) -> None:
         faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             used += use(path)
-        except DataError:  # rows that are well-formed, but wrong
-            pass
         except Exception as error:
+            if isinstance(error, DataError) or str(error).startswith("there is no column"):
+                continue  # rows that are well-formed, but wrong
             print(f"{path.name} {seed}: {type(error).__name__}: {error}")
-        faulthandler.cancel_dump_traceback_later()
+    faulthandler.cancel_dump_traceback_later()
     print(f"done {used}")
 
 

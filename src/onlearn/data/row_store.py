@@ -38,6 +38,7 @@ MAGIC = b"onlearn rows 2\n\n"
 PADDING = 64  # bytes after the content, which compiled loops may read
 TAIL = 8 + 4 + len(MAGIC)  # where the index starts, its checksum, and the magic word
 FACTS = b"facts"
+FARTHEST = 1 << 48  # lines and columns of a file
 LARGEST = np.finfo(np.float64).max
 INTEGER_TYPES = [np.dtype(name) for name in ("u1", "u2", "u4", "i1", "i2", "i4")]
 PLAIN = {"codes": "i8", "numbers": "f8", "weight": "f8", "groups": "i8", "lines": "i8"}
@@ -325,8 +326,9 @@ def unpack(facts: dict[str, Any], arrays: Arrays) -> Parsed:
     """The parsed piece that was packed; raises ``DamagedError`` if it is not valid."""
     names, line_count = facts["names"], facts["line_count"]
     bad = [Bad(line, column, reason, raw.encode("latin-1")) for line, column, reason, raw in facts["bad"]]
-    require(isinstance(line_count, int) and all(isinstance(name, str) for name in names))
-    require(all(isinstance(number, int) for one in bad for number in (one.line, one.column)))
+    places = [line_count, *(number for one in bad for number in (one.line, one.column))]
+    require(all(isinstance(number, int) and 0 <= number < FARTHEST for number in places))
+    require(all(isinstance(name, str) for name in names))
     require(all(isinstance(one.reason, str) for one in bad))
     plain: dict[str, Any] = {name: typed_array(arrays, name, kind) for name, kind in PLAIN.items() if name in arrays}
     if "ids" in facts:

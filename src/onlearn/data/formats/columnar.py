@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice, pairwise
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,7 +15,17 @@ import numpy as np
 from onlearn.data.arrow import in_one_piece
 from onlearn.data.bad_rows import Bad, DataError
 from onlearn.data.cut_points import windows
-from onlearn.data.formats.record_batches import cut, is_all_text, longest, not_text, parts, plain, with_bytes
+from onlearn.data.formats.record_batches import (
+    cut,
+    is_all_text,
+    is_of,
+    is_plain,
+    longest,
+    not_text,
+    parts,
+    plain,
+    with_bytes,
+)
 from onlearn.data.formats.scanning import keep_rows
 from onlearn.data.parts import Groups, Part
 from onlearn.data.registry import Apply, Content, Format, Options, Parsed, reader
@@ -82,7 +92,8 @@ class Columnar(Format):
         import pyarrow as pa
 
         names = piece.table.column_names
-        table = pa.Table.from_arrays([plain_column(piece, name) for name in names], names)
+        columns = [plain_column(column, name, piece.where) for name, column in zip(names, piece.table.columns)]
+        table = pa.Table.from_arrays(columns, names)
         assert self.roles is not None
         roles = self.roles.within(names)
         if lacking := [name for name in roles.columns if name not in names]:
@@ -129,13 +140,14 @@ def flat_table(batch: Any, where: str) -> Any:
     return table
 
 
-def plain_column(piece: Piece, name: str) -> Any:
+def plain_column(column: Any, name: str, where: str) -> Any:
+    """A column of a table, written out."""
     import pyarrow as pa
 
     try:
-        return plain(in_one_piece(piece.table.column(name)))
+        return plain(in_one_piece(column))
     except pa.ArrowException as error:
-        raise DataError(f"{piece.where}: the column {name!r} cannot be read: {str(error).splitlines()[0]}") from error
+        raise DataError(f"{where}: the column {name!r} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def drop_raw_text(parsed: Parsed) -> None:
@@ -204,10 +216,10 @@ class Parquet(Columnar):
             return super().content(stream, checked)
         rows, checksum = 0, 0
         with refused(stream):
-            metadata = open_parquet(seekable(stream)).metadata
-            for n in row_groups(metadata, source.part):
-                rows += metadata.row_group(n).num_rows
-                for start, size in column_chunks(metadata.row_group(n)) if checked else ():
+            opened = open_parquet(seekable(stream))
+            for n in row_groups(opened.metadata, source.part):
+                rows += opened.metadata.row_group(n).num_rows
+                for start, size in column_chunks(opened, n) if checked else ():
                     for _, text in windows(source, start, start + size, READ):
                         checksum = zlib.crc32(text, checksum)
         return Content(rows, checksum)
@@ -225,20 +237,35 @@ def row_groups(metadata: Any, part: Part | None) -> range:
     return range(metadata.num_row_groups) if part is None else range(part.start, part.stop)
 
 
-def column_chunks(group: Any) -> Iterator[tuple[int, int]]:
+def first_row(opened: Any, n: int, columns: list[str] | None = None) -> Any:
+    """The first row of some columns of a row group, validated; None if there is none.
+
+    Nothing may ask for the facts about a column chunk before: PyArrow ends the process if they are wrong, but not here.
+    """
+    row = next(opened.iter_batches(1, [n], columns, use_threads=False), None)
+    if row is not None:
+        is_all_text(row)
+    return row
+
+
+def column_chunks(opened: Any, n: int) -> Iterator[tuple[int, int]]:
     """Where the columns of a row group begin in the file, and their bytes."""
-    for n in range(group.num_columns):
-        chunk = group.column(n)
+    if first_row(opened, n) is None:
+        return
+    group = opened.metadata.row_group(n)
+    for chunk in map(group.column, range(group.num_columns)):
         begins = (chunk.dictionary_page_offset, chunk.data_page_offset)
         yield min(place for place in begins if place is not None), chunk.total_compressed_size
 
 
 def decoded_at_once(file: Any, opened: Any, groups: range, most: int) -> Iterator[tuple[list[int], int]]:
     """Row groups, one after another, and how many rows of these to decode at once, so that they take ``most`` bytes."""
+    # PyArrow cannot put dictionaries inside lists together, and each row group has its own.
+    alone = not all(is_plain(kind) or is_of(kind, "dictionary") for kind in opened.schema_arrow.types)
     several, rows, count = list[int](), ROWS, 0
     for n, width in zip(groups, row_widths(file, opened, groups)):
         found = 1 << int(np.log2(np.clip(most / max(width, 1.0), 1, ROWS)))
-        if several and (found != rows or count >= ROWS):
+        if several and (alone or found != rows or count >= ROWS):
             yield several, rows
             several, count = [], 0
         several, rows, count = [*several, n], found, count + opened.metadata.row_group(n).num_rows
@@ -254,28 +281,33 @@ def row_widths(file: Any, opened: Any, groups: range) -> Iterator[float]:
     """
     import pyarrow as pa
 
-    schema = opened.metadata.schema
-    columns = [schema.column(k) for k in range(len(schema))]
-    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-    coded = open_parquet(file, read_dictionary=texts, metadata=opened.metadata) if texts else None
+    columns = [opened.metadata.schema.column(k) for k in range(opened.metadata.num_columns)]
+    widths = [float(max(column.length, 8)) for column in columns]  # of a value
+    texts = [k for k, column in enumerate(columns) if column.physical_type == "BYTE_ARRAY"]
+    lists = [k for k, column in enumerate(columns) if column.max_repetition_level]
+    varying = sorted({*texts, *lists})
+    paths = [columns[k].path for k in varying]
+    coded = open_parquet(file, read_dictionary=[columns[k].path for k in texts], metadata=opened.metadata)
     for n in groups:
         group = opened.metadata.row_group(n)
-        chunks = [group.column(k) for k in range(group.num_columns)]
-        lengths: list[float] = []
-        if coded is not None:
+        rows, size = max(group.num_rows, 1), float(max(group.total_byte_size, 0))
+        row, found = None, list[float]()
+        if varying:
             try:
-                for first in islice(coded.iter_batches(1, [n], texts, use_threads=False), 1):
-                    is_all_text(first)  # validates it
-                    lengths = list(map(longest, parts(first)))
-                if len(lengths) != len(texts):  # names with dots may stand for other columns, too
-                    lengths = [max(lengths, default=0.0)] * len(texts)
-            except pa.ArrowInvalid:  # of text that is not UTF-8 there is no dictionary: it is no longer than its column
-                lengths = [chunk.total_uncompressed_size for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
-        size, left = 0.0, iter(lengths)
-        for column, chunk in zip(columns, chunks):
-            width = next(left, 0.0) if column.physical_type == "BYTE_ARRAY" else max(column.length, 8)
-            size += width * chunk.num_values + chunk.total_uncompressed_size
-        yield size / max(group.num_rows, 1)
+                row = first_row(coded, n, paths)
+                found = [] if row is None else list(map(longest, parts(row)))
+            except (
+                pa.ArrowInvalid
+            ):  # of text that is not UTF-8 there is no dictionary: it is no longer than all there is
+                row, found = first_row(opened, n, paths), [size] * len(varying)
+        if len(found) != len(varying):  # names with dots may stand for several columns
+            found = [max(found, default=0.0)] * len(varying)
+        longest_of = dict(zip(varying, found))
+        values = dict.fromkeys(lists, 0) if row is None else {k: group.column(k).num_values for k in lists}
+        yield sum(
+            (max(width, longest_of.get(k, 0.0)) * values.get(k, rows) / rows for k, width in enumerate(widths)),
+            size / rows,
+        )
 
 
 @reader("arrow", extensions=[".arrow", ".arrows", ".feather", ".ipc"])
