@@ -6,6 +6,7 @@ Mutants are read in a process of their own (this file is its program), so that a
 from __future__ import annotations
 
 import faulthandler
+import gzip
 import io
 import subprocess
 import sys
@@ -182,8 +183,8 @@ def main(names: list[str], first: int, count: int, folder: Path) -> None:
     read = 0
     for name, seed, raw in mutants(names, first, count):
         print(f"{name} {seed}", file=sys.stderr, flush=True)
-        path = folder / name
-        path.write_bytes(raw)
+        path = folder / (name if seed % 5 else f"{name}.gz")
+        path.write_bytes(raw if seed % 5 else gzip.compress(raw, 1))
         faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             read_everything(path)

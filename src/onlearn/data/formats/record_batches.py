@@ -73,11 +73,11 @@ def is_all_text(batch: Any) -> bool:
         return True
     except pa.ArrowInvalid as error:
         try:
-            for column in batch.columns:
-                column.view(with_bytes(column.type)).validate(full=True)
-        except (pa.ArrowException, ValueError):  # of lists of no values, there is no type with bytes
+            columns = [column.view(with_bytes(column.type)) for column in batch.columns]
+        except (pa.ArrowException, ValueError):  # of lists of no values, there is no such type
             raise error from None
-        return False
+    pa.record_batch(columns, [str(n) for n in range(len(columns))]).validate(full=True)
+    return False
 
 
 def with_bytes(kind: Any) -> Any:
@@ -199,8 +199,8 @@ def row_bytes(values: Any) -> np.ndarray:
         places = numbers(values.offsets)
         first, count = int(places[0]), int(places[-1] - places[0])
         inner = (values.keys, values.items) if is_of(kind, "map") else (values.values,)
-        sizes = sum((row_bytes(part.slice(first, count)) for part in inner), np.zeros(count))
-        return 4.0 + np.diff(sums(sizes)[places - first])
+        before = sums(sum((row_bytes(part.slice(first, count)) for part in inner), np.zeros(count)))
+        return 4.0 + np.diff(before[places - first])
     if is_of(kind, *LIST_VIEWS):
         here = ~is_missing(values)
         first, count = numbers(values.offsets) * here, numbers(values.sizes) * here
@@ -208,8 +208,8 @@ def row_bytes(values: Any) -> np.ndarray:
         return 8.0 + before[first + count] - before[first]
     if is_of(kind, "fixed_size_list"):
         size = kind.list_size
-        inner = row_bytes(values.values.slice(values.offset * size, len(values) * size))
-        return inner.reshape(len(values), size).sum(axis=1)
+        sizes = row_bytes(values.values.slice(values.offset * size, len(values) * size))
+        return sizes.reshape(len(values), size).sum(axis=1)
     if is_of(kind, "struct"):
         return sum((row_bytes(values.field(n)) for n in range(kind.num_fields)), np.zeros(len(values)))
     if is_of(kind, "union"):  # each value may be the longest one
@@ -263,7 +263,7 @@ def plain(values: Any) -> Any:
         if not is_plain(distinct.type):  # nor can they be taken
             used, positions = np.unique(positions, return_inverse=True)
             parts = [distinct.slice(k, 1) if k >= 0 else pa.nulls(1, distinct.type) for k in used.tolist()]
-            distinct = plain(pa.concat_arrays(parts) if parts else distinct.slice(0, 0))
+            distinct = pa.concat_arrays(map(plain, parts or [distinct.slice(0, 0)]))
         return distinct.take(from_numpy(positions, positions < 0))
     if is_of(kind, *LISTS, *LIST_VIEWS):
         lengths = np.nan_to_num(numbers(pc.list_value_length(values)))
